@@ -19,14 +19,14 @@ def rng():
     return np.random.default_rng()
 
 
-@deniable.promise(deniable.PureDP(1.0))
+@deniable.audit.promise(deniable.PureDP(1.0))
 def test_noisy_total(inside, rng):
     """Laplace noise of scale LARGEST/ε, as one person moves the total by at most LARGEST."""
     rows = INCOMES if inside else INCOMES[:-1]
     return np.clip(rows, 0, LARGEST).sum() + rng.laplace(scale=LARGEST / 1.0)
 
 
-@deniable.promise(deniable.GaussianDP(0.5))
+@deniable.audit.promise(deniable.GaussianDP(0.5))
 def test_two_noisy_answers(inside, rng):
     """A total and a count, together 0.5-GDP: half of μ² for each."""
     rows = INCOMES if inside else INCOMES[:-1]
@@ -35,7 +35,7 @@ def test_two_noisy_answers(inside, rng):
 
 
 @pytest.mark.xfail(raises=deniable.audit.PromiseBroken, strict=True)
-@deniable.promise(deniable.PureDP(1.0))
+@deniable.audit.promise(deniable.PureDP(1.0))
 def test_forgotten_sensitivity(inside, rng):
     """A tenth of the noise that the promise needs."""
     rows = INCOMES if inside else INCOMES[:-1]

@@ -1,4 +1,4 @@
-"""Pytest plugin of deniable: budget options, JUnit properties and a summary of ``@deniable.promise`` tests.
+"""Pytest plugin of deniable: budget options, JUnit properties and a summary of ``@deniable.audit.promise`` tests.
 
 Nothing of deniable is imported unless a decorated test runs.
 """
@@ -14,7 +14,7 @@ _PROPERTY = "deniable"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the budget of every promise that does not name its own."""
-    group = parser.getgroup("deniable", "privacy promises (@deniable.promise)")
+    group = parser.getgroup("deniable", "privacy promises (@deniable.audit.promise)")
     group.addoption("--deniable-trials", type=int, metavar="N", help="releases of each world, at most (1000)")
     group.addoption("--deniable-seconds", type=float, metavar="S", help="time for each promise, at most (60)")
 

@@ -29,7 +29,7 @@ def test_the_core_works_without_any_extra():
         t = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.01, 500) + dn.PureDP(0.1))
         assert t.advantage() < t.tpr(0.5) and t.epsilon(1e-5) > 0
         dn.calibrate(lambda s: dn.SubsampledGaussian(s, 0.01, 100), (0.5, 10), advantage=0.2)
-        dn.bounds.advantage(1.0); dn.unlearning; dn.plan_subsampling
+        dn.bounds.advantage(1.0); dn.unlearning; dn.planning.plan_subsampling
     """)
     assert done.returncode == 0, done.stderr
 

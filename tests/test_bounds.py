@@ -7,8 +7,7 @@ import itertools
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.integrate import trapezoid
 from scipy.special import expit
 from scipy.stats import norm

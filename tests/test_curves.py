@@ -7,8 +7,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import deniable as dn
 from deniable.curves import EnvelopeTradeoff, GaussianTradeoff, Tradeoff, gaussian_hockey_stick

@@ -7,8 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
@@ -166,7 +165,7 @@ def test_mip_eta_of_a_run_is_that_of_replacing_a_record(prior):
     assert bounds.mip_eta(dn.tradeoff(steps), prior=prior, game="independent") <= twice
     with pytest.raises(dn.InputError, match="replacing a record"):
         bounds.mip_eta(dn.tradeoff(steps, adjacency="replace"), game="independent")
-    alone = dn.individual_tradeoffs(np.full((1, 40), 0.5), 1.0, steps)[0]
+    alone = dn.accounting.individual_tradeoffs(np.full((1, 40), 0.5), 1.0, steps)[0]
     with pytest.raises(dn.InputError, match="every content"):
         bounds.mip_eta(alone)
 

@@ -97,7 +97,7 @@ def _mean(data: np.ndarray, start: int) -> tuple[float, np.ndarray]:
 
 def test_sums_have_the_same_bits_wherever_an_array_comes_to_lie(two_workers):
     data = np.random.default_rng(0).normal(size=100_000)
-    with dn.cluster(two_workers):
+    with dn.records.cluster(two_workers):
         found = list(in_order(_mean, list(range(8)), None, data))
     assert [mean for mean, _ in found] == [_mean(data, start)[0] for start in range(8)]
     assert [part.mean() for _, part in found] == [_mean(data, start)[1].copy().mean() for start in range(8)]
@@ -151,7 +151,7 @@ def test_a_scheduler_whose_connection_broke_is_told_once_the_client_has_noticed(
 
 
 def test_data_are_sent_to_each_worker_once(two_workers):
-    with dn.cluster(two_workers):
+    with dn.records.cluster(two_workers):
         Counted.sent = 0
         found = list(in_order(_times, list(range(24)), None, Counted(2.0)))
     assert found == [2.0 * i for i in range(24)]
@@ -169,7 +169,7 @@ def test_a_profile_on_a_cluster_is_that_of_one_process(two_workers, tmp_path):
         frame[100 * i : 100 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
     options = {"target": "y", "regularization": 1e-2, "mechanism": dn.OutputPerturbation(epsilon=1.0), "rng": 0}
     alone = dn.privacy_profile(tmp_path, **options)
-    with dn.cluster(two_workers), _killing(two_workers, after=0.3):
+    with dn.records.cluster(two_workers), _killing(two_workers, after=0.3):
         there = dn.privacy_profile(tmp_path, **options)
     np.testing.assert_array_equal(there.distance, alone.distance)
     np.testing.assert_array_equal(there.privacy_loss(), alone.privacy_loss())
@@ -226,7 +226,7 @@ def test_an_attack_outlives_the_death_of_a_worker(two_workers):
         DecisionTreeClassifier(random_state=0), X, y, method="lira", n_shadows=24, rng=0
     )
     alone = run()
-    with dn.cluster(two_workers), _killing(two_workers, after=0.2):
+    with dn.records.cluster(two_workers), _killing(two_workers, after=0.2):
         there = run()
     np.testing.assert_array_equal(there.member_scores, alone.member_scores)
     np.testing.assert_array_equal(there.nonmember_scores, alone.nonmember_scores)
@@ -236,7 +236,7 @@ def test_a_release_outlives_the_death_of_a_worker(two_workers):
     data = np.random.default_rng(2).normal(size=300)
     options = {"bound": "centre", "n_resamples": 64, "rng": 0}
     alone = dn.release(np.median, data, advantage=0.4, **options)
-    with dn.cluster(two_workers), _killing(two_workers, after=0.2), warnings.catch_warnings(action="ignore"):
+    with dn.records.cluster(two_workers), _killing(two_workers, after=0.2), warnings.catch_warnings(action="ignore"):
         there = dn.release(np.median, data, advantage=0.4, **options)
     assert there.noise_scale == alone.noise_scale
 
@@ -274,14 +274,14 @@ def test_ctrl_c_ends_a_command_on_a_cluster_and_leaves_the_cluster(two_workers):
         process.kill()
     assert process.returncode == 130
     assert err == "interrupted; no file was left half written\n"
-    with dn.cluster(two_workers):
+    with dn.records.cluster(two_workers):
         assert list(in_order(_times, [1, 2], None, Counted(1.0))) == [1.0, 2.0]
 
 
 def test_the_users_own_client_stays_open(two_workers):
     distributed = pytest.importorskip("distributed")
     with distributed.Client(two_workers, set_as_default=False) as client:
-        with dn.cluster(client) as same:
+        with dn.records.cluster(client) as same:
             assert same is client
             assert list(in_order(_times, [1, 2], None, Counted(1.0))) == [1.0, 2.0]
         assert client.status == "running"
@@ -292,7 +292,7 @@ def test_no_scheduler_no_workers_other_versions(two_workers, monkeypatch):
 
     with (
         pytest.raises(InputError, match=r"address of a running scheduler, got 'tcp://127.0.0.1:9'"),
-        dn.cluster("tcp://127.0.0.1:9"),
+        dn.records.cluster("tcp://127.0.0.1:9"),
     ):
         pass
     for wrong, why in (
@@ -301,7 +301,7 @@ def test_no_scheduler_no_workers_other_versions(two_workers, monkeypatch):
         ("pigeon://a:1", "unknown"),
     ):
         words = f"address of a running scheduler, got '{wrong}': {why}"
-        with pytest.raises(InputError, match=words), dn.cluster(wrong):
+        with pytest.raises(InputError, match=words), dn.records.cluster(wrong):
             pass
     monkeypatch.setattr(_parallel, "_versions", lambda: ("Python 3.11", "numpy 0.1"))
 

@@ -7,8 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
@@ -286,7 +285,7 @@ def test_dp_sgd_replacing_lies_between_one_direction_and_two():
 
 def test_curves_of_one_data_set_refuse_other_risks():
     release = dn.release(dn.noise.Mean(), np.full(40, 0.3), advantage=0.2, rng=0)
-    norms = dn.individual_tradeoffs(np.full((3, 4), 0.5), 1.0, dn.SubsampledGaussian(1.0, 0.1, 4))
+    norms = dn.accounting.individual_tradeoffs(np.full((3, 4), 0.5), 1.0, dn.SubsampledGaussian(1.0, 0.1, 4))
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-0.5, 0.5, (40, 3)), rng.integers(0, 2, 40)
     profile = dn.privacy_profile(X, y, regularization=0.1, mechanism=dn.OutputPerturbation(epsilon=1.0))

@@ -99,7 +99,7 @@ def test_the_mark_is_of_one_thread_and_ends_with_the_block():
     seen = []
 
     def look():
-        seen.append(dn.Assumptions().insecure)
+        seen.append(dn.curves.Assumptions().insecure)
 
     def fail():
         with insecure_noise(np.random.default_rng(1)):

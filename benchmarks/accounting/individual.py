@@ -11,10 +11,10 @@ RUN = dn.SubsampledGaussian(1.0, 0.01, 1000)
 
 rng = np.random.default_rng(0)
 norms = rng.lognormal(-1.0, 1.0, (10_000, 1)) * rng.lognormal(0.0, 0.5, (10_000, 1_000))
-dn.individual_tradeoffs(norms[:2], 1.0, RUN)
+dn.accounting.individual_tradeoffs(norms[:2], 1.0, RUN)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 start = time.perf_counter()
-curves = dn.individual_tradeoffs(norms, 1.0, RUN)
+curves = dn.accounting.individual_tradeoffs(norms, 1.0, RUN)
 curved = time.perf_counter()
 advantage = curves.advantage()
 done = time.perf_counter()

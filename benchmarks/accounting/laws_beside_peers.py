@@ -95,7 +95,7 @@ LAWS: dict[str, tuple[str, dict[str, str]]] = {
         {"dp-accounting": composed("from_laplace_mechanism(1.0, sampling_prob=0.01)", 1000)},
     ),
     "DiscreteLaplace(20, 3), 100 steps": (
-        "dn.DiscreteLaplace(20.0, 3, 100)",
+        "dn.mechanisms.DiscreteLaplace(20.0, 3, 100)",
         {"dp-accounting": composed("from_discrete_laplace_mechanism(0.05, 3)", 100)},
     ),
     "DiscreteGaussian(30), 1,000 steps": (

@@ -32,7 +32,7 @@ def cases() -> Iterator[tuple[str, Any, Callable[..., Any], float, int]]:
     )
     yield (
         "DiscreteLaplace(20), moved 3",
-        dn.DiscreteLaplace(20.0, 3, 100),
+        dn.mechanisms.DiscreteLaplace(20.0, 3, 100),
         lambda **k: pld.from_discrete_laplace_mechanism(0.05, 3, **k),
         1.0,
         100,

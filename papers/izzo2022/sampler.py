@@ -52,7 +52,9 @@ def sign_of_sum(law, releases, rng):
 def optimal(law, releases, rng):
     """Accuracy of the best attack, from the two exact densities; averaged over simulated releases for d > 2."""
     records = np.array([np.ones(law.dimension), -np.ones(law.dimension)])
-    return 0.5 + dn.exact_membership(lambda part: part[0], records, law, k=1, n_samples=releases, rng=rng).worst / 2
+    return (
+        0.5 + dn.noise.exact_membership(lambda part: part[0], records, law, k=1, n_samples=releases, rng=rng).worst / 2
+    )
 
 
 def make(reduced):

@@ -64,8 +64,8 @@ def make(reduced):
     for n in sizes:
         records = np.arange(n, dtype=float)
         indicator = dn.bounds.SubsetIndicator(int(n))
-        told.append(dn.exact_membership(indicator, records).worst / 2)
-        published.append(dn.exact_membership(lambda part: part, records).worst / 2)
+        told.append(dn.noise.exact_membership(indicator, records).worst / 2)
+        published.append(dn.noise.exact_membership(lambda part: part, records).worst / 2)
     formula = np.array([dn.bounds.SubsetIndicator(int(n)).eta for n in sizes])
     right.semilogy(sizes, formula, "-", label="1/C(n, n/2)")
     right.semilogy(sizes, told, "o", label="D ↦ 1{D = D*}: exact η")

@@ -30,7 +30,7 @@ def make(reduced):
     numbers = {}
     for ax, clouds, exponent in zip(axes.flat, models[::-1], exponents[::-1], strict=True):
         # Beyond the paper: the losses of objective perturbation in closed form, at models that we draw and fit.
-        mechanism = dn.ObjectivePerturbation(epsilon=10.0**exponent)
+        mechanism = dn.records.ObjectivePerturbation(epsilon=10.0**exponent)
         draws = 30 if reduced else 300
         ours = dn.privacy_profile(X, y, regularization=1.0, mechanism=mechanism, n_samples=draws, rng=1)
         ax.set_title(f"log₁₀ ε = {exponent}; worst E|l| = {ours.mean_size().max():.2g}")
@@ -49,7 +49,7 @@ def black_box(X, y, many):
     """The coverage of diffprivlib from samples alone, against the loss that objective perturbation should have."""
     start = dn.privacy_profile(X, y, regularization=1.0)
     model = start.optimum - 0.4 * (start.leave_one_out()[ROW] - start.optimum)
-    mechanism = dn.ObjectivePerturbation(epsilon=10.0)
+    mechanism = dn.records.ObjectivePerturbation(epsilon=10.0)
     exact = dn.privacy_profile(X, y, regularization=1.0, mechanism=mechanism, released=model).privacy_loss()[ROW]
     inside, outside = map(iter, many)
     samplers = (lambda rng: next(inside)), [lambda rng: next(outside)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -64,3 +65,12 @@ def curve_panel(curve: Tradeoff) -> tuple[str, list[tuple[str, str]], list[str]]
     sure = [] if curve.confidence == 1 else [f"confidence {curve.confidence:g}"]
     a = curve.assumptions
     return "What any attacker can reach", curve_rows(curve), [f"Method: {curve.method}", *sure, a.game, a.adjacency]
+
+
+def two_lines(curve: Tradeoff) -> str:
+    """Kind, numbers and method of a curve; what it protects and what it holds for. Nothing is computed."""
+    own = {one.name: vars(curve).get(one.name) for one in fields(curve) if one.repr and not one.kw_only}
+    said = ", ".join(f"{name}={value!r}" for name, value in own.items() if isinstance(value, int | float | str))
+    sure = "" if curve.confidence == 1 else f"; with confidence {curve.confidence:g}"
+    head = f"{type(curve).__name__}({said}): {curve.method}"
+    return f"{head}\n  {curve.assumptions.adjacency}; {curve.holds_for}{sure}"

@@ -148,7 +148,7 @@ def test_bounded_range_is_reached_by_one_step_only():
         p = (1 - math.exp(t - epsilon)) / -math.expm1(-epsilon)
         return np.array([p, 1 - p]), np.array([p * math.exp(-t), 1 - p * math.exp(-t)])
 
-    one, two = dn.tradeoff(dn.BoundedRange(epsilon)), dn.tradeoff(dn.BoundedRange(epsilon, 2))
+    one, two = dn.tradeoff(dn.mechanisms.BoundedRange(epsilon)), dn.tradeoff(dn.mechanisms.BoundedRange(epsilon, 2))
     single = [np.maximum(p - q, 0).sum() for p, q in map(pair, grid)]
     assert max(single) == pytest.approx(one.advantage(side="lower"), abs=1e-3)
     best = 0.0
@@ -171,7 +171,7 @@ def test_divergences_of_bounded_range_are_those_of_its_worst_pair_of_two_outcome
         order * np.log(p) + (1 - order) * np.log(q), order * np.log1p(-p) + (1 - order) * np.log1p(-q)
     )
     truth = np.max(either, axis=0) / (order - 1)
-    found = dn.tradeoff(dn.BoundedRange(epsilon)).renyi(order)
+    found = dn.tradeoff(dn.mechanisms.BoundedRange(epsilon)).renyi(order)
     assert np.all(found >= truth * (1 - 1e-9) - 1e-11)
     assert np.all(found <= truth * (1 + 1e-4) + 1e-8)
     if epsilon == 1.0:  # the pair that dominates all of them has more

@@ -16,7 +16,7 @@ from deniable.accounting import BudgetSpentError
 
 
 def test_gaussian_filter_counts_squares_and_refuses_before_the_step():
-    budget = dn.GaussianFilter(1.0)
+    budget = dn.accounting.GaussianFilter(1.0)
     assert budget.remaining() == pytest.approx(1.0)
     budget.spend(0.6)
     assert budget.remaining() == pytest.approx(0.8)
@@ -38,14 +38,17 @@ def test_gaussian_filter_counts_squares_and_refuses_before_the_step():
 
 def test_a_plan_that_is_the_budget_fits_and_nothing_more():
     for parts in (1, 3, 10, 1000):
-        budget = dn.GaussianFilter(0.7)
+        budget = dn.accounting.GaussianFilter(0.7)
         for _ in range(parts):
             budget.spend(0.7 / math.sqrt(parts))
         with pytest.raises(BudgetSpentError):
             budget.spend(1e-5)
     orders, plan = [2.0, 4.0, 64.0], dn.SubsampledGaussian(1.0, 0.01, 300)
     whole, tenth = dn.tradeoff(plan).renyi(orders), dn.SubsampledGaussian(1.0, 0.01, 30)
-    at_once, in_tenths = dn.RenyiFilter(orders, whole), dn.RenyiFilter(orders, 10 * dn.tradeoff(tenth).renyi(orders))
+    at_once, in_tenths = (
+        dn.accounting.RenyiFilter(orders, whole),
+        dn.accounting.RenyiFilter(orders, 10 * dn.tradeoff(tenth).renyi(orders)),
+    )
     at_once.spend(plan)
     for _ in range(10):
         in_tenths.spend(tenth)
@@ -58,13 +61,13 @@ def test_a_plan_that_is_the_budget_fits_and_nothing_more():
 
 @pytest.mark.parametrize("mu", [1e-300, 1e-170, 1e-9, 1e170, 1e300])
 def test_no_budget_is_too_small_or_too_large_to_be_kept(mu):
-    budget = dn.GaussianFilter(mu)
+    budget = dn.accounting.GaussianFilter(mu)
     budget.spend(mu)
     for step, times in ((mu, 1), (mu / 2, 4), (mu, 10**300), (1e308, 1)):
         with pytest.raises(BudgetSpentError):
             budget.spend(step, times)
     assert budget.remaining() <= mu * 1e-5
-    budget = dn.RenyiFilter([2.0], [mu])
+    budget = dn.accounting.RenyiFilter([2.0], [mu])
     budget.spend([mu])
     with pytest.raises(BudgetSpentError):
         budget.spend([mu])
@@ -72,7 +75,10 @@ def test_no_budget_is_too_small_or_too_large_to_be_kept(mu):
 
 @pytest.mark.parametrize(
     ("make", "step", "fit"),
-    [(lambda: dn.GaussianFilter(1.0), 0.3, 11), (lambda: dn.RenyiFilter([2.0], [1.0]), [0.09], 11)],
+    [
+        (lambda: dn.accounting.GaussianFilter(1.0), 0.3, 11),
+        (lambda: dn.accounting.RenyiFilter([2.0], [1.0]), [0.09], 11),
+    ],
 )
 def test_threads_cannot_spend_a_budget_twice(make, step, fit):
     """Without the lock about every second of these filters lets more steps pass."""
@@ -102,7 +108,7 @@ def test_threads_cannot_spend_a_budget_twice(make, step, fit):
 
 
 def test_a_budget_is_fixed_and_has_no_copies():
-    first, second = dn.GaussianFilter(1.0), dn.RenyiFilter([2.0], [1.0])
+    first, second = dn.accounting.GaussianFilter(1.0), dn.accounting.RenyiFilter([2.0], [1.0])
     with pytest.raises(AttributeError):
         first.mu = 9.0
     with pytest.raises(AttributeError):
@@ -115,7 +121,7 @@ def test_a_budget_is_fixed_and_has_no_copies():
 
 def test_renyi_filter_keeps_every_order():
     orders = [2.0, 8.0, 32.0]
-    budget = dn.RenyiFilter(orders, [2.0, 8.0, 90.0])
+    budget = dn.accounting.RenyiFilter(orders, [2.0, 8.0, 90.0])
     step = dn.SubsampledGaussian(1.5, 0.05, 10)
     cost = dn.tradeoff(step).renyi(orders)
     count = int(np.min(np.array([2.0, 8.0, 90.0]) // cost))
@@ -127,7 +133,7 @@ def test_renyi_filter_keeps_every_order():
     assert np.any((count + 1) * cost > [2.0, 8.0, 90.0])
     assert budget.remaining() == pytest.approx(np.array([2.0, 8.0, 90.0]) - count * cost, abs=1e-12)
     assert dn.tradeoff(dn.SubsampledGaussian(1.5, 0.05, 10 * count)).advantage() <= budget.tradeoff().advantage()
-    budget = dn.RenyiFilter([2.0], [0.5])
+    budget = dn.accounting.RenyiFilter([2.0], [0.5])
     budget.spend([0.25])
     assert budget.remaining() == pytest.approx([0.25])
 
@@ -175,9 +181,9 @@ def test_the_natural_filter_is_broken_by_a_schedule_and_the_renyi_filter_is_not(
     assert hockey_stick(*ran, 1.0) > budget + 0.03
 
     orders = np.array([1.5, 2.0, 4.0, 8.0])
-    steps = [dn.FinitePair(tuple(p), tuple(q)) for p, q in (first, telling_in, telling_out)]
+    steps = [dn.mechanisms.FinitePair(tuple(p), tuple(q)) for p, q in (first, telling_in, telling_out)]
     costs = [dn.tradeoff(step).renyi(orders) for step in steps]
-    kept = dn.RenyiFilter(orders, (costs[0] + np.maximum(costs[1], costs[2])) * (1 + 1e-12))
+    kept = dn.accounting.RenyiFilter(orders, (costs[0] + np.maximum(costs[1], costs[2])) * (1 + 1e-12))
     kept.spend(steps[0])
     kept.spend(steps[2])
     curve = kept.tradeoff()
@@ -189,14 +195,14 @@ def test_the_natural_filter_is_broken_by_a_schedule_and_the_renyi_filter_is_not(
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: dn.GaussianFilter(0.0), "mu must be above 0"),
-        (lambda: dn.GaussianFilter(1.0).spend(-0.1), "step must be at least 0"),
-        (lambda: dn.GaussianFilter(1.0).spend(math.nan), "step"),
-        (lambda: dn.GaussianFilter(1.0).spend(dn.SubsampledGaussian(1.0, 0.1, 2)), "RenyiFilter serves"),
-        (lambda: dn.GaussianFilter(1.0).spend(dn.MatrixMechanism(9.0, np.eye(2))), "adjacency 'zero-out'"),
-        (lambda: dn.RenyiFilter([2.0], [1.0]).spend([0.1, 0.1]), "one divergence per order"),
-        (lambda: dn.RenyiFilter([2.0], [1.0]).spend(dn.ApproximateDP(0.1, 1e-9)), "do not run it"),
-        (lambda: dn.RenyiFilter([0.5], [1.0]), "orders must be above 1"),
+        (lambda: dn.accounting.GaussianFilter(0.0), "mu must be above 0"),
+        (lambda: dn.accounting.GaussianFilter(1.0).spend(-0.1), "step must be at least 0"),
+        (lambda: dn.accounting.GaussianFilter(1.0).spend(math.nan), "step"),
+        (lambda: dn.accounting.GaussianFilter(1.0).spend(dn.SubsampledGaussian(1.0, 0.1, 2)), "RenyiFilter serves"),
+        (lambda: dn.accounting.GaussianFilter(1.0).spend(dn.MatrixMechanism(9.0, np.eye(2))), "adjacency 'zero-out'"),
+        (lambda: dn.accounting.RenyiFilter([2.0], [1.0]).spend([0.1, 0.1]), "one divergence per order"),
+        (lambda: dn.accounting.RenyiFilter([2.0], [1.0]).spend(dn.ApproximateDP(0.1, 1e-9)), "do not run it"),
+        (lambda: dn.accounting.RenyiFilter([0.5], [1.0]), "orders must be above 1"),
     ],
 )
 def test_bad_input_is_refused(make, words):

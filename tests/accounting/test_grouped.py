@@ -25,36 +25,38 @@ def test_a_person_of_several_records_is_found_more_often_than_a_record_and_not_b
     reached = np.mean(scores(3) > threshold) - np.mean(scores(0) > threshold)
     error = np.sqrt(2 * np.log(1e6) / n)
     assert dn.tradeoff(run).advantage() < reached - error
-    assert reached - error <= dn.tradeoff(dn.Grouped(run, 3)).advantage()
+    assert reached - error <= dn.tradeoff(dn.mechanisms.Grouped(run, 3)).advantage()
 
 
 def test_gaussians_are_those_of_the_sum_and_poisson_sampling_is_sharper():
-    t = dn.tradeoff(dn.Grouped(dn.GaussianDP(0.5), 3))
+    t = dn.tradeoff(dn.mechanisms.Grouped(dn.GaussianDP(0.5), 3))
     truth = dn.tradeoff(dn.GaussianDP(1.5)).advantage()
     assert truth <= t.advantage() <= truth * (1 + 1e-12)
     assert t.assumptions.adjacency == "add or remove a group of 3 records"
     exact = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 10, records_per_person=3))
-    bound = dn.tradeoff(dn.Grouped(dn.SubsampledGaussian(1.0, 0.1, 10), 3))
+    bound = dn.tradeoff(dn.mechanisms.Grouped(dn.SubsampledGaussian(1.0, 0.1, 10), 3))
     assert exact.advantage(side="lower") < bound.advantage() < 1.1 * exact.advantage()
     assert bound.advantage(side="lower") <= exact.advantage()
 
 
 def test_one_record_is_the_mechanism_itself_and_replacing_replaces_them_all():
-    assert dn.tradeoff(dn.Grouped(dn.PureDP(1.0), 1)) == dn.tradeoff(dn.PureDP(1.0))
-    replaced = dn.tradeoff(dn.Grouped(dn.GaussianDP(0.5), 2), adjacency="replace")
+    assert dn.tradeoff(dn.mechanisms.Grouped(dn.PureDP(1.0), 1)) == dn.tradeoff(dn.PureDP(1.0))
+    replaced = dn.tradeoff(dn.mechanisms.Grouped(dn.GaussianDP(0.5), 2), adjacency="replace")
     assert replaced.advantage() == pytest.approx(dn.tradeoff(dn.GaussianDP(2.0)).advantage(), rel=1e-12)
 
 
 def test_what_is_grouped_is_everything_that_ran():
     with pytest.raises(dn.InputError, match=r"group them together: Grouped\(Composition\(\[...\]\), 2\)"):
-        dn.Grouped(dn.PureDP(1.0), 2) + dn.GaussianDP(1.0)
+        dn.mechanisms.Grouped(dn.PureDP(1.0), 2) + dn.GaussianDP(1.0)
     with pytest.raises(dn.InputError, match="tuned before it is grouped"):
-        dn.tuned(dn.Grouped(dn.PureDP(1.0), 2), trials=3)
-    assert dn.tradeoff(dn.Grouped(dn.tuned(dn.GaussianDP(0.2), trials=3), 2)).advantage() < 1
+        dn.mechanisms.tuned(dn.mechanisms.Grouped(dn.PureDP(1.0), 2), trials=3)
+    assert dn.tradeoff(dn.mechanisms.Grouped(dn.mechanisms.tuned(dn.GaussianDP(0.2), trials=3), 2)).advantage() < 1
     with pytest.raises(dn.InputError, match="records_per_person"):
-        dn.Grouped(dn.PureDP(1.0), 0)
+        dn.mechanisms.Grouped(dn.PureDP(1.0), 0)
     with pytest.raises(dn.InputError, match="each record apart"):
-        dn.individual_tradeoffs(np.ones((2, 3)), 1.0, dn.Grouped(dn.SubsampledGaussian(1.0, 0.1, 3), 2))
+        dn.accounting.individual_tradeoffs(
+            np.ones((2, 3)), 1.0, dn.mechanisms.Grouped(dn.SubsampledGaussian(1.0, 0.1, 3), 2)
+        )
 
 
 @pytest.mark.parametrize(
@@ -94,5 +96,5 @@ def test_tables_propose_what_the_curve_says():
 def test_where_hardly_anything_leaks_bounds_are_still_near():
     rare = dn.SubsampledGaussian(1.0, 1e-300, 10)
     one = dn.tradeoff(rare).advantage()
-    assert one <= dn.tradeoff(dn.Grouped(rare, 2)).advantage() <= 2.001 * one
+    assert one <= dn.tradeoff(dn.mechanisms.Grouped(rare, 2)).advantage() <= 2.001 * one
     assert dn.tradeoff(rare, adjacency="replace").epsilon(1e-6) < 1e-290

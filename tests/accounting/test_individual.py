@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import deniable as dn
 from deniable.accounting import NormRecorder
@@ -33,7 +32,7 @@ def assert_just_above(curve, exact, slack=1e-9):
 
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.3, 0.02])
 def test_equal_norms_are_a_run_with_more_noise(share):
-    curves = dn.individual_tradeoffs(np.full((2, 400), 1.5 * share), clip=1.5, mechanism=RUN)
+    curves = dn.accounting.individual_tradeoffs(np.full((2, 400), 1.5 * share), clip=1.5, mechanism=RUN)
     assert len(curves) == 2
     assert_just_above(curves[1], dn.tradeoff(dn.SubsampledGaussian(1.0 / share, 0.05, 400)))
 
@@ -41,7 +40,7 @@ def test_equal_norms_are_a_run_with_more_noise(share):
 def test_records_with_different_histories():
     rng = np.random.default_rng(3)
     norms = rng.choice([0.0, 0.1, 0.4, 1.0], size=(5, 400), p=[0.1, 0.3, 0.4, 0.2])
-    curves = dn.individual_tradeoffs(norms, 1.0, RUN)
+    curves = dn.accounting.individual_tradeoffs(norms, 1.0, RUN)
     for curve, history in zip(curves, norms, strict=True):
         assert_just_above(curve, dn.tradeoff(own_run(history)))
 
@@ -50,7 +49,7 @@ def test_norms_are_rounded_up():
     """Fewer levels, larger bounds; never below the exact composition of the norms themselves."""
     norms = np.random.default_rng(4).uniform(0.0, 0.6, size=(3, 400))
     exact = [dn.tradeoff(own_run(history)).advantage(side="lower") for history in norms]
-    fine, coarse = (dn.individual_tradeoffs(norms, 1.0, RUN, levels=n).advantage() for n in (64, 4))
+    fine, coarse = (dn.accounting.individual_tradeoffs(norms, 1.0, RUN, levels=n).advantage() for n in (64, 4))
     assert np.all(exact <= fine)
     assert np.all(fine <= np.array(exact) * 1.04)
     assert np.all(fine < coarse)
@@ -59,7 +58,7 @@ def test_norms_are_rounded_up():
 def test_negative_control_norms_rounded_down_are_below_the_truth():
     norms = np.random.default_rng(4).uniform(0.0, 0.6, size=(3, 400))
     exact = [dn.tradeoff(own_run(history)).advantage(side="lower") for history in norms]
-    assert np.all(dn.individual_tradeoffs(np.floor(norms * 16) / 16, 1.0, RUN).advantage() < exact)
+    assert np.all(dn.accounting.individual_tradeoffs(np.floor(norms * 16) / 16, 1.0, RUN).advantage() < exact)
 
 
 @settings(max_examples=12)
@@ -71,7 +70,7 @@ def test_negative_control_norms_rounded_down_are_below_the_truth():
 def test_never_below_the_exact_composition(sigma, rate, shares):
     run = dn.SubsampledGaussian(sigma, rate, 300 * len(shares))
     history = np.repeat(shares, 300)
-    curve = dn.individual_tradeoffs(history[None, :], 1.0, run, levels=8)[0]
+    curve = dn.accounting.individual_tradeoffs(history[None, :], 1.0, run, levels=8)[0]
     exact = dn.tradeoff(dn.Composition([dn.SubsampledGaussian(sigma / share, rate, 300) for share in shares]))
     assert curve.advantage() >= exact.advantage(side="lower")
     assert curve.advantage() <= exact.advantage() * (1 + 1e-6) + 1e-6
@@ -88,10 +87,10 @@ def test_phases_and_full_batches():
             dn.SubsampledGaussian(2.0, 0.1, 80),
         ]
     )
-    curve = dn.individual_tradeoffs(np.full((1, 200), 0.25), 0.5, run)[0]
+    curve = dn.accounting.individual_tradeoffs(np.full((1, 200), 0.25), 0.5, run)[0]
     halved = [dn.SubsampledGaussian(2 * p.noise_multiplier, p.sample_rate, p.steps) for p in run.mechanisms]
     assert_just_above(curve, dn.tradeoff(dn.Composition(halved)))
-    only_full = dn.individual_tradeoffs(np.full((1, 20), 0.25), 0.5, run.mechanisms[1])[0]
+    only_full = dn.accounting.individual_tradeoffs(np.full((1, 20), 0.25), 0.5, run.mechanisms[1])[0]
     assert_just_above(only_full, dn.tradeoff(halved[1]))
 
 
@@ -100,7 +99,7 @@ def test_no_gradient_no_trace_and_unknown_means_worst():
     norms[1] = np.nan
     norms[2] = np.inf
     norms[3] = 7.0
-    curves = dn.individual_tradeoffs(norms, 1.0, RUN)
+    curves = dn.accounting.individual_tradeoffs(norms, 1.0, RUN)
     assert curves.advantage()[0] == 0
     assert curves[0].tpr(0.01) == pytest.approx(0.01, rel=1e-12)
     assert curves[0].delta(-1.0) == pytest.approx(-math.expm1(-1.0))
@@ -112,7 +111,7 @@ def test_few_steps_stay_sound():
     """Where the transform decays slowly the bound is loose, not wrong."""
     norms = np.zeros((2, 400))
     norms[0, 7] = norms[1, :3] = 1.0
-    curves = dn.individual_tradeoffs(norms, 1.0, RUN)
+    curves = dn.accounting.individual_tradeoffs(norms, 1.0, RUN)
     for curve, steps in zip(curves, (1, 3), strict=True):
         exact = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.05, steps))
         assert exact.advantage(side="lower") <= curve.advantage() <= 1.5 * exact.advantage() + 1e-3
@@ -120,7 +119,7 @@ def test_few_steps_stay_sound():
 
 
 def test_a_tiny_gradient():
-    curves = dn.individual_tradeoffs(np.array([[1e-320] * 400, [1e-3] * 400]), 1.0, RUN)
+    curves = dn.accounting.individual_tradeoffs(np.array([[1e-320] * 400, [1e-3] * 400]), 1.0, RUN)
     exact = dn.tradeoff(dn.SubsampledGaussian(1e3, 0.05, 400)).advantage()
     assert 0 < curves.advantage()[0] < curves.advantage()[1]
     assert exact <= curves.advantage()[1] <= exact * 1.001
@@ -137,13 +136,13 @@ def test_the_recorder_equals_the_array_with_unknowns():
         recorder.add(seen[half:], column[seen[half:]])
         recorder.end_step()
     assert len(recorder) == 400
-    streamed = dn.individual_tradeoffs(recorder, 1.0, RUN)
-    np.testing.assert_array_equal(streamed.advantage(), dn.individual_tradeoffs(norms, 1.0, RUN).advantage())
+    streamed = dn.accounting.individual_tradeoffs(recorder, 1.0, RUN)
+    np.testing.assert_array_equal(streamed.advantage(), dn.accounting.individual_tradeoffs(norms, 1.0, RUN).advantage())
 
 
 def test_all_records_at_once():
     norms = np.random.default_rng(6).uniform(0, 1, size=(7, 400))
-    curves = dn.individual_tradeoffs(norms, 1.0, RUN)
+    curves = dn.accounting.individual_tradeoffs(norms, 1.0, RUN)
     assert curves.advantage().shape == curves.advantage(prior=0.1).shape == curves.tpr(0.01).shape == (7,)
     assert curves.tpr(0.01)[3] == curves[3].tpr(0.01)
     assert any("not something to publish" in note for note in curves[0].assumptions.notes)
@@ -152,15 +151,24 @@ def test_all_records_at_once():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: dn.individual_tradeoffs(np.ones((2, 399)), 1.0, RUN), "cover each of the run's 400 steps, got 399"),
-        (lambda: dn.individual_tradeoffs(np.ones(400), 1.0, RUN), r"shape \(records, steps\)"),
-        (lambda: dn.individual_tradeoffs(np.ones((0, 400)), 1.0, RUN), r"shape \(records, steps\)"),
-        (lambda: dn.individual_tradeoffs("norms", 1.0, RUN), "array of numbers"),
-        (lambda: dn.individual_tradeoffs(-np.ones((1, 400)), 1.0, RUN), "at least 0, got -1"),
-        (lambda: dn.individual_tradeoffs(np.ones((1, 400)), 0.0, RUN), "clip must be above 0"),
-        (lambda: dn.individual_tradeoffs(np.ones((1, 400)), math.nan, RUN), "clip must be"),
-        (lambda: dn.individual_tradeoffs(np.ones((1, 400)), 1.0, RUN, levels=0), "levels must be at least 1"),
-        (lambda: dn.individual_tradeoffs(np.ones((1, 1)), 1.0, dn.GaussianDP(1.0)), "mechanism must add noise"),
+        (
+            lambda: dn.accounting.individual_tradeoffs(np.ones((2, 399)), 1.0, RUN),
+            "cover each of the run's 400 steps, got 399",
+        ),
+        (lambda: dn.accounting.individual_tradeoffs(np.ones(400), 1.0, RUN), r"shape \(records, steps\)"),
+        (lambda: dn.accounting.individual_tradeoffs(np.ones((0, 400)), 1.0, RUN), r"shape \(records, steps\)"),
+        (lambda: dn.accounting.individual_tradeoffs("norms", 1.0, RUN), "array of numbers"),
+        (lambda: dn.accounting.individual_tradeoffs(-np.ones((1, 400)), 1.0, RUN), "at least 0, got -1"),
+        (lambda: dn.accounting.individual_tradeoffs(np.ones((1, 400)), 0.0, RUN), "clip must be above 0"),
+        (lambda: dn.accounting.individual_tradeoffs(np.ones((1, 400)), math.nan, RUN), "clip must be"),
+        (
+            lambda: dn.accounting.individual_tradeoffs(np.ones((1, 400)), 1.0, RUN, levels=0),
+            "levels must be at least 1",
+        ),
+        (
+            lambda: dn.accounting.individual_tradeoffs(np.ones((1, 1)), 1.0, dn.GaussianDP(1.0)),
+            "mechanism must add noise",
+        ),
         (lambda: NormRecorder(0), "records must be at least 1"),
         (lambda: NormRecorder(3).add([0, 3], [1.0, 1.0]), r"indices must be in 0\.\.2"),
         (lambda: NormRecorder(3).add([0, 0], [1.0, 1.0]), "at most once per step"),
@@ -189,7 +197,7 @@ def test_other_samplers_take_the_largest_norm(run):
     norms = np.full((3, _steps(run)), 0.1)
     norms[1, -1] = 0.5  # once
     norms[2, 3] = np.nan  # unknown: the clip
-    own = dn.individual_tradeoffs(norms, 1.0, run)
+    own = dn.accounting.individual_tradeoffs(norms, 1.0, run)
     advantage, whole = own.advantage(), dn.tradeoff(run).advantage()
     assert advantage[0] < advantage[1] < advantage[2]
     assert whole <= advantage[2] * (1 + 1e-6) + 1e-9
@@ -201,7 +209,7 @@ def test_other_samplers_take_the_largest_norm(run):
 
 def test_a_record_of_half_the_norm_in_random_allocation_reaches_its_own_curve_and_no_less():
     run, half = dn.RandomAllocation(1.0, 5), dn.tradeoff(dn.RandomAllocation(2.0, 5))
-    own = dn.individual_tradeoffs(np.full((1, 5), 0.5), 1.0, run)[0]
+    own = dn.accounting.individual_tradeoffs(np.full((1, 5), 0.5), 1.0, run)[0]
     assert half.advantage(side="lower") <= own.advantage() <= half.advantage() + 1e-3
     rng, n = np.random.default_rng(3), 40_000
     absent, present = rng.standard_normal((2, n, 5))
@@ -240,6 +248,6 @@ def test_a_replaced_record_counts_with_its_own_norm_and_the_largest_of_another()
 
 def test_matrix_mechanisms_take_the_largest_norm():
     strategy = np.tril(np.ones((6, 6)))
-    own = dn.individual_tradeoffs(np.full((1, 6), 0.25), 1.0, dn.MatrixMechanism(2.0, strategy))[0]
+    own = dn.accounting.individual_tradeoffs(np.full((1, 6), 0.25), 1.0, dn.MatrixMechanism(2.0, strategy))[0]
     truth = dn.tradeoff(dn.MatrixMechanism(8.0, strategy)).advantage()
     assert truth <= own.advantage() * (1 + 1e-9) <= truth + 1e-3

@@ -28,7 +28,7 @@ def advantage_of_lattice(weights, shifts):
     ("run", "weights"),
     [
         (dn.DiscreteGaussian(3.0, 4, steps=2), lambda x: np.exp(-(x**2) / 18)),
-        (dn.DiscreteLaplace(3.0, 4, steps=2), lambda x: np.exp(-np.abs(x) / 3)),
+        (dn.mechanisms.DiscreteLaplace(3.0, 4, steps=2), lambda x: np.exp(-np.abs(x) / 3)),
     ],
 )
 def test_discrete_noise_by_enumeration(run, weights):
@@ -57,7 +57,7 @@ def test_laplace_noise_is_attacked_as_promised():
 def test_mechanisms_of_bounded_range_by_enumeration():
     """The exponential mechanism with every pattern of scores that one record can move by its own share."""
     epsilon, share = 1.2, 0.5
-    own = individual_tradeoffs([[share]], 1.0, dn.BoundedRange(epsilon))[0].advantage()
+    own = individual_tradeoffs([[share]], 1.0, dn.mechanisms.BoundedRange(epsilon))[0].advantage()
     reached = []
     for moved in itertools.product((-share, 0.0, share), repeat=3):
         for scores in itertools.product((0.0, 1.0, 3.0), repeat=3):
@@ -80,10 +80,10 @@ def test_parts_of_different_kinds_are_composed_step_by_step():
 
 def test_norms_of_many_records_are_rounded_up_and_never_down():
     rng = np.random.default_rng(5)
-    run, norms = dn.DiscreteLaplace(9.0, 8, steps=2), rng.integers(1, 9, (60, 2))
+    run, norms = dn.mechanisms.DiscreteLaplace(9.0, 8, steps=2), rng.integers(1, 9, (60, 2))
     own = individual_tradeoffs(norms, 8.0, run).advantage()
     for k in range(0, 60, 15):
-        exact = dn.Composition([dn.DiscreteLaplace(9.0, int(moved)) for moved in norms[k]])
+        exact = dn.Composition([dn.mechanisms.DiscreteLaplace(9.0, int(moved)) for moved in norms[k]])
         least = dn.tradeoff(exact).advantage(side="lower")
         assert least <= own[k] + 1e-12
     assert len(np.unique(own)) > 2
@@ -122,9 +122,9 @@ def test_a_sampler_is_composed_with_other_parts():
         (dn.PureDP(1.0), "name the mechanism that gave it"),
         (dn.ZeroConcentratedDP(0.1), "name the mechanism that gave it"),
         (dn.RandomizedResponse(1.0), "reports a whole category"),
-        (dn.FinitePair((0.5, 0.5), (0.4, 0.6)), "its two laws are given"),
+        (dn.mechanisms.FinitePair((0.5, 0.5), (0.4, 0.6)), "its two laws are given"),
         (dn.NoisyGradientDescent(5.0, 1, 0.1, 2.0, 0.5), "at every point"),
-        (dn.tuned(dn.Laplace(1.0), trials=3), "runs that could have been made"),
+        (dn.mechanisms.tuned(dn.Laplace(1.0), trials=3), "runs that could have been made"),
         (dn.SubsampledGaussian(1.0, 0.1, 1, 2), "ask for each record apart"),
         (dn.MatrixMechanism(1.0, sensitivity=1.0) + dn.ShuffledBatches(1.0, 1), "with its strategy"),
     ],

@@ -8,8 +8,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import deniable as dn
 from deniable.accounting.reductions import last_iterate_mu, matrix_sensitivity
@@ -282,7 +281,7 @@ def test_what_must_stay_secret_is_named_with_the_curve():
             assert shown not in t.assumptions.access
     assert dn.tradeoff(last).group(2).assumptions.access == dn.tradeoff(last).assumptions.access
     assert "every iterate before" in dn.assess(last).to_text()
-    both = dn.tradeoff(dn.tuned(last, trials=3)).assumptions.access
+    both = dn.tradeoff(dn.mechanisms.tuned(last, trials=3)).assumptions.access
     assert "outputs and scores of all but the best one; and every iterate before the last one" in both
     assert "every iterate before" in dn.tradeoff(last + dn.GaussianDP(0.1)).assumptions.access
     assert shown in dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 10)).assumptions.access

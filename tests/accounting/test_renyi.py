@@ -101,7 +101,7 @@ def test_discrete_gaussians_have_the_bound_of_gaussians(sigma, moved, steps):
         truth = steps * np.logaddexp.reduce(order * log_p + (1 - order) * log_q - size) / (order - 1)
         assert truth * (1 - 1e-12) <= t.renyi(order) <= order * steps * (moved / sigma) ** 2 / 2 * (1 + 1e-12)
         assert beside.renyi(order) == pytest.approx(t.renyi(order) + order / 8, rel=1e-9)
-    kept = dn.tradeoff(dn.tuned(dn.DiscreteGaussian(10 * sigma, moved, steps), trials=3))
+    kept = dn.tradeoff(dn.mechanisms.tuned(dn.DiscreteGaussian(10 * sigma, moved, steps), trials=3))
     assert dn.tradeoff(dn.DiscreteGaussian(10 * sigma, moved, steps)).advantage() < kept.advantage() < 1
 
 

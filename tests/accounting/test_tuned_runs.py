@@ -17,7 +17,7 @@ def generating(trials, shape):
     """The probability generating function of K, from its definition."""
     if math.isinf(shape):
         return lambda x: np.exp(trials * (x - 1))
-    stop = dn.tuned(dn.PureDP(1.0), trials=trials, shape=shape).stop
+    stop = dn.mechanisms.tuned(dn.PureDP(1.0), trials=trials, shape=shape).stop
     if shape == 0:
         return lambda x: np.log1p(-(1 - stop) * x) / np.log(stop)
     return lambda x: ((1 - (1 - stop) * x) ** -shape - 1) / (stop**-shape - 1)
@@ -38,12 +38,12 @@ def test_the_law_has_the_stated_mean(trials, shape):
     assert f(1.0) == pytest.approx(1)
     assert (f(1.0) - f(1 - 1e-6)) / 1e-6 == pytest.approx(trials, rel=1e-3)
     if shape == 1.0:
-        assert dn.tuned(dn.PureDP(1.0), trials=trials).stop == pytest.approx(1 / trials, rel=1e-12)
+        assert dn.mechanisms.tuned(dn.PureDP(1.0), trials=trials).stop == pytest.approx(1 / trials, rel=1e-12)
 
 
 @pytest.mark.parametrize(("trials", "shape"), CASES)
 def test_the_bound_holds_for_every_way_to_score(trials, shape):
-    t = dn.tradeoff(dn.tuned(dn.FinitePair(*PAIR), trials=trials, shape=shape))
+    t = dn.tradeoff(dn.mechanisms.tuned(dn.mechanisms.FinitePair(*PAIR), trials=trials, shape=shape))
     f = generating(trials, shape)
     alpha = np.array([1.05, 2.0, 5.0, 30.0])
     add, remove = t.renyi(alpha, "add"), t.renyi(alpha, "remove")
@@ -62,19 +62,19 @@ def test_without_counting_the_promise_is_broken():
     """Negative control: the best of K tells more than one run; a run's own curve is no bound."""
     rare = (0.1, 0.9), (0.05, 0.95)  # a telling outcome that scores best
     f = generating(20.0, 1.0)
-    once = dn.tradeoff(dn.FinitePair(*rare)).advantage()
+    once = dn.tradeoff(dn.mechanisms.FinitePair(*rare)).advantage()
     best = np.abs(selected(rare[0], (1, 0), f) - selected(rare[1], (1, 0), f)).sum() / 2
     assert best > 3 * once
-    assert best <= dn.tradeoff(dn.tuned(dn.FinitePair(*rare), trials=20.0)).advantage()
+    assert best <= dn.tradeoff(dn.mechanisms.tuned(dn.mechanisms.FinitePair(*rare), trials=20.0)).advantage()
 
 
 def test_more_trials_and_lighter_tails_cost_more():
     run = dn.GaussianDP(0.2)
-    few, many = (dn.tradeoff(dn.tuned(run, trials=k)).advantage() for k in (3, 100))
+    few, many = (dn.tradeoff(dn.mechanisms.tuned(run, trials=k)).advantage() for k in (3, 100))
     assert dn.tradeoff(run).advantage() < few < many < 1
-    heavy = dn.tradeoff(dn.tuned(run, trials=100, shape=0.0)).advantage()
+    heavy = dn.tradeoff(dn.mechanisms.tuned(run, trials=100, shape=0.0)).advantage()
     assert heavy < many
-    both = dn.tradeoff(dn.tuned(run, trials=3) + dn.GaussianDP(0.5))
+    both = dn.tradeoff(dn.mechanisms.tuned(run, trials=3) + dn.GaussianDP(0.5))
     assert both.advantage() > few
     assert both.advantage(side="lower") == dn.tradeoff(dn.GaussianDP(0.5)).advantage(side="lower")
 
@@ -82,12 +82,12 @@ def test_more_trials_and_lighter_tails_cost_more():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: dn.tuned(dn.PureDP(1.0), trials=1.0), "trials must be above 1"),
-        (lambda: dn.tuned(dn.PureDP(1.0), trials=0.0, shape=math.inf), "trials must be above 0"),
-        (lambda: dn.tuned(dn.PureDP(1.0), trials=5.0, shape=-1.0), "shape must be above -1"),
-        (lambda: dn.tuned("x", trials=5.0), "mechanism must be"),
-        (lambda: dn.tradeoff(dn.tuned(dn.ApproximateDP(1.0, 1e-6), trials=5.0)), "finite Rényi divergences"),
-        (lambda: dn.tuned(dn.PureDP(1.0), trials=5.0, shape=math.inf).stop, "Poisson"),
+        (lambda: dn.mechanisms.tuned(dn.PureDP(1.0), trials=1.0), "trials must be above 1"),
+        (lambda: dn.mechanisms.tuned(dn.PureDP(1.0), trials=0.0, shape=math.inf), "trials must be above 0"),
+        (lambda: dn.mechanisms.tuned(dn.PureDP(1.0), trials=5.0, shape=-1.0), "shape must be above -1"),
+        (lambda: dn.mechanisms.tuned("x", trials=5.0), "mechanism must be"),
+        (lambda: dn.tradeoff(dn.mechanisms.tuned(dn.ApproximateDP(1.0, 1e-6), trials=5.0)), "finite Rényi divergences"),
+        (lambda: dn.mechanisms.tuned(dn.PureDP(1.0), trials=5.0, shape=math.inf).stop, "Poisson"),
     ],
 )
 def test_bad_input_is_refused(make, words):

@@ -21,7 +21,7 @@ def data():
 @pytest.mark.parametrize("kind", ["mislabelled", "shuffled", "extreme"])
 def test_canaries_are_put_in_by_their_coins(data, kind):
     X, y = data
-    made = dn.canaries(X, y, 60, kind, rng=1)
+    made = dn.audit.canaries(X, y, 60, kind, rng=1)
     assert made.records.shape == (60, 6)
     assert len(made.X) == len(made.y) == 400 + made.included.sum()
     rows = {(*row, label) for row, label in zip(made.X.tolist(), made.y.tolist(), strict=True)}
@@ -34,7 +34,7 @@ def test_canaries_are_put_in_by_their_coins(data, kind):
 
 def test_the_coins_are_fair_and_independent():
     X, y = np.arange(40.0)[:, None], np.arange(40) % 2
-    included = np.stack([dn.canaries(X, y, 10, rng=seed).included for seed in range(2000)])
+    included = np.stack([dn.audit.canaries(X, y, 10, rng=seed).included for seed in range(2000)])
     assert np.abs(included.mean(axis=0) - 0.5).max() < 0.06
     assert np.abs(np.corrcoef(included.T) - np.eye(10)).max() < 0.12
     totals = included.sum(axis=1)
@@ -43,20 +43,20 @@ def test_the_coins_are_fair_and_independent():
 
 def test_mislabelled_means_another_class(data):
     X, y = data
-    made = dn.canaries(X, y, 100, rng=2)
+    made = dn.audit.canaries(X, y, 100, rng=2)
     truth = {tuple(row): label for row, label in zip(X.tolist(), y, strict=True)}
     assert all(truth[tuple(row)] != label for row, label in zip(made.records.tolist(), made.labels, strict=True))
 
 
 def test_extremes_are_at_the_ends(data):
     X, y = data
-    made = dn.canaries(X, y, 30, "extreme", rng=3)
+    made = dn.audit.canaries(X, y, 30, "extreme", rng=3)
     assert np.all((made.records == X.min(axis=0)) | (made.records == X.max(axis=0)))
 
 
 def test_a_model_that_remembers_is_found(data):
     X, y = data
-    made = dn.canaries(X, y, 300, rng=4)
+    made = dn.audit.canaries(X, y, 300, rng=4)
     found = made.audit(DecisionTreeClassifier(random_state=0).fit(made.X, made.y))
     assert found.epsilon().low > 2
     assert found.mu().low > 1
@@ -68,7 +68,7 @@ def test_a_model_that_saw_no_canary_shows_nothing(data):
     X, y = data
     low = [
         made.audit(LogisticRegression().fit(X, y), confidence=0.9).epsilon().low
-        for made in (dn.canaries(X, y, 100, rng=seed) for seed in range(40))
+        for made in (dn.audit.canaries(X, y, 100, rng=seed) for seed in range(40))
     ]
     assert np.mean(np.array(low) > 0) <= stats.binom.ppf(1 - 1e-4, 40, 0.1) / 40
 
@@ -76,7 +76,7 @@ def test_a_model_that_saw_no_canary_shows_nothing(data):
 def test_tables_regression_and_functions_work(data):
     X, _ = data
     frame = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 0, "u", "v"), "c": X[:, 2]})
-    made = dn.canaries(frame, X[:, 0] + X[:, 2], 40, "extreme", rng=5)
+    made = dn.audit.canaries(frame, X[:, 0] + X[:, 2], 40, "extreme", rng=5)
     assert set(made.records["b"]) <= {"u", "v"}
     numbers = made.X[["a", "c"]].to_numpy()
     model = Ridge().fit(numbers, made.y)
@@ -98,7 +98,7 @@ def test_a_known_mechanism_is_not_overstated(data):
     violated = dict.fromkeys(promises, 0)
     runs = 20
     for seed in range(runs):
-        made = dn.canaries(X, y, 400, rng=seed)
+        made = dn.audit.canaries(X, y, 400, rng=seed)
         scores = labels_by_randomised_response(made, 1.0, np.random.default_rng(10**6 + seed))
         found = audit_one_run(scores, made.included)
         for name, promise in promises.items():
@@ -145,14 +145,14 @@ def test_an_asymmetric_promise_is_made_symmetric():
 def test_unusable_inputs_are_refused(data, change, message):
     X, y = data
     with pytest.raises(dn.InputError, match=message):
-        dn.canaries(**({"X": X, "y": y} | change))
+        dn.audit.canaries(**({"X": X, "y": y} | change))
     with pytest.raises(dn.InputError, match="fitted estimator or a prediction function"):
-        dn.canaries(X, y).scores(1.0)
+        dn.audit.canaries(X, y).scores(1.0)
 
 
 def test_classes_may_be_floats(data):
     X, y = data
-    whole, real = dn.canaries(X, y, 100, rng=9), dn.canaries(X, y.astype(float), 100, rng=9)
+    whole, real = dn.audit.canaries(X, y, 100, rng=9), dn.audit.canaries(X, y.astype(float), 100, rng=9)
     assert real.labels.tolist() == whole.labels.tolist()
     model = LogisticRegression(C=100).fit(whole.X, whole.y)
     np.testing.assert_array_equal(real.scores(LogisticRegression(C=100).fit(real.X, real.y)), whole.scores(model))

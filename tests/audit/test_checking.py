@@ -26,7 +26,7 @@ def laplace(scale, seed=0):
 
 
 def test_a_kept_promise_passes_and_its_power_is_stated():
-    found = dn.check_promise(laplace(1.0), dn.PureDP(1.0), trials=300)
+    found = dn.audit.check_promise(laplace(1.0), dn.PureDP(1.0), trials=300)
     assert found.verdict.outcome == "consistent"
     assert (found.pilot, found.trials, found.verdict.pairs) == (60, 300, 240)
     assert 1 < found.could_have_found < 3
@@ -35,7 +35,7 @@ def test_a_kept_promise_passes_and_its_power_is_stated():
 
 def test_power_is_what_it_says():
     """A randomised response at the stated ε is found about half of the time, one at twice the excess nearly always."""
-    power = dn.check_promise(laplace(1.0), dn.PureDP(1.0), trials=300).could_have_found
+    power = dn.audit.check_promise(laplace(1.0), dn.PureDP(1.0), trials=300).could_have_found
     found = {}
     for epsilon in (power, 1 + 2 * (power - 1)):
         honest, rng, runs = 1 / (1 + np.exp(-epsilon)), np.random.default_rng(1), 20
@@ -51,7 +51,7 @@ def test_power_is_what_it_says():
 
 @pytest.mark.parametrize("trials", [400])
 def test_a_tenth_of_the_noise_is_found(trials):
-    found = dn.check_promise(laplace(0.1), dn.PureDP(1.0), trials=trials)
+    found = dn.audit.check_promise(laplace(0.1), dn.PureDP(1.0), trials=trials)
     assert found.verdict.violated
     assert found.trials < trials  # at once
 
@@ -75,7 +75,7 @@ def a_band(rng):
 
 @pytest.mark.parametrize("broken", [noise_from_the_data, words, one_coordinate, a_band])
 def test_many_kinds_of_leaks_are_found_without_being_told_where(broken):
-    assert dn.check_promise(broken(np.random.default_rng(2)), dn.PureDP(0.5), trials=800).verdict.violated
+    assert dn.audit.check_promise(broken(np.random.default_rng(2)), dn.PureDP(0.5), trials=800).verdict.violated
 
 
 def test_the_attack_that_speaks_loudest_is_learned():
@@ -92,7 +92,7 @@ def test_the_attack_that_speaks_loudest_is_learned():
 
 
 def test_a_given_score_is_used():
-    found = dn.check_promise(laplace(0.1), dn.PureDP(1.0), score=lambda x: x, trials=200)
+    found = dn.audit.check_promise(laplace(0.1), dn.PureDP(1.0), score=lambda x: x, trials=200)
     assert found.verdict.violated
     assert (found.pilot, found.attack) == (0, "the given score")
 
@@ -102,17 +102,17 @@ def test_the_budget_of_time_is_kept():
         time.sleep(0.01)
         return float(inside)
 
-    found = dn.check_promise(slow, dn.PureDP(30.0), seconds=0.3)
+    found = dn.audit.check_promise(slow, dn.PureDP(30.0), seconds=0.3)
     assert found.trials < 100
     with limits(20, None):
-        assert dn.check_promise(laplace(1.0), dn.PureDP(1.0)).trials == 20
-        assert dn.check_promise(laplace(1.0), dn.PureDP(1.0), trials=30).trials == 30
+        assert dn.audit.check_promise(laplace(1.0), dn.PureDP(1.0)).trials == 20
+        assert dn.audit.check_promise(laplace(1.0), dn.PureDP(1.0), trials=30).trials == 30
 
 
 def test_the_decorator_fails_like_a_test():
     rng = np.random.default_rng(4)
 
-    @dn.promise(dn.PureDP(1.0), trials=300)
+    @dn.audit.promise(dn.PureDP(1.0), trials=300)
     def kept(inside, scale):
         """A count."""
         return inside + rng.laplace(scale=scale)
@@ -123,19 +123,21 @@ def test_the_decorator_fails_like_a_test():
     with pytest.raises(PromiseBroken, match=r"violated at 99\.9 %.*PureDP"):
         kept(scale=0.1)
     with pytest.raises(NothingChecked, match="raise trials"):
-        dn.promise(dn.PureDP(9.0), trials=50)(lambda inside: rng.normal())()
+        dn.audit.promise(dn.PureDP(9.0), trials=50)(lambda inside: rng.normal())()
 
 
 def test_what_cannot_promise_is_refused():
     with pytest.raises(dn.InputError, match="first argument"):
-        dn.promise(dn.PureDP(1.0))(lambda: 0.0)
+        dn.audit.promise(dn.PureDP(1.0))(lambda: 0.0)
     with pytest.raises(dn.InputError, match="trials must be at least 10"):
-        dn.check_promise(laplace(1.0), dn.PureDP(1.0), trials=5)
+        dn.audit.check_promise(laplace(1.0), dn.PureDP(1.0), trials=5)
     with pytest.raises(dn.InputError, match="mechanism must be"):
-        dn.check_promise(laplace(1.0), 1.0)
+        dn.audit.check_promise(laplace(1.0), 1.0)
     shapes, rng = iter(range(10_000)), np.random.default_rng(5)
     with pytest.raises(dn.InputError, match="one shape"):
-        dn.check_promise(lambda inside: inside + rng.normal(size=1 + (next(shapes) > 150)), dn.PureDP(1.0), trials=300)
+        dn.audit.check_promise(
+            lambda inside: inside + rng.normal(size=1 + (next(shapes) > 150)), dn.PureDP(1.0), trials=300
+        )
 
 
 SEEDED = "import sys, pytest, entropy; entropy.replace_entropy(0); sys.exit(pytest.main(sys.argv[1:]))"
@@ -175,7 +177,7 @@ def test_the_example_runs_under_pytest(tmp_path):
 
 BROKEN = """
 import numpy as np, deniable
-@deniable.promise(deniable.PureDP(1.0))
+@deniable.audit.promise(deniable.PureDP(1.0))
 def test_a_tenth_of_the_noise(inside):
     return inside + np.random.default_rng().laplace(scale=0.1)
 """
@@ -202,7 +204,7 @@ def test_the_action_fails_the_build_and_writes_its_summary(tmp_path):
 @pytest.mark.parametrize("budget", [(0, None), (None, 0.0)])
 def test_a_budget_of_nothing_is_refused(budget):
     with limits(*budget), pytest.raises(dn.InputError, match="must be"):
-        dn.check_promise(lambda inside: 0.0, dn.PureDP(1.0))
+        dn.audit.check_promise(lambda inside: 0.0, dn.PureDP(1.0))
 
 
 def test_the_plugin_imports_nothing_of_deniable():

@@ -126,7 +126,7 @@ def test_sparse_records_are_attacked_like_dense_ones():
     own = [dn.attack_model(fitted, Z, y, np.arange(120) < 60, "rmia", 8, rng=0) for Z in (X, scipy.sparse.csr_array(X))]
     np.testing.assert_allclose(own[0].nonmember_scores, own[1].nonmember_scores)
     with pytest.raises(dn.InputError, match="dense array"):
-        dn.canaries(scipy.sparse.csr_array(X), y)
+        dn.audit.canaries(scipy.sparse.csr_array(X), y)
 
 
 def simulated(n_records, n_targets, exposed, rng):

@@ -115,7 +115,7 @@ def test_a_zcdp_promise_is_judged(counted, share, violated):
     rows, record = counted
     sd = 2.0
     release, without = released_marginals(rows, share * sd, np.random.default_rng(8)), marginals(rows[:-1])
-    found = dn.check_promise(
+    found = dn.audit.check_promise(
         release,
         dn.ZeroConcentratedDP(5 / (2 * sd**2)),
         score=lambda noisy: marginal_ratio(noisy, without, record, sd),
@@ -134,7 +134,7 @@ def test_a_generator_is_judged_by_many_releases():
         kept = rows if inside else rows[:-1]
         return kept[rng.integers(len(kept), size=30)] + 0.01 * rng.normal(size=(30, 2))
 
-    found = dn.check_promise(
+    found = dn.audit.check_promise(
         generate, dn.PureDP(1.0), score=lambda table: float(synthetic_scores(table, rows[-1:])[0]), trials=300
     )
     assert found.verdict.violated

@@ -99,7 +99,7 @@ def test_a_proof_serves_full_batches_and_refuses_the_rest(capsys):
 @pytest.mark.parametrize(
     "refuses",
     [
-        lambda run: dn.individual_tradeoffs(np.ones((2, 1)), 1.0, run),
+        lambda run: dn.accounting.individual_tradeoffs(np.ones((2, 1)), 1.0, run),
         lambda run: dn.audit.attack_transcript(run, n=10, rng=0),
     ],
     ids=["individual", "transcript"],

@@ -243,7 +243,7 @@ TABLES = {
     "audit_one_run scores": TableCall(lambda a: audit_one_run(a, Y > 0).epsilon(0.0).low, np.arange(N) / 4),
     "output_perturbation_scores": TableCall(lambda a: output_perturbation_scores(a, X[0], X[1], "gaussian", 0.5), X),
     "individual_tradeoffs": TableCall(
-        lambda a: dn.individual_tradeoffs(a, 1.0, dn.SubsampledGaussian(1.0, 0.5, 4)).advantage(),
+        lambda a: dn.accounting.individual_tradeoffs(a, 1.0, dn.SubsampledGaussian(1.0, 0.5, 4)).advantage(),
         np.abs(np.arange(12).reshape(3, 4)) / 8,
     ),
     "GaussianNoise.distance": TableCall(lambda a: GaussianNoise(1.0, np.ones(2)).distance(a), X),
@@ -339,7 +339,7 @@ RAN = {
     },
     dn.mechanisms.ZeroConcentratedDP: {"rho": 0.5, "xi": 0.25},
     dn.SubsampledGaussian: {"noise_multiplier": 1.0, "sample_rate": 0.5, "steps": 2, "records_per_person": 2},
-    dn.GaussianFilter: {"mu": 1.0},
+    dn.accounting.GaussianFilter: {"mu": 1.0},
 }  # fmt: skip
 NO_NUMBER = [np.nan, -1.0, -np.inf, np.inf, "1", None, True, 1j, [1.0], np.array([1.0]), pd.NA, pd.Series([1.0])]
 
@@ -351,7 +351,7 @@ def test_parameters_of_what_ran():
         for bad in NO_NUMBER:
             said = refusal(lambda bad, k=kind, g=given, n=name: k(**g | {n: bad}), bad)
             wrong += [f"{kind.__name__}({name}={bad!r}) {said}"] if said else []
-        if kind is not dn.GaussianFilter:
+        if kind is not dn.accounting.GaussianFilter:
             for kept in (np.float32(value), np.float64(value)):
                 made = kind(**given | {name: kept})
                 if made != kind(**given) or type(getattr(made, name)) is not type(value):

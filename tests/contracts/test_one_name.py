@@ -104,7 +104,7 @@ def test_who_knows_the_rate_of_true_positives_knows_the_advantage():
 def test_laplace_is_the_law_of_one_number_and_norm_laplace_that_of_vectors():
     one = dn.release(np.median, np.arange(9.0), advantage=0.6, bound="centre", noise="laplace", rng=0, n_resamples=400)
     assert "laplace" in one.certificate.noise
-    for kind in (dn.OutputPerturbation, dn.ObjectivePerturbation):
+    for kind in (dn.OutputPerturbation, dn.records.ObjectivePerturbation):
         assert kind(epsilon=1.0).noise == "norm-laplace"
         with pytest.raises(dn.InputError, match="noise must be one of"):
             kind(epsilon=1.0, noise="laplace")

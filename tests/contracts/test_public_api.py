@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import re
 import typing
 from pathlib import Path
 
@@ -25,6 +26,7 @@ def members(cls):
 
 def test_names_are_sorted_and_complete():
     assert dn.__all__ == sorted(dn.__all__)
+    assert len(dn.__all__) <= 43
     assert set(dn.__all__) <= set(dir(dn))
     for name in dn.__all__:
         assert getattr(dn, name) is not None
@@ -34,6 +36,24 @@ def test_completion_offers_names_and_rooms_and_nothing_else():
     offered = {name for name in dir(dn) if not name.startswith("_")}
     assert offered == {*dn.__all__, *dn._ROOMS}
     assert all(inspect.ismodule(dn.__getattr__(room)) for room in dn._ROOMS)
+
+
+def test_a_room_exports_through_its_init():
+    """So do those of the names at the top that have a package for a home, and what a guide names of a room."""
+    exported = {room: getattr(getattr(dn, room), "__all__", None) for room in dn._ROOMS}
+    modules = {room for room in dn._ROOMS if not hasattr(getattr(dn, room), "__path__")}
+    assert {room for room, names in exported.items() if names is None} <= modules
+    named = set(re.findall(rf"\bdn\.({'|'.join(set(exported) - modules)})\.(\w+)", PAGES))
+    inner = {path.stem for path in HOUSE.rglob("*.py")}
+    missing = [(room, name) for room, name in sorted(named) if name not in {*exported[room], *inner}]
+    assert (len(named) > 20, missing) == (True, [])
+    absent = [
+        f"{room}.{name}"
+        for room in set(exported) - modules
+        for name in exported[room]
+        if not hasattr(getattr(dn, room), name)
+    ]
+    assert absent == []
 
 
 def test_an_unknown_name_is_an_attribute_error():
@@ -83,5 +103,5 @@ def test_no_module_has_the_name_of_a_public_function():
 
 
 def test_type_hints_resolve():
-    for name in ("Tradeoff", "Assumptions", "SubsampledGaussian", "PureDP"):
+    for name in ("Tradeoff", "Limit", "SubsampledGaussian", "PureDP"):
         assert typing.get_type_hints(getattr(dn, name)) is not None

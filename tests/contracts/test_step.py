@@ -212,7 +212,7 @@ def test_brackets_meet_what_ball_arithmetic_proves(one):
 def test_outcomes_that_only_one_world_produces(engine):
     """Three steps of a pair with both kinds, outcome by outcome."""
     p, q = [0.1, 0.6, 0.3, 0.0], [0.0, 0.5, 0.3, 0.2]
-    t = dn.tradeoff(dn.FinitePair(p, q, steps=3), engine=engine)
+    t = dn.tradeoff(dn.mechanisms.FinitePair(p, q, steps=3), engine=engine)
     joint = [np.array(v) for v in (p, q)]
     for _ in range(2):
         joint = [np.multiply.outer(mass, v).ravel() for mass, v in zip(joint, (p, q), strict=True)]
@@ -224,7 +224,7 @@ def test_outcomes_that_only_one_world_produces(engine):
     assert t.epsilon(0.0) == math.inf
 
 
-@pytest.mark.parametrize("mechanism", [dn.DiscreteGaussian(1e4, 1, 100), dn.FinitePair([1.0], [1.0], 10**6)])
+@pytest.mark.parametrize("mechanism", [dn.DiscreteGaussian(1e4, 1, 100), dn.mechanisms.FinitePair([1.0], [1.0], 10**6)])
 def test_many_outcomes_and_many_steps(mechanism):
     t = dn.tradeoff(mechanism)
     assert 0 <= t.advantage(side="lower") <= t.advantage() < 0.01

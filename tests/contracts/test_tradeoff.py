@@ -13,8 +13,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import deniable
 import deniable as dn
@@ -212,6 +211,8 @@ def test_a_curve_is_a_value(name):
     t = example(name)
     assert t == t
     assert isinstance(hash(t), int)
+    assert len(repr(t).splitlines()) == 2
+    assert len(repr(t)) < 500
     assert "nan" not in repr(t).lower().replace("nanosecond", "")
     for twin in (pickle.loads(pickle.dumps(t)), copy.copy(t), copy.deepcopy(t)):
         assert type(twin) is type(t)

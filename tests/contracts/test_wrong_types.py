@@ -29,11 +29,11 @@ def trained(kind, target):
 
 CALLS = {
     "ApproximateDP": made(dn.ApproximateDP, epsilon=1.0, delta=0.1),
-    "BoundedRange": made(dn.BoundedRange, epsilon=1.0),
+    "BoundedRange": made(dn.mechanisms.BoundedRange, epsilon=1.0),
     "Limit": made(dn.Limit, singling_out=0.1, n=10, weight=1e-3, group_size=2),
     "DiscreteGaussian": made(dn.DiscreteGaussian, sigma=1.0),
-    "DiscreteLaplace": made(dn.DiscreteLaplace, scale=1.0),
-    "FinitePair": made(dn.FinitePair, p=(0.5, 0.5), q=(0.2, 0.8)),
+    "DiscreteLaplace": made(dn.mechanisms.DiscreteLaplace, scale=1.0),
+    "FinitePair": made(dn.mechanisms.FinitePair, p=(0.5, 0.5), q=(0.2, 0.8)),
     "Laplace": made(dn.Laplace, scale=1.0),
     "MatrixMechanism": made(dn.MatrixMechanism, noise_multiplier=1.0, strategy=np.eye(3)),
     "RandomAllocation": made(dn.RandomAllocation, noise_multiplier=1.0, batches=5),
@@ -48,7 +48,7 @@ CALLS = {
     "Mean": made(Mean),
     "Histogram": made(Histogram, edges=(0.0, 0.5, 1.0)),
     "Quantile": made(Quantile),
-    "tuned": made(dn.tuned, mechanism=dn.GaussianDP(1.0), trials=5),
+    "tuned": made(dn.mechanisms.tuned, mechanism=dn.GaussianDP(1.0), trials=5),
     "tradeoff": (dn.tradeoff, ["mechanism", "engine", "adjacency", "patient"], {"mechanism": RUN}),
     "calibrate": (
         dn.calibrate,
@@ -92,16 +92,16 @@ CALLS = {
         },
     ),
     "check_promise": (
-        dn.check_promise,
+        dn.audit.check_promise,
         ["release", "mechanism", "score", "trials", "seconds", "confidence"],
         {"release": lambda inside: RNG.normal(), "mechanism": dn.GaussianDP(1.0), "trials": 20},
     ),
     "plan_subsampling": (
-        dn.plan_subsampling,
+        dn.planning.plan_subsampling,
         ["pool_size", "precision", "fpr", "batch_size", "rates", "noise_multipliers"],
         {"pool_size": 1000, "precision": 0.7, "fpr": 0.01, "batch_size": 100, "rates": [0.3]},
     ),
-    "canaries": (dn.canaries, ["X", "y", "k", "kind", "rng"], {"X": ROWS, "y": LABELS, "k": 10}),
+    "canaries": (dn.audit.canaries, ["X", "y", "k", "kind", "rng"], {"X": ROWS, "y": LABELS, "k": 10}),
     "tpr": (CURVE.tpr, ["fpr", "side"], {"fpr": 0.1}),
     "delta": (CURVE.delta, ["epsilon", "side"], {"epsilon": 0.1}),
 }

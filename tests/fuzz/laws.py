@@ -58,7 +58,7 @@ def _laplace(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.
 
 
 def _discrete_laplace(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
-    return dn.DiscreteLaplace(_log(rng, 0.1, 30), int(rng.integers(1, 4)), _count(rng, most), _rate(rng))
+    return dn.mechanisms.DiscreteLaplace(_log(rng, 0.1, 30), int(rng.integers(1, 4)), _count(rng, most), _rate(rng))
 
 
 def _discrete_gaussian(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
@@ -72,11 +72,11 @@ def _response(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms
 def _pair(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
     size = int(rng.integers(2, 6))
     p, q = (rng.dirichlet(np.full(size, float(rng.uniform(0.3, 5)))) for _ in range(2))
-    return dn.FinitePair(tuple(p / p.sum()), tuple(q / q.sum()), _count(rng, min(most, 100)))
+    return dn.mechanisms.FinitePair(tuple(p / p.sum()), tuple(q / q.sum()), _count(rng, min(most, 100)))
 
 
 def _range(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
-    return dn.BoundedRange(_log(rng, 1e-2, 4), _count(rng, min(most, 100)))
+    return dn.mechanisms.BoundedRange(_log(rng, 1e-2, 4), _count(rng, min(most, 100)))
 
 
 def _persons(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
@@ -171,7 +171,7 @@ def _lattice_event(log_mass: Callable[[int], mp.mpf], spread: float, moved: int,
     return _mixed(out, hit, rate)
 
 
-def _discrete_laplace_event(part: dn.DiscreteLaplace, rng: np.random.Generator) -> Event:
+def _discrete_laplace_event(part: dn.mechanisms.DiscreteLaplace, rng: np.random.Generator) -> Event:
     place = round(float(rng.uniform(-3, 3)) * part.scale) + int(rng.integers(0, part.sensitivity + 1))
     ratio = mp.exp(-1 / mp.mpf(part.scale))
 
@@ -192,14 +192,14 @@ def _response_event(part: dn.RandomizedResponse, rng: np.random.Generator) -> Ev
     return 1 / (odds + part.categories - 1), odds / (odds + part.categories - 1)
 
 
-def _pair_event(part: dn.FinitePair, rng: np.random.Generator) -> Event:
+def _pair_event(part: dn.mechanisms.FinitePair, rng: np.random.Generator) -> Event:
     taken = rng.random(len(part.p)) < 0.5
     q, p = (mp.fsum(mp.mpf(x) for x, use in zip(side, taken, strict=True) if use) for side in (part.q, part.p))
     # the two vectors are taken as exact but for what their sums miss
     return min(q + mp.mpf(10) ** -15, mp.mpf(1)), max(p - mp.mpf(10) ** -15, mp.mpf(0))
 
 
-def _range_event(part: dn.BoundedRange, rng: np.random.Generator) -> Event:
+def _range_event(part: dn.mechanisms.BoundedRange, rng: np.random.Generator) -> Event:
     """The pair of two outcomes whose log-ratios are a and a − ε is of range ε."""
     a = mp.mpf(float(rng.uniform(0.01, 0.99))) * mp.mpf(part.epsilon)
     out = (1 - mp.exp(a - mp.mpf(part.epsilon))) / (mp.exp(a) - mp.exp(a - mp.mpf(part.epsilon)))
@@ -250,11 +250,11 @@ def _without_event(part: dn.WithoutReplacement, rng: np.random.Generator) -> Eve
 
 _EVENTS: dict[type, Callable[[Any, np.random.Generator], Event]] = {
     dn.Laplace: _laplace_event,
-    dn.DiscreteLaplace: _discrete_laplace_event,
+    dn.mechanisms.DiscreteLaplace: _discrete_laplace_event,
     dn.DiscreteGaussian: _discrete_gaussian_event,
     dn.RandomizedResponse: _response_event,
-    dn.FinitePair: _pair_event,
-    dn.BoundedRange: _range_event,
+    dn.mechanisms.FinitePair: _pair_event,
+    dn.mechanisms.BoundedRange: _range_event,
     dn.SubsampledGaussian: _persons_event,
     dn.RandomAllocation: _allocation_event,
     dn.TruncatedPoisson: _truncated_event,

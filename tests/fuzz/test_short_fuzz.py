@@ -29,7 +29,7 @@ QUICK = (
     dn.GaussianDP(0.5) + dn.ApproximateDP(0.3, 1e-5),
     dn.SubsampledGaussian(5.0, 1.0, 50) + dn.GaussianDP(1.0),
     dn.RandomizedResponse(1.0, 3, 4),
-    dn.FinitePair((0.5, 0.3, 0.2), (0.2, 0.3, 0.5), 3),
+    dn.mechanisms.FinitePair((0.5, 0.3, 0.2), (0.2, 0.3, 0.5), 3),
     dn.Laplace(1.5),
 )
 ONE_STEP = QUICK[1]

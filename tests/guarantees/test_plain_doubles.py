@@ -25,7 +25,7 @@ from deniable.accounting.steps.binomial import LONG_EPS
 curves = {
     "randomized response": dn.RandomizedResponse(0.3, steps=200),
     "allocation": dn.RandomAllocation(1.0, 8),
-    "discrete": dn.DiscreteLaplace(3.0, steps=5),
+    "discrete": dn.mechanisms.DiscreteLaplace(3.0, steps=5),
     "sampled": dn.SubsampledGaussian(1.0, 0.02, 300),
 }
 found = {"eps": LONG_EPS, "curves": {}}

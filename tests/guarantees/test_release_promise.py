@@ -30,7 +30,7 @@ CASES = [
 
 
 def exact_eta(algorithm, data, law, k=None):
-    return dn.exact_membership(algorithm, data, law, k).worst / 2
+    return dn.noise.exact_membership(algorithm, data, law, k).worst / 2
 
 
 @pytest.mark.parametrize(("algorithm", "data"), CASES)
@@ -86,7 +86,7 @@ def test_norm_laplace_in_two_dimensions_is_safe():
     data = RNG.normal(size=(8, 2))
     r = dn.release(lambda part: part.mean(axis=0), data, advantage=0.2, bound="swap", noise="norm-laplace")
     law = NormLaplaceNoise(1.0, r.noise_scale / np.sqrt(3))
-    found = dn.exact_membership(lambda part: part.mean(axis=0), data, law)
+    found = dn.noise.exact_membership(lambda part: part.mean(axis=0), data, law)
     assert (found.worst - found.error) / 2 <= r.certificate.advantage / 2 <= 0.1
 
 

@@ -9,7 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import deniable as dn
 
-Display = dn.MembershipRocDisplay
+Display = dn.integrations.MembershipRocDisplay
 
 
 @pytest.fixture(autouse=True)

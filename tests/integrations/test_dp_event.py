@@ -120,9 +120,11 @@ def test_batches_of_a_fixed_size_that_have_no_pair_are_refused(event, words):
 
 def test_repeat_and_select_is_tuning():
     event = dp_event.RepeatAndSelectDpEvent(dp.SelfComposedDpEvent(STEP, 10), 5.0, 1.0)
-    assert dn.from_dp_event(event) == dn.tuned(dn.SubsampledGaussian(1.5, 0.04, 10), trials=5.0)
+    assert dn.from_dp_event(event) == dn.mechanisms.tuned(dn.SubsampledGaussian(1.5, 0.04, 10), trials=5.0)
     poisson = dp_event.RepeatAndSelectDpEvent(GAUSS, 0.5, math.inf)
-    assert dn.from_dp_event(poisson) == dn.tuned(dn.SubsampledGaussian(1.5, 1.0, 1), trials=0.5, shape=math.inf)
+    assert dn.from_dp_event(poisson) == dn.mechanisms.tuned(
+        dn.SubsampledGaussian(1.5, 1.0, 1), trials=0.5, shape=math.inf
+    )
 
 
 def test_a_sample_of_a_sample_multiplies_the_rates():
@@ -216,7 +218,7 @@ def test_events_of_the_main_branch_are_known_by_name():
     assert vector.rho == pytest.approx(2 / 9, rel=1e-14)
     assert vector.rho >= 2 / 9
     exponential = main_branch("ExponentialMechanismDpEvent", epsilon=0.5)
-    assert dn.from_dp_event(dp.SelfComposedDpEvent(exponential, 4)) == dn.BoundedRange(0.5, steps=4)
+    assert dn.from_dp_event(dp.SelfComposedDpEvent(exponential, 4)) == dn.mechanisms.BoundedRange(0.5, steps=4)
     assert dn.from_dp_event(dp.PoissonSampledDpEvent(0.1, exponential)).epsilon == pytest.approx(
         math.log1p(0.1 * math.expm1(0.5))
     )

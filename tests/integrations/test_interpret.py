@@ -53,7 +53,7 @@ def fitted(weight=1.0, composition="gdp", **changes):
 
 
 def test_both_releases_are_composed_exactly():
-    run = dn.from_interpret(fitted(), public=KNOWN)
+    run = dn.integrations.from_interpret(fitted(), public=KNOWN)
     parts = gaussian_mu(0.1 * EPSILON, DELTA / 2), gaussian_mu(0.9 * EPSILON, DELTA / 2)
     assert run.mu == pytest.approx(math.hypot(*parts), rel=1e-9)
     assert run.replacing_mu == pytest.approx(math.sqrt(2 * parts[0] ** 2 + 4 * parts[1] ** 2), rel=1e-9)
@@ -67,7 +67,7 @@ def test_both_releases_are_composed_exactly():
 
 
 def test_it_becomes_a_report():
-    run = dn.from_interpret(fitted(), public=KNOWN)
+    run = dn.integrations.from_interpret(fitted(), public=KNOWN)
     made = dn.assess(run)
     assert made.numbers["bound.advantage"].value == run.tradeoff().advantage()
     assert "stated to be (1, 1e-05)-DP" in made.title
@@ -76,17 +76,17 @@ def test_it_becomes_a_report():
 
 def test_classic_composition_is_tightened_most():
     classic, gdp = (
-        dn.from_interpret(fitted(composition="classic"), public=KNOWN),
-        dn.from_interpret(fitted(), public=KNOWN),
+        dn.integrations.from_interpret(fitted(composition="classic"), public=KNOWN),
+        dn.integrations.from_interpret(fitted(), public=KNOWN),
     )
     assert classic.mu < gdp.mu / 2
 
 
 def test_weights_cancel_but_have_to_be_public():
     with pytest.raises(dn.InputError, match="weights"):
-        dn.from_interpret(fitted(weight=3.0), public=KNOWN)
-    assert dn.from_interpret(fitted(weight=3.0), public=(*KNOWN, "weights")).mu == pytest.approx(
-        dn.from_interpret(fitted(), public=KNOWN).mu, rel=1e-6
+        dn.integrations.from_interpret(fitted(weight=3.0), public=KNOWN)
+    assert dn.integrations.from_interpret(fitted(weight=3.0), public=(*KNOWN, "weights")).mu == pytest.approx(
+        dn.integrations.from_interpret(fitted(), public=KNOWN).mu, rel=1e-6
     )
 
 
@@ -116,7 +116,7 @@ def test_weights_cancel_but_have_to_be_public():
 )
 def test_what_cannot_be_known_is_refused(model, public, message):
     with pytest.raises(dn.InputError, match=message):
-        dn.from_interpret(model, public=public)
+        dn.integrations.from_interpret(model, public=public)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -129,15 +129,15 @@ def test_a_real_model():
         epsilon=2.0, delta=1e-4, max_rounds=20, privacy_bounds=[(0, 1)] * 3, feature_types=["continuous"] * 3
     )
     model = privacy.DPExplainableBoostingClassifier(**settings).fit(X, y)
-    run = dn.from_interpret(model, public=("count",))
+    run = dn.integrations.from_interpret(model, public=("count",))
     assert run.public == ("count",)
     assert run.mu == pytest.approx(math.hypot(gaussian_mu(0.2, 5e-5), gaussian_mu(1.8, 5e-5)), rel=1e-6)
     assert run.tradeoff().epsilon(1e-4) < 2.0
     weighted = privacy.DPExplainableBoostingClassifier(**settings).fit(X, y, sample_weight=np.linspace(0.5, 2, 300))
-    assert dn.from_interpret(weighted, public=("count", "weights")).mu == pytest.approx(run.mu, rel=1e-6)
+    assert dn.integrations.from_interpret(weighted, public=("count", "weights")).mu == pytest.approx(run.mu, rel=1e-6)
     classic = privacy.DPExplainableBoostingClassifier(**settings, composition="classic").fit(X, y)
-    assert dn.from_interpret(classic, public=("count",)).mu < run.mu
+    assert dn.integrations.from_interpret(classic, public=("count",)).mu < run.mu
     with pytest.raises(dn.InputError, match="random_state"):
-        dn.from_interpret(
+        dn.integrations.from_interpret(
             privacy.DPExplainableBoostingClassifier(**settings, random_state=1).fit(X, y), public=("count",)
         )

@@ -19,8 +19,8 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
-from deniable import InputError, MembershipPrivate, exact_membership
-from deniable.noise import GaussianNoise, methods
+from deniable import InputError, MembershipPrivate
+from deniable.noise import GaussianNoise, exact_membership, methods
 from deniable.testing import insecure_noise
 
 X, Y = load_breast_cancer(return_X_y=True)

@@ -228,7 +228,7 @@ def test_gradient_norms_of_a_real_training_run():
     for (index, values), truth in zip(norms.steps(), expected, strict=True):
         assert index.size == truth.size
         np.testing.assert_allclose(values, truth, rtol=1e-4)
-    curves = dn.individual_tradeoffs(norms, optimizer.max_grad_norm, dn.from_opacus(engine))
+    curves = dn.accounting.individual_tradeoffs(norms, optimizer.max_grad_norm, dn.from_opacus(engine))
     assert len(curves) == 40
 
 

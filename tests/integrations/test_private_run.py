@@ -139,7 +139,7 @@ def test_from_opacus_refuses_shuffled_batches_where_it_sees_them():
     with pytest.raises(dn.InputError, match="shuffled batches"):
         dn.from_opacus(engine, loader=loader)
     with pytest.raises(dn.InputError, match="shuffled batches"):
-        dn.OpacusCallback(engine, loader=loader)
+        dn.workflows.OpacusCallback(engine, loader=loader)
 
 
 def test_a_shuffled_run_can_leak_more_than_the_poisson_curve_says():

@@ -47,7 +47,11 @@ def test_true_positive_rates_at_a_tenth(name):
 BOUNDED = {
     "test_laplace_basic": (dn.Laplace(1.0, steps=3) + dn.Laplace(2.0, steps=2), 4.0, 1e-12),
     "test_poisson_subsampled_laplace": (dn.Laplace(0.5, steps=3, sample_rate=0.2), 2.46964, 5e-6),
-    "test_discrete_laplace_basic": (dn.DiscreteLaplace(1.0, steps=3) + dn.DiscreteLaplace(2.0, steps=2), 4.0, 1e-12),
+    "test_discrete_laplace_basic": (
+        dn.mechanisms.DiscreteLaplace(1.0, steps=3) + dn.mechanisms.DiscreteLaplace(2.0, steps=2),
+        4.0,
+        1e-12,
+    ),
 }
 
 

@@ -22,7 +22,7 @@ def plan():
         makers, known = samplers._makers, samplers._known
         patch.setattr(samplers, "_makers", lambda *run: {k: v for k, v in makers(*run).items() if k[0] != "w"})
         patch.setattr(samplers, "_known", lambda mechanism: known(mechanism)[:1])
-        return dn.plan_samplers(40, 20, 1, advantage=0.2)
+        return dn.planning.plan_samplers(40, 20, 1, advantage=0.2)
 
 
 def test_every_row_meets_the_target_and_hardly_less_noise_does_not(plan):
@@ -48,7 +48,7 @@ def test_runs_are_the_ones_that_were_asked_about():
 
 
 def test_where_every_batch_is_all_records_all_samplers_need_the_same_noise():
-    rows = dn.plan_samplers(40, 40, 2, advantage=0.5).rows
+    rows = dn.planning.plan_samplers(40, 40, 2, advantage=0.5).rows
     assert {row.sampler for row in rows} == {*SAMPLERS} - {"truncated"}
     for adjacency in samplers.ADJACENCIES:
         noises = [row.noise_multiplier for row in rows if row.adjacency == adjacency]
@@ -71,10 +71,10 @@ def test_a_person_of_several_records_needs_more_noise(plan, monkeypatch):
     monkeypatch.setattr(samplers, "_makers", lambda *run: {k: makers(*run)[k] for k in ("poisson", "allocation")})
     monkeypatch.setattr(samplers, "_known", lambda mechanism: known(mechanism)[:1])
     one = {row.sampler: row.noise_multiplier for row in plan.rows}
-    for row in dn.plan_samplers(40, 20, 1, records_per_person=2, advantage=0.2).rows:
+    for row in dn.planning.plan_samplers(40, 20, 1, records_per_person=2, advantage=0.2).rows:
         assert one[row.sampler] < row.noise_multiplier < 2.2 * one[row.sampler]
         assert dn.tradeoff(row.mechanism).advantage() <= 0.2
-        assert isinstance(row.mechanism, dn.SubsampledGaussian if row.sampler == "poisson" else dn.Grouped)
+        assert isinstance(row.mechanism, dn.SubsampledGaussian if row.sampler == "poisson" else dn.mechanisms.Grouped)
 
 
 def test_the_least_noise_comes_first(plan):
@@ -97,14 +97,14 @@ def test_the_least_noise_comes_first(plan):
 )
 def test_bad_runs_are_refused_by_name(numbers, words):
     with pytest.raises(ValueError, match=words):
-        dn.plan_samplers(*numbers, advantage=0.2)
+        dn.planning.plan_samplers(*numbers, advantage=0.2)
 
 
 def test_exactly_one_target():
     with pytest.raises(ValueError, match=r"give advantage|exactly one limit"):
-        dn.plan_samplers(10, 5)
+        dn.planning.plan_samplers(10, 5)
     with pytest.raises(ValueError, match=r"give advantage|exactly one limit"):
-        dn.plan_samplers(10, 5, limit=dn.Limit(advantage=0.1, epsilon=1, delta=1e-5))
+        dn.planning.plan_samplers(10, 5, limit=dn.Limit(advantage=0.1, epsilon=1, delta=1e-5))
 
 
 def test_the_command_prints_the_same(plan, capsys, monkeypatch):
@@ -126,7 +126,7 @@ def test_the_command_prints_the_same(plan, capsys, monkeypatch):
 def test_noise_out_of_range_is_infinite_and_not_drawn(monkeypatch, capsys):
     makers = samplers._makers
     monkeypatch.setattr(samplers, "_makers", lambda *run: {"shuffled": makers(*run)["shuffled"]})
-    plan = dn.plan_samplers(40, 20, 1, advantage=0.2, noise_multipliers=(0.5, 0.6))
+    plan = dn.planning.plan_samplers(40, 20, 1, advantage=0.2, noise_multipliers=(0.5, 0.6))
     (row,) = plan.rows
     assert row.noise_multiplier == math.inf
     assert row.leakage > 0.2

@@ -13,7 +13,7 @@ from deniable import bounds
 def full_batch_plan(**options):
     """A batch as large as the pool: full-batch steps, which are Gaussian DP with μ = √steps/σ."""
     asked = {"batch_size": 1000, "epochs": 10, "rates": [0.01, 0.05, 0.1, 0.4], "delta": 1e-6}
-    return dn.plan_subsampling(1000, 0.3, 1e-3, **(asked | options))
+    return dn.planning.plan_subsampling(1000, 0.3, 1e-3, **(asked | options))
 
 
 def test_full_batch_noise_is_the_closed_form():
@@ -52,7 +52,7 @@ def test_a_dp_sgd_run_of_known_leakage_is_found_again():
     """Noise 1, rate 0.01, 5000 steps: TPR 0.015836315 at FPR 1e-3 (design reference value)."""
     rate, tpr, fpr = 0.1, 0.015836315, 1e-3
     target = rate * tpr / (rate * tpr + (1 - rate) * fpr)
-    plan = dn.plan_subsampling(
+    plan = dn.planning.plan_subsampling(
         256_000, target, fpr, batch_size=256, epochs=50, rates=[rate], noise_multipliers=(0.8, 2.0)
     )
     assert plan.sample_rate[0] == pytest.approx(0.01)
@@ -64,7 +64,7 @@ def test_a_dp_sgd_run_of_known_leakage_is_found_again():
 
 def test_more_data_can_need_less_noise_and_beats_what_has_less_of_both():
     """A batch of fixed size is a smaller share of a larger set: thinning too far costs noise as well as data."""
-    plan = dn.plan_subsampling(
+    plan = dn.planning.plan_subsampling(
         100_000, 0.5, 1e-2, batch_size=500, epochs=20, rates=[0.02, 0.1, 0.3], noise_multipliers=(1.0, 20.0)
     )
     assert np.all(plan.feasible)
@@ -127,4 +127,4 @@ def test_bad_input_is_one_clear_error(change, word):
 @pytest.mark.parametrize(("precision", "fpr"), [(0.0, 0.1), (1.0, 0.1), (0.3, 0.0), (0.3, 2.0), (float("nan"), 0.1)])
 def test_bad_target_is_one_clear_error(precision, fpr):
     with pytest.raises(dn.InputError, match=r"precision|fpr"):
-        dn.plan_subsampling(1000, precision, fpr, batch_size=10)
+        dn.planning.plan_subsampling(1000, precision, fpr, batch_size=10)

@@ -10,7 +10,7 @@ from deniable._shown import shown
 from deniable.report.sections import NOT_COVERED, TUNING_WARNING, caveats
 
 RUN = dn.GaussianDP(0.1)
-KEPT = dn.tuned(RUN, trials=5)
+KEPT = dn.mechanisms.tuned(RUN, trials=5)
 
 
 @pytest.mark.parametrize("source", [KEPT, dn.tradeoff(KEPT)])

@@ -61,12 +61,12 @@ def test_a_measured_advantage_counts_against_the_policy():
 
 def test_a_checked_promise_says_what_could_have_been_found():
     rng = np.random.default_rng(0)
-    check = dn.check_promise(lambda inside: inside + rng.laplace(), dn.PureDP(1.0), trials=100)
+    check = dn.audit.check_promise(lambda inside: inside + rng.laplace(), dn.PureDP(1.0), trials=100)
     found = dn.assess(check)
     assert found.status == check.verdict.outcome
     assert found.numbers["attack.power"].value == check.could_have_found
     assert found.numbers["attack.trials"].value == check.trials
-    broken = dn.check_promise(lambda inside: inside + rng.laplace() / 10, dn.PureDP(1.0), trials=100)
+    broken = dn.audit.check_promise(lambda inside: inside + rng.laplace() / 10, dn.PureDP(1.0), trials=100)
     assert dn.assess(broken).status == "violated"
     assert "attack.power" not in dn.assess(broken).numbers
 

@@ -37,7 +37,7 @@ def accountant():
 
 
 def test_every_point_is_the_bound_of_the_steps_so_far(accountant):
-    follow = dn.OpacusCallback(SimpleNamespace(accountant=accountant), every=3, fpr=0.1)
+    follow = dn.workflows.OpacusCallback(SimpleNamespace(accountant=accountant), every=3, fpr=0.1)
     trained(follow, accountant, 8)
     assert [point.steps for point in follow.progress] == [1, 4, 7]
     for point in follow.progress:
@@ -50,7 +50,7 @@ def test_every_point_is_the_bound_of_the_steps_so_far(accountant):
 
 
 def test_the_steps_left_meet_the_limit_and_one_more_does_not(accountant):
-    follow = dn.OpacusCallback(accountant)
+    follow = dn.workflows.OpacusCallback(accountant)
     trained(follow, accountant, 3)
     left = follow.steps_left(advantage=0.3)
     accountant.history.append((6.0, 0.5, 2))
@@ -73,7 +73,7 @@ def test_the_steps_left_meet_the_limit_and_one_more_does_not(accountant):
 
 def test_the_assessment_at_the_end_covers_every_step(accountant):
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is in the dev extra")
-    follow = dn.OpacusCallback(accountant, every=100)
+    follow = dn.workflows.OpacusCallback(accountant, every=100)
     trained(follow, accountant, 8)
     made = follow.assessment(prior=0.1)
     run = dn.assess(dn.SubsampledGaussian(5.0, 1.0, 8), prior=0.1)
@@ -90,12 +90,15 @@ def test_the_assessment_at_the_end_covers_every_step(accountant):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: dn.OpacusCallback("engine"), ["engine", "str"]),
-        (lambda: dn.OpacusCallback(Accountant(), every=0), ["every", "at least 1"]),
-        (lambda: dn.OpacusCallback(Accountant(), fpr=0.0), ["fpr", "above 0"]),
-        (lambda: dn.OpacusCallback(Accountant(), loader=[1, 2]), ["DPDataLoader", "list", "another mechanism"]),
-        (dn.OpacusCallback(Accountant()), ["history is empty"]),
-        (dn.OpacusCallback(Accountant()).assessment, ["history is empty"]),
+        (lambda: dn.workflows.OpacusCallback("engine"), ["engine", "str"]),
+        (lambda: dn.workflows.OpacusCallback(Accountant(), every=0), ["every", "at least 1"]),
+        (lambda: dn.workflows.OpacusCallback(Accountant(), fpr=0.0), ["fpr", "above 0"]),
+        (
+            lambda: dn.workflows.OpacusCallback(Accountant(), loader=[1, 2]),
+            ["DPDataLoader", "list", "another mechanism"],
+        ),
+        (dn.workflows.OpacusCallback(Accountant()), ["history is empty"]),
+        (dn.workflows.OpacusCallback(Accountant()).assessment, ["history is empty"]),
     ],
 )
 def test_bad_input(call, words):
@@ -126,9 +129,9 @@ def test_a_real_training_run(poisson):
     )
     if not poisson:
         with pytest.raises(dn.InputError, match="shuffled batches"):
-            dn.OpacusCallback(engine, loader=loader)
+            dn.workflows.OpacusCallback(engine, loader=loader)
         return
-    follow = dn.OpacusCallback(engine, every=4, loader=loader)
+    follow = dn.workflows.OpacusCallback(engine, every=4, loader=loader)
     for _ in range(3):
         for x, y in loader:
             optimizer.zero_grad()

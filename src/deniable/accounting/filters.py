@@ -47,7 +47,7 @@ class GaussianFilter:
 
     Examples
     --------
-    >>> from deniable import GaussianFilter
+    >>> from deniable.accounting import GaussianFilter
     >>> budget = GaussianFilter(mu=1.0)
     >>> budget.spend(0.6)
     >>> round(budget.remaining(), 12)
@@ -123,7 +123,7 @@ class RenyiFilter:
     >>> import deniable as dn
     >>> orders = [2.0, 4.0, 8.0, 16.0]
     >>> planned = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.01, 1000))
-    >>> budget = dn.RenyiFilter(orders, planned.renyi(orders))
+    >>> budget = dn.accounting.RenyiFilter(orders, planned.renyi(orders))
     >>> budget.spend(dn.SubsampledGaussian(2.0, 0.01, 500))
     >>> bool(budget.remaining().min() > 0)
     True

@@ -1,4 +1,4 @@
-"""The Rényi curve of a tuned mechanism: see :func:`deniable.tuned` for theorem and proof."""
+"""The Rényi curve of a tuned mechanism: see :func:`deniable.mechanisms.tuned` for theorem and proof."""
 
 from __future__ import annotations
 

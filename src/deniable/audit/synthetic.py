@@ -3,7 +3,7 @@
 Two settings. *One release, many records*: each record gets a score, and members are compared with others of the same
 population; that is what one table shows about that population. *One record, many releases*: the mechanism is run with
 and without the record, which is what a promise is about: give :func:`synthetic_scores` or :func:`marginal_ratio` as the
-``score`` of :func:`deniable.check_promise`.
+``score`` of :func:`deniable.audit.check_promise`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def attack_synthetic(
     AttackScores
         Scores of records under one release need not be independent, so the intervals are about this attack on this
         population. For a verdict on a promise run the generator with and without a record
-        (:func:`deniable.check_promise`).
+        (:func:`deniable.audit.check_promise`).
     """
     choice("method", method, ("auto", *METHODS))
     if reference is None and method in ("density", "marginals"):

@@ -10,8 +10,7 @@ import typer
 
 from deniable._check import InputError
 from deniable._files import to_json, write_atomically
-from deniable.cli._app import JsonFlag, app, suggest
-from deniable.cli._app import examples as example_lines
+from deniable.cli._app import JsonFlag, app, examples as example_lines, suggest
 
 SCRIPTS = Path(__file__).with_name("scripts")
 

@@ -92,7 +92,7 @@ def profile(
     if perturb == "objective" and (noise, delta) != ("norm-laplace", None):
         raise dn.InputError("--perturb objective has Laplace noise and no --delta: leave out --noise and --delta")
     mechanism: Any = (
-        dn.ObjectivePerturbation(epsilon=epsilon)
+        dn.records.ObjectivePerturbation(epsilon=epsilon)
         if perturb == "objective"
         else dn.OutputPerturbation(epsilon=epsilon, noise=noise, delta=delta, row_bound=row_bound)
     )

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, choice, numbers
 from deniable._floats import EPS
-from deniable._notebook import curve_panel, lines, panel
+from deniable._notebook import curve_panel, lines, panel, two_lines
 from deniable.curves.answer import Answer, Charged, Question, charged_by, explained
 from deniable.curves.assumptions import EVERY_CASE, ONE_CASE, Assumptions
 from deniable.curves.epsilon_search import EpsilonSearch
@@ -45,14 +45,13 @@ if TYPE_CHECKING:
 class Tradeoff(ABC):
     """Bounds on every membership attack against one mechanism.
 
-    All methods are vectorised: they return a float for scalar arguments and an array of the broadcast shape
-    otherwise. ``side="upper"`` (the default) is never below the truth, ``side="lower"`` never above it.
+    Methods are vectorised: a float for scalars, else an array. ``side="upper"`` (the default) is never below the truth,
+    ``side="lower"`` never above it.
 
     Subclasses give two primitives, ``_hockey_stick`` and ``_roc``, on one-dimensional arrays. Whoever needs a bound
     calls ``_hockey_sticks`` and ``_rates``, which return the same made safe: no NaN, H_γ ≥ (1 − γ)₊, TPR ≥ FPR, at most
-    1, and the trivial bound where the primitive fails. A hockey stick must be the same double whatever else is in the
-    array and whatever was asked before: sums over many terms go row by row, never through a product of matrices whose
-    shape depends on how much is asked. That is what the promise of :meth:`epsilon` rests on.
+    1, the trivial bound where the primitive fails. A hockey stick must be the same double whatever else is in the
+    array and whatever was asked before (sums go row by row, never through matrices): :meth:`epsilon` rests on it.
 
     Attributes
     ----------
@@ -61,11 +60,11 @@ class Tradeoff(ABC):
     assumptions
         Game, adjacency and access under which they hold.
     confidence
-        Probability with which the bounds hold: 1 for a proof, less for a Monte Carlo or sampled certificate.
+        Probability with which the bounds hold: 1 for a proof.
     holds_for
         The data sets and records for which it holds: ``EVERY_CASE`` on curves of mechanisms (:func:`deniable.tradeoff`
         sets it), otherwise words that say which. Risks that vary the record's content need the former and raise
-        without it; that is the default, so a user's own subclass is refused until it claims more.
+        without it: a user's own subclass is refused until it claims that.
     """
 
     method: str = field(default="closed form", kw_only=True)
@@ -358,6 +357,9 @@ class Tradeoff(ABC):
         from deniable._plot import draw_side_by_side
 
         return draw_side_by_side([self, *beside], ax, label, kind=Tradeoff)
+
+    def __init_subclass__(cls) -> None:
+        cls.__repr__ = vars(cls).get("__repr__", two_lines)  # type: ignore[method-assign]  # not every array
 
     def __str__(self) -> str:
         return lines(*curve_panel(self))

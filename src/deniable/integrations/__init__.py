@@ -1,1 +1,7 @@
 """Foreign objects in, ours out: scikit-learn, Opacus, DpEvent."""
+
+from __future__ import annotations
+
+from deniable._lazy import attached
+
+__getattr__, __all__, _ = attached(__name__, __file__, globals())  # the list is __init__.pyi

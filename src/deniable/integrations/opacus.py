@@ -213,7 +213,7 @@ def _phase(index: int, row: Any) -> SubsampledGaussian:
 
 
 class GradientNorms(NormRecorder):
-    """Records the gradient norm of every record that Opacus draws, for :func:`deniable.individual_tradeoffs`.
+    """Keeps the gradient norm of every record that Opacus draws, for :func:`~deniable.accounting.individual_tradeoffs`.
 
     Create it after ``make_private``, and call ``batch`` before each ``optimizer.step()`` with its records (a data set
     that returns each record's index along with it is the simplest way)::

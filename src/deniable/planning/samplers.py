@@ -127,7 +127,8 @@ def plan_samplers(
     n_records, batch_size, epochs
         Of the run: ⌈n_records/batch_size⌉ batches an epoch. Poisson batches have this size on average.
     records_per_person
-        Records that a person has: exact for Poisson sampling, a bound (:class:`~deniable.Grouped`) for all others.
+        Records that a person has: exact for Poisson sampling, a bound
+        (:class:`~deniable.mechanisms.Grouped`) for all others.
     max_batch
         Where truncated Poisson batches are cut; by default six standard deviations above their mean.
     noise_multipliers

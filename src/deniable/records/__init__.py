@@ -1,5 +1,6 @@
 """Record by record: leave-one-out optima, ex-post privacy loss, privacy profiles."""
 
+from deniable._parallel import cluster
 from deniable.laws.norm_laplace import NormLaplaceTradeoff
 from deniable.records.empirical import Coverage, coverage, typical_self_coverage
 from deniable.records.losses import Huber, Logistic, Loss, Poisson, Softmax, Squared, SquaredHinge
@@ -27,6 +28,7 @@ __all__ = [
     "SquaredHinge",
     "Transition",
     "changed_sphere",
+    "cluster",
     "coverage",
     "privacy_profile",
     "typical_self_coverage",

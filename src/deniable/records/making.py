@@ -92,7 +92,7 @@ def privacy_profile(
     rng
         Only for reproducing simulated draws; by default fresh entropy.
     n_jobs
-        Blocks processed in parallel, by joblib or on the cluster of :func:`deniable.cluster`.
+        Blocks processed in parallel, by joblib or on the cluster of :func:`deniable.records.cluster`.
 
     Raises
     ------

@@ -76,8 +76,8 @@ def assess(
         - what :func:`deniable.privacy_profile` returned: the exposure of every record;
         - what :func:`deniable.audit_scores` returned, or an audit of one run: the measured attack (``bound=`` a
           trade-off to compare with);
-        - a :class:`~deniable.SequentialAudit`, what :func:`deniable.check_promise` or a private model's ``attack``
-          returned: the same with the verdict on its own promise.
+        - a :class:`~deniable.SequentialAudit`, what :func:`deniable.audit.check_promise` or a private model's
+          ``attack`` returned: the same with the verdict on its own promise.
     X, y
         For a fitted private model: held-out records. What is measured on them is not protected. For any other fitted
         model: the data that it was fitted to.

@@ -41,7 +41,7 @@ class OpacusCallback:
 
     ::
 
-        follow = deniable.OpacusCallback(engine, every=500)
+        follow = deniable.workflows.OpacusCallback(engine, every=500)
         for epoch in range(epochs):
             ...                                # train; whatever a training loop hands to its hooks is ignored
             follow()

@@ -3,8 +3,7 @@
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import deniable as dn
 from deniable.accounting.engines.beside_steps import BesideStepsTradeoff, beside_steps

@@ -98,7 +98,7 @@ def test_moments_are_bounded_from_above_by_as_little_as_is_said(most, width):
 def test_what_only_one_world_produces_counts_however_rare():
     """1e-17 was 1 − (1 − 1e-17) = 0: δ(5) was 0, ε(1e-18) 0.9 and the TPR at 1e-300 no more than 2.5e-300."""
     rare = 1e-17
-    t = dn.tradeoff(dn.FinitePair([0.6, 0.4, rare], [0.4, 0.6, 0.0]) + dn.Laplace(2.0))
+    t = dn.tradeoff(dn.mechanisms.FinitePair([0.6, 0.4, rare], [0.4, 0.6, 0.0]) + dn.Laplace(2.0))
     assert rare * (1 - 1e-12) <= t.delta(5.0, "add", "lower") <= rare <= t.delta(5.0, "add") <= rare * (1 + 1e-12)
     assert t.delta(5.0, "remove") < 1e-300
     assert t.epsilon(1e-18) == math.inf

@@ -5,8 +5,7 @@ from __future__ import annotations
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import deniable as dn
 from deniable.accounting.engines.likelihood import dual_from, hockey_stick_from, trivial_hockey_stick

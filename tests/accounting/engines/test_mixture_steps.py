@@ -167,7 +167,7 @@ def test_wrong_parameters_are_refused():
     with pytest.raises(dn.InputError, match="records_per_person"):
         dn.SubsampledGaussian(1.0, 0.1, 10, 0)
     with pytest.raises(dn.InputError, match="single records"):
-        dn.individual_tradeoffs(np.ones((2, 10)), 1.0, dn.SubsampledGaussian(1.0, 0.1, 10, 2))
+        dn.accounting.individual_tradeoffs(np.ones((2, 10)), 1.0, dn.SubsampledGaussian(1.0, 0.1, 10, 2))
 
 
 def test_a_smaller_rate_is_not_answered_by_a_larger_bound():

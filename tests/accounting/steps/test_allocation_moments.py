@@ -117,5 +117,5 @@ def test_random_allocation_beside_guarantees_and_tuned():
         assert both.tpr(fpr) >= max(alone.tpr(fpr, side="lower"), dn.tradeoff(told).tpr(fpr))
         assert both.tpr(fpr, side="lower") <= alone.tpr(fpr)
     assert both.advantage() < 0.4
-    kept = dn.tradeoff(dn.tuned(run, trials=10))
+    kept = dn.tradeoff(dn.mechanisms.tuned(run, trials=10))
     assert alone.advantage() < kept.advantage() < 1

@@ -61,11 +61,11 @@ def test_odds_grow_by_the_range(epsilon):
 
 
 def test_the_step_alone_answers_as_the_grid_and_composes():
-    alone, grid = (dn.tradeoff(dn.BoundedRange(0.3), engine=engine) for engine in ("auto", "grid"))
+    alone, grid = (dn.tradeoff(dn.mechanisms.BoundedRange(0.3), engine=engine) for engine in ("auto", "grid"))
     for fpr in (1e-6, 0.1):
         assert grid.tpr(fpr, "lower") <= alone.tpr(fpr) * (1 + 1e-12)
         assert alone.tpr(fpr, "lower") <= grid.tpr(fpr)
     assert alone.epsilon(0) == 0.3
-    twice = dn.tradeoff(dn.BoundedRange(0.3, steps=2))
+    twice = dn.tradeoff(dn.mechanisms.BoundedRange(0.3, steps=2))
     assert alone.advantage() < twice.advantage() < 2 * alone.advantage()
     assert twice.renyi(3.0) >= 2 * alone.renyi(3.0)  # two steps: those of the pair that dominates

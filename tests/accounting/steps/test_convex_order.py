@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.optimize import isotonic_regression
 
 from deniable.accounting.steps.convex_order import Atoms, _convex, _pooled, above, below, first_group, merged

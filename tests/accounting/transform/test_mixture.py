@@ -112,7 +112,7 @@ def test_divergences_of_persons_are_those_of_the_transform():
 
 
 def test_steps_of_another_law_have_no_such_transform():
-    telling = dn.FinitePair((0.5, 0.25, 0.25), (0.5, 0.5, 0.0))  # one outcome shows what happened
+    telling = dn.mechanisms.FinitePair((0.5, 0.25, 0.25), (0.5, 0.5, 0.0))  # one outcome shows what happened
     assert MixtureLoss.of(PrivacyLoss.of([PERSON, telling])) is None
     with pytest.raises(dn.InputError, match="engine 'inversion' does not serve every step"):
         dn.tradeoff(telling, engine="inversion")
