@@ -14,7 +14,7 @@ from deniable import InputError
 from deniable.statistics import Statistic, parse, releasing
 from deniable.statistics.answers import Limits
 from deniable.statistics.distribution import _LEAVES, _least_squares
-from deniable.statistics.queries import DEPTH, CellCounts, Moments, Products, Totals, Tree
+from deniable.statistics.queries import DEPTH, CellCounts, Moments, Totals, Tree
 from deniable.statistics.records import Categories, ColumnScale, Records, group_sums
 from deniable.testing import insecure_noise
 
@@ -157,15 +157,15 @@ def largest_moves(query):
 
 
 MAKE = {
-    "intervals": (lambda by: CellCounts(by, "x", (-1.0, 0.0, 0.5, 1.0)), 0.999),
-    "a single interval": (lambda by: CellCounts(by, "x", (-1.0, 1.0)), 0.7),  # a record can only leave it
-    "survival": (lambda by: CellCounts(by, "x", (-0.5, 0.5), "y"), 0.999),
-    "moments": (lambda by: Moments(by, "x"), 0.999),
-    "exact squares": (lambda by: Moments(by, "x", True), 0.94),
-    "totals": (lambda by: Totals(by, "x", True), 0.999),
-    "tree": (lambda by: Tree(by, "x"), 0.999),
-    "products": (lambda by: Products(by, ("x", "y")), 0.94),
-    "more products": (lambda by: Products(by, ("x", "y", "z")), 0.9),
+    "intervals": (lambda by: CellCounts(by, ("x",), (-1.0, 0.0, 0.5, 1.0)), 0.999),
+    "a single interval": (lambda by: CellCounts(by, ("x",), (-1.0, 1.0)), 0.7),  # a record can only leave it
+    "survival": (lambda by: CellCounts(by, ("x", "y"), (-0.5, 0.5)), 0.999),
+    "moments": (lambda by: Moments(by, ("x",)), 0.999),
+    "exact squares": (lambda by: Moments(by, ("x",), True), 0.94),
+    "totals": (lambda by: Totals(by, ("x",), True), 0.999),
+    "tree": (lambda by: Tree(by, ("x",)), 0.999),
+    "products": (lambda by: Moments(by, ("x", "y")), 0.94),
+    "more products": (lambda by: Moments(by, ("x", "y", "z")), 0.9),
 }
 
 

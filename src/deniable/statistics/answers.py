@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from deniable._check import FloatArray
@@ -141,14 +140,3 @@ def carried(function: Callable[[FloatArray], FloatArray], sums: FloatArray, nois
         step[j] = noise[j] / 100
         total += (50 * (function(sums + step) - function(sums - step))) ** 2
     return np.asarray(np.sqrt(total))
-
-
-def pairs_of(function: str, columns: tuple[str, ...]) -> tuple[NDArray[np.intp], NDArray[np.intp], tuple[str, ...]]:
-    """Return the pairs of columns of a covariance (variances included) or correlation: two indices, and names."""
-    first, second = np.triu_indices(len(columns), int(function == "correlation"))
-    return first, second, tuple(f"{columns[i]}, {columns[j]}" for i, j in zip(first, second, strict=True))
-
-
-def coefficients_of(columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the coefficients of least squares of the first column on the others."""
-    return ("intercept", *columns[1:])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -19,18 +19,18 @@ from deniable.statistics.answers import (
     QueryAnswer,
     Row,
     carried,
-    coefficients_of,
-    pairs_of,
     withheld,
 )
 from deniable.statistics.grammar import Statistic
-from deniable.statistics.queries import Moments, Products, Query, edges_of, intervals, probabilities
+from deniable.statistics.queries import Moments, Query, edges_of, intervals, probabilities
 from deniable.statistics.records import Categories, ColumnScale
 
 _LOCATIONS = ("mean", "median", "quantile", "trimmed_mean")  # statistics of dates that are dates themselves
 _UNITS = {"sd": "in days", "variance": "in days squared"}  # of columns of dates
 _POINTS = 16.0  # intervals of a distribution function, unless ``points`` is given
+_SHARE_OF_SPREAD = (-1.0, 1.0)  # where correlations lie
 _FLAT = 2.0  # variances below this many standard deviations of their noise are not divided by
+Judgement = tuple[str, str, FloatArray]  # why numbers are withheld, or ""; a note; their deviations over samples
 ROUGH = "the noise is not small beside the spread of the columns: a rough figure"
 
 
@@ -50,32 +50,30 @@ def answered(
     if function == "share":
         return shares(answer, categories[columns[0]].labels, limits)
     scale = scales[columns[0]]
-    if function == "histogram":
-        return counts(answer, intervals(statistic, scale), n, limits)
-    if function == "survival":
-        return survival(answer, edges_of(statistic, scale), limits)
-    if isinstance(query, Products):
-        known = {column: scales[column] for column in query.variables}
-        if function == "regression":
-            return regression(answer, columns, known, limits)
-        return covariances(answer, function, query.variables, list(known.values()), limits)
-    if function == "sum":
-        return totals(answer, query, scale, limits)
-    return _dated(statistic, _of_one(statistic, answer, scale, limits), scale)
-
-
-def _of_one(statistic: Statistic, answer: QueryAnswer, scale: ColumnScale, limits: Limits) -> list[Row]:
-    """Return the rows of a statistic of one column."""
-    match statistic.function:
+    match function:
+        case "histogram":
+            rows = counts(answer, intervals(statistic, scale), n, limits)
+        case "survival":
+            rows = survival(answer, edges_of(statistic, scale), limits)
+        case "sum":
+            rows = totals(answer, query, scale, limits)
+        case "mean":
+            rows = means(answer, scale, limits)
+        case "variance" | "sd":
+            rows = spreads(answer, function, scale, limits)
+        case "regression":
+            rows = regression(answer, columns, {column: scales[column] for column in query.columns}, limits)
         case "trimmed_mean":
-            return distribution.trimmed_means(answer, scale, statistic.numbers[0], limits)
+            rows = distribution.trimmed_means(answer, scale, statistic.numbers[0], limits)
         case "ecdf":
             points = int(statistic.option("points", (_POINTS,))[0])
-            return distribution.distribution_function(answer, scale, points, limits)
+            rows = distribution.distribution_function(answer, scale, points, limits)
         case "median" | "quantile":
-            return distribution.quantiles(answer, scale, probabilities(statistic), limits)
-        case function:
-            return moments(answer, function, scale, limits)
+            rows = distribution.quantiles(answer, scale, probabilities(statistic), limits)
+        case _:
+            known = {column: scales[column] for column in query.columns}
+            rows = covariances(answer, function, known, limits)
+    return _dated(statistic, rows, scale) if len(columns) == 1 else rows
 
 
 def _dated(statistic: Statistic, rows: list[Row], scale: ColumnScale) -> list[Row]:
@@ -92,8 +90,8 @@ def _of_groups(answer: QueryAnswer, query: Query) -> QueryAnswer:
     """Return the counts of the groups; beside moments those with a number and those without one are added up."""
     if not isinstance(query, Moments):
         return answer
-    both = answer.sums[:, :1] + answer.sums[:, 3:]
-    return replace(answer, sums=both, noise=np.hypot(answer.noise[:1], answer.noise[3:]))
+    both = answer.sums[:, :1] + answer.sums[:, -1:]
+    return replace(answer, sums=both, noise=np.hypot(answer.noise[:1], answer.noise[-1:]))
 
 
 def counts(answer: QueryAnswer, items: tuple[str, ...], n: float, limits: Limits) -> list[Row]:
@@ -137,87 +135,78 @@ def totals(answer: QueryAnswer, query: Query, scale: ColumnScale, limits: Limits
     return [limits.row(g, "", float(parts @ sums), noise) for g, sums in zip(answer.labels, answer.sums, strict=True)]
 
 
-def moments(answer: QueryAnswer, function: str, scale: ColumnScale, limits: Limits) -> list[Row]:
-    """Return mean, variance or sd of a column in each group; sampling of the last two as for normal records."""
-    rows = []
-    for group, numbers in zip(answer.labels, answer.sums, strict=True):
-        if not numbers[0] > max(TOO_FEW * float(answer.noise[0]), 1.0):
-            rows.append(withheld(group, "", FEW))
-            continue
-        value, noise = moment(function, numbers, answer.noise, scale)
-        if function == "mean":
-            spread = float(_moment("variance", numbers, scale)[0])
-            sampling = math.sqrt(max(spread, 0.0) / numbers[0])
-            rows.append(limits.row(group, "", value, noise, sampling, within=(scale.low, scale.high)))
-        elif value <= 0:
-            rows.append(withheld(group, "", "not above zero in the noise"))
-        else:
-            sampling = value * math.sqrt((2.0 if function == "variance" else 0.5) / numbers[0])
-            rows.append(limits.row(group, "", value, noise, sampling, within=(0.0, math.inf)))
-    return rows
-
-
-def moment(function: str, numbers: FloatArray, noise: FloatArray, scale: ColumnScale) -> tuple[float, float]:
-    """Return mean, variance or sd from noisy sums, and its noise; a variance as it comes out, below zero or not."""
-    value = float(_moment(function, numbers, scale)[0])
-    return value, float(carried(lambda x: _moment(function, x, scale), numbers, noise)[0])
-
-
-def _moment(function: str, x: FloatArray, scale: ColumnScale) -> FloatArray:
-    """Mean, variance or standard deviation from (count, Σu, Σ(u² − ½))."""
-    mean = x[1] / x[0]
-    if function == "mean":
-        return np.array([scale.centre + scale.half * mean])
-    spread = (x[2] / x[0] + 0.5 - mean**2) * x[0] / max(x[0] - 1, 1.0) * scale.half**2
-    return np.array([spread if function == "variance" else math.sqrt(max(spread, 0.0))])
-
-
-def covariances(
-    answer: QueryAnswer, function: str, columns: tuple[str, ...], scales: list[ColumnScale], limits: Limits
+def of_moments(
+    answer: QueryAnswer,
+    items: tuple[str, ...],
+    wanted: Callable[[FloatArray], FloatArray],
+    judged: Callable[[FloatArray], Judgement],
+    limits: Limits,
+    within: tuple[float, float] = (-math.inf, math.inf),
+    least: float = 1.0,
 ) -> list[Row]:
-    """Return covariances (variances included) or correlations, by pairs of columns; sampling as for normal records."""
+    """Return numbers that are ``wanted`` of the moments of each group, with the noise in them, to first order."""
     rows = []
-    d = len(columns)
-    i, j, items = pairs_of(function, columns)
-    halves = np.array([scale.half for scale in scales])
-
-    def wanted(x: FloatArray) -> FloatArray:
-        matrix = _covariance(x, d)
-        if function == "covariance":
-            return np.asarray((matrix * np.outer(halves, halves))[i, j])
-        size = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
-        return np.asarray(matrix[i, j] / size[i] / size[j])
-
-    for group, numbers in zip(answer.labels, answer.sums, strict=True):
-        matrix = _covariance(numbers, d) if numbers[0] > max(TOO_FEW * float(answer.noise[0]), 1.0) else None
-        shown = math.inf if matrix is None else _in_noise(float(np.diag(matrix).min()), 1, answer, numbers)
-        flat = shown <= _FLAT
-        if matrix is None or (flat and function == "correlation"):
-            rows += [withheld(group, item, FEW) for item in items]
+    for group, x in zip(answer.labels, answer.sums, strict=True):
+        enough = x[0] > max(TOO_FEW * float(answer.noise[0]), least)
+        why, note, sampling = judged(x) if enough else (FEW, "", np.empty(0))
+        if why:
+            rows += [withheld(group, item, why) for item in items]
             continue
-        values, noise = wanted(numbers), carried(wanted, numbers, answer.noise)
-        note = ROUGH if function == "correlation" and shown <= TOO_FEW else ""
-        if function == "correlation":
-            values, noise = np.clip(values, -1.0, 1.0), np.minimum(noise, 1.0)
-            sampling = (1 - values**2) / math.sqrt(numbers[0])
-        else:
-            full = matrix * np.outer(halves, halves)
-            square = np.maximum(full[i, i] * full[j, j], 0.0) + full[i, j] ** 2
-            sampling = np.sqrt(square / numbers[0])
-        within = (-1.0, 1.0) if function == "correlation" else (-math.inf, math.inf)
+        values, noise = wanted(x), carried(wanted, x, answer.noise)
+        if within == _SHARE_OF_SPREAD:
+            values, noise = np.clip(values, *within), np.minimum(noise, 1.0)
         for item, value, off, own in zip(items, values, noise, sampling, strict=True):
             rows.append(limits.row(group, item, float(value), float(off), float(own), within, note))
     return rows
 
 
-def _covariance(x: FloatArray, d: int) -> FloatArray:
-    """Covariance matrix of the units (divisor n − 1) from (count, Σu, Σuᵢuⱼ for i ≤ j, of squares Σ(uᵢ² − ½))."""
-    matrix = np.zeros((d, d))
-    matrix[np.triu_indices(d)] = x[1 + d :]
-    matrix[np.diag_indices(d)] += x[0] / 2
-    matrix = matrix + np.triu(matrix, 1).T
-    mean = x[1 : 1 + d] / x[0]
-    return np.asarray((matrix / x[0] - np.outer(mean, mean)) * (x[0] / max(x[0] - 1, 1.0)))
+def means(answer: QueryAnswer, scale: ColumnScale, limits: Limits) -> list[Row]:
+    """Return the mean of a column in each group."""
+
+    def mean(x: FloatArray) -> FloatArray:
+        return np.array([scale.centre + scale.half * x[1] / x[0]])
+
+    def judged(x: FloatArray) -> Judgement:
+        return "", "", np.sqrt(np.maximum(_covariance(x, 1)[0] / x[0], 0.0)) * scale.half
+
+    return of_moments(answer, ("",), mean, judged, limits, (scale.low, scale.high))
+
+
+def spreads(answer: QueryAnswer, function: str, scale: ColumnScale, limits: Limits) -> list[Row]:
+    """Return variance or sd of a column in each group; sampling as for normal records."""
+    power, relative = (1.0, 2.0) if function == "variance" else (0.5, 0.5)
+
+    def spread(x: FloatArray) -> FloatArray:
+        return np.asarray(np.maximum(_covariance(x, 1)[0] * scale.half**2, 0.0) ** power)
+
+    def judged(x: FloatArray) -> Judgement:
+        return "" if spread(x)[0] > 0 else "not above zero in the noise", "", spread(x) * math.sqrt(relative / x[0])
+
+    return of_moments(answer, ("",), spread, judged, limits, (0.0, math.inf))
+
+
+def covariances(answer: QueryAnswer, function: str, known: Mapping[str, ColumnScale], limits: Limits) -> list[Row]:
+    """Return covariances (variances included) or correlations, by pairs of columns; sampling as for normal records."""
+    d, related = len(known), function == "correlation"
+    i, j = np.triu_indices(d, int(related))
+    names, halves = list(known), np.array([scale.half for scale in known.values()])
+
+    def wanted(x: FloatArray) -> FloatArray:
+        matrix = _covariance(x, d)
+        size = 1 / np.sqrt(np.maximum(np.diag(matrix), 1e-300)) if related else halves
+        return np.asarray(matrix[i, j] * size[i] * size[j])
+
+    def judged(x: FloatArray) -> Judgement:
+        matrix = _covariance(x, d)
+        if not related:
+            full = matrix * np.outer(halves, halves)
+            return "", "", np.sqrt((np.maximum(full[i, i] * full[j, j], 0.0) + full[i, j] ** 2) / x[0])
+        shown = _in_noise(float(np.diag(matrix).min()), 1, answer, x)
+        sampling = (1 - np.clip(wanted(x), -1.0, 1.0) ** 2) / math.sqrt(x[0])
+        return FEW if shown <= _FLAT else "", ROUGH if shown <= TOO_FEW else "", sampling
+
+    items = tuple(f"{names[a]}, {names[b]}" for a, b in zip(i, j, strict=True))
+    return of_moments(answer, items, wanted, judged, limits, _SHARE_OF_SPREAD if related else (-math.inf, math.inf))
 
 
 def regression(
@@ -228,12 +217,9 @@ def regression(
     ``known`` has the scales in the order of the sums. ``noise`` is that of the coefficients to first order;
     ``sampling`` is √(σ²(XᵀX)⁻¹) for errors of one variance.
     """
-    rows = []
     d = len(columns)
-    items = coefficients_of(columns)
     places = np.array([list(known).index(column) for column in columns])
-    scales = [known[column] for column in columns]
-    centres, halves = np.array([s.centre for s in scales]), np.array([s.half for s in scales])
+    centres, halves = np.array([(known[column].centre, known[column].half) for column in columns]).T
 
     def centred(x: FloatArray) -> FloatArray:
         return np.asarray(_covariance(x, d)[np.ix_(places, places)])
@@ -244,31 +230,34 @@ def regression(
         means = centres + halves * x[1 : 1 + d][places] / x[0]
         return np.concatenate([[means[0] - slopes @ means[1:]], slopes])
 
-    for group, numbers in zip(answer.labels, answer.sums, strict=True):
-        usable = numbers[0] > max(TOO_FEW * float(answer.noise[0]), d + 1)
-        matrix = centred(numbers) if usable else np.eye(d)
-        shown = _in_noise(float(np.linalg.eigvalsh(matrix[1:, 1:])[0]), d, answer, numbers)
-        if not usable or shown <= _FLAT:
-            note = FEW if not usable else "the predictors vary too little for the noise, or depend on one another"
-            rows += [withheld(group, item, note) for item in items]
-            continue
-        note = ROUGH if shown <= TOO_FEW else ""
-        values, noise = coefficients(numbers), carried(coefficients, numbers, answer.noise)
+    def judged(x: FloatArray) -> Judgement:
+        matrix, n = centred(x), x[0]
+        shown = _in_noise(float(np.linalg.eigvalsh(matrix[1:, 1:])[0]), d, answer, x)
+        if shown <= _FLAT:
+            return "the predictors vary too little for the noise, or depend on one another", "", np.empty(0)
         slopes = np.linalg.solve(matrix[1:, 1:], matrix[1:, 0])
-        rest = max(float(matrix[0, 0] - slopes @ matrix[1:, 0]), 0.0) * (numbers[0] - 1) / (numbers[0] - d)
-        inverse = np.linalg.inv(matrix[1:, 1:]) / (numbers[0] - 1)
-        at_zero = (centres / halves + numbers[1 : 1 + d][places] / numbers[0])[1:]  # the means, in units from 0
-        own = np.concatenate([[1 / numbers[0] + at_zero @ inverse @ at_zero], np.diag(inverse) / halves[1:] ** 2])
-        sampling = np.sqrt(rest * own) * halves[0]
-        for item, value, off, spread in zip(items, values, noise, sampling, strict=True):
-            rows.append(limits.row(group, item, float(value), float(off), float(spread), note=note))
-    return rows
+        rest = max(float(matrix[0, 0] - slopes @ matrix[1:, 0]), 0.0) * (n - 1) / (n - d)
+        inverse = np.linalg.inv(matrix[1:, 1:]) / (n - 1)
+        at_zero = (centres / halves + x[1 : 1 + d][places] / n)[1:]  # the means, in units from 0
+        own = np.concatenate([[1 / n + at_zero @ inverse @ at_zero], np.diag(inverse) / halves[1:] ** 2])
+        return "", ROUGH if shown <= TOO_FEW else "", np.sqrt(rest * own) * halves[0]
+
+    return of_moments(answer, ("intercept", *columns[1:]), coefficients, judged, limits, least=d + 1)
 
 
-def _in_noise(variance: float, d: int, answer: QueryAnswer, numbers: FloatArray) -> float:
+def _covariance(x: FloatArray, d: int) -> FloatArray:
+    """Covariance matrix of the units (divisor n − 1) from (count, Σu, Σuᵢuⱼ for i ≤ j, of squares Σ(uᵢ² − ½), …)."""
+    matrix = np.zeros((d, d))
+    matrix[np.triu_indices(d)] = x[1 + d : -1]
+    matrix[np.diag_indices(d)] += x[0] / 2
+    matrix = matrix + np.triu(matrix, 1).T
+    mean = x[1 : 1 + d] / x[0]
+    return np.asarray((matrix / x[0] - np.outer(mean, mean)) * (x[0] / max(x[0] - 1, 1.0)))
+
+
+def _in_noise(variance: float, d: int, answer: QueryAnswer, x: FloatArray) -> float:
     """Return a variance of the units, or of d of them together, in standard deviations of its noise."""
-    noise = math.sqrt(d) * float(answer.noise.max()) / max(float(numbers[0]), 1.0)
-    return variance / noise if noise > 0 else math.inf
+    return variance / (math.sqrt(d) * float(answer.noise.max()) / max(float(x[0]), 1.0))
 
 
 def survival(answer: QueryAnswer, edges: tuple[float, ...], limits: Limits) -> list[Row]:

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,25 +29,17 @@ MOST_RANKS = 9  # quantiles of a column that are chosen one by one; a tree answe
 DEPTH = 8  # of the trees behind distribution functions: 2⁸ leaves
 CANDIDATES = 2**15  # for chosen quantiles, in half a range: more would blur a value that many records share
 _BINS = {"histogram": 10.0, "survival": 20.0}
-_ABSENT = 0.75  # relative noise of the count of missing cells beside moments, at which it costs nothing
+_ABSENT = 0.75  # relative noise of the count of records without a number beside moments: there it costs nothing
 _EXACT = 11 / 4  # 1/w² of squares that matter, which costs nothing where a record is replaced: see Moments.squares
 
 
 @dataclass(frozen=True)
 class Query(ABC):
-    """Sums that several statistics may share; equal queries are asked once."""
+    """Sums over some columns of numbers that several statistics may share; equal queries are asked once."""
 
     by: tuple[str, ...]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Numeric columns that are needed."""
-        return ()
-
-    @property
-    def unit(self) -> int:
-        """Whole steps that stand for 1."""
-        return 1
+    columns: tuple[str, ...] = ()
+    unit: ClassVar[int] = 1  # whole steps that stand for 1
 
     def answers(self, other: Query) -> bool:
         """Whether these sums hold those of ``other``."""
@@ -70,12 +63,6 @@ class Query(ABC):
         added, replaced = ((math.sqrt(square) + steps) * (1 + MANY_ROUNDINGS) for square in self.squares())
         return added, replaced
 
-    def _counts(self, records: Records, kept: NDArray[np.bool_]) -> tuple[IntArray, IntArray, int]:
-        """Return the groups of the records that are ``kept`` (−1: others), their counts, how many groups there are."""
-        codes, size = records.groups(self.by)
-        codes = np.where(kept, codes, -1)
-        return codes, np.bincount(codes[codes >= 0], minlength=size).astype(np.int64), size
-
     def __str__(self) -> str:
         what = f"{type(self).__name__.lower()}({', '.join(self.columns)})"
         return f"{what} by {', '.join(self.by)}" if self.by else what
@@ -85,22 +72,16 @@ class Query(ABC):
 class CellCounts(Query):
     """Counts of records: in each group, or in each interval [edge, next edge) of a column, the last one closed.
 
-    With ``event`` (0 or 1) the column holds times and each interval, now (edge, next edge], has two cells: without and
-    with the event. Times beyond the last edge are censored there; those up to the first edge are in the first interval.
+    Of two columns the second is an event (0 or 1) and the first its time. Each interval, now (edge, next edge], then
+    has two cells: without and with the event. Times beyond the last edge are censored there; those up to the first edge
+    are in the first interval.
     """
 
-    column: str | None = None
     edges: tuple[float, ...] = ()
-    event: str | None = None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The column that is cut into intervals, and the event."""
-        return tuple(name for name in (self.column, self.event) if name is not None)
 
     def weights(self) -> FloatArray:
         """All cells alike."""
-        return np.ones(max(len(self.edges) - 1, 1) * (1 if self.event is None else 2))
+        return np.ones(max(len(self.edges) - 1, 1) * max(len(self.columns), 1))
 
     def squares(self) -> tuple[float, float]:
         """A record is in one cell at most; a replaced one leaves one and enters another, unless there is but one."""
@@ -110,10 +91,10 @@ class CellCounts(Query):
         """Return the counts."""
         codes, size = records.groups(self.by)
         cells = len(self.weights())
-        if self.column is not None:
-            place, inside = self._place(records.numbers[self.column])
-            if self.event is not None:
-                happened = (records.numbers[self.event] > 0) & (records.numbers[self.column] <= self.edges[-1])
+        if self.columns:
+            place, inside = self._place(records.numbers[self.columns[0]])
+            for event in self.columns[1:]:
+                happened = (records.numbers[event] > 0) & (records.numbers[self.columns[0]] <= self.edges[-1])
                 place = 2 * place + happened
             codes = np.where(inside & records.present(self.columns), codes * cells + place, -1)
         return np.bincount(codes[codes >= 0], minlength=size * cells).astype(np.int64).reshape(-1, cells)
@@ -121,7 +102,7 @@ class CellCounts(Query):
     def _place(self, values: FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
         """Return the interval of each value, and whether it is in one."""
         edges = np.array(self.edges)
-        if self.event is not None:
+        if len(self.columns) > 1:
             place = np.searchsorted(edges, values, side="left") - 1
             return np.clip(place, 0, len(edges) - 2), ~np.isnan(values)
         place = np.where(values == edges[-1], len(edges) - 2, np.searchsorted(edges, values, side="right") - 1)
@@ -130,67 +111,65 @@ class CellCounts(Query):
 
 @dataclass(frozen=True)
 class Moments(Query):
-    """(1, u, u² − ½) of one column, and a count of missing cells; ``exact`` asks for the most exact squares."""
+    """(1, u, uuᵀ) of d columns, and a count of the records that lack one of them.
 
-    column: str = ""
+    Coordinates: the count, the d sums, then the products u_i·u_j for i ≤ j, row by row, squares as u_i² − ½; the count
+    of the others. ``exact`` asks for the most exact square of a single column.
+    """
+
     exact: bool = False
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The column."""
-        return (self.column,)
-
-    @property
-    def unit(self) -> int:
-        """Numbers between −1 and 1 count in steps of the lattice."""
-        return LATTICE
+    unit: ClassVar[int] = LATTICE  # numbers between −1 and 1 count in steps of it
 
     def answers(self, other: Query) -> bool:
-        """Moments count the records of each group, too, and add them up; exact squares answer for others."""
-        totals = [Totals(self.by, self.column, signed) for signed in (False, True)]
-        return other in (CellCounts(self.by), Moments(self.by, self.column), *totals) and other != self
+        """Moments count the records of each group, too, and add a column up; exact squares answer for others."""
+        totals = [Totals(self.by, self.columns, signed) for signed in (False, True)]
+        return other in (CellCounts(self.by), Moments(self.by, self.columns), *totals) and other != self
 
     def weights(self) -> FloatArray:
-        """The squares get twice the noise unless they matter."""
-        return np.array([1.0, 1.0, _EXACT**-0.5 if self.exact else 2.0, _ABSENT])
+        """All alike; the square of a single column gets twice the noise unless it matters."""
+        d = len(self.columns)
+        weights = np.ones(2 + d + d * (d + 1) // 2)
+        weights[-1] = _ABSENT
+        if d == 1:
+            weights[2] = _EXACT**-0.5 if self.exact else 2.0
+        return weights
 
     def squares(self) -> tuple[float, float]:
-        """Bound ‖φ/w‖² and, with a = |u − u′|, b = |u + u′| ≤ 2 − a, so (u² − u′²)² = a²b², the distance of two.
+        """Bound ‖φ/w‖², and the distance of two within a group; between groups twice the former.
 
-        ‖φ/w‖² is convex in u², so at most max(1 + c/4, 2 + c/4) with c = 1/w₃², more than the 16/9 of a missing cell;
-        two groups cost twice that. Within one group a² + c·a²b² is at most 4 for c ≤ 11/4, as 2 + a − (11/4)·a²(2 − a)
-        ≥ 0.02 on [0, 2] (its minimum is at a = 1.235); where one of the two is missing it is ‖φ/w‖² + 16/9.
+        Alone: with c = 1/w² of the squares, ‖φ/w‖² is convex in each u_i², so at most that of u = (1, …, 1): 1 + d +
+        c·d/4 + d(d − 1)/2, more than the 16/9 of a record that lacks a number.
+        Within a group, of one column: with a = |u − u′|, b = |u + u′| ≤ 2 − a it is a² + c·a²b², at most 4 for c ≤
+        11/4, as 2 + a − (11/4)·a²(2 − a) ≥ 0.02 on [0, 2] (its minimum is at a = 1.235).
+        Of several: with p_i = |u_i − u_i′|/2, sums and squares change by a_i²(1 + b_i²) ≤ 4p_i, as 2 − a(1 + (2 − a)²)
+        = (a − 1)²(2 − a) ≥ 0, and u_i·u_j by at most 2(p_i + p_j − 2p_i·p_j). Σ 4p_i + Σ 4(p_i + p_j − 2p_i·p_j)² is
+        convex in each p_i, so largest where all are 0 or 1: 4t + 4t(d − t) for t ones, at most 4·⌊(d + 1)²/4⌋.
+        Where one of the two lacks a number: as alone, and 16/9.
         """
-        alone = 2 + 0.25 / float(self.weights()[2]) ** 2
-        return alone, 2 * alone if self.by else max(4.0, alone + _ABSENT**-2.0)
+        d = len(self.columns)
+        alone = 1 + d + d / 4 / float(self.weights()[1 + d]) ** 2 + d * (d - 1) / 2
+        within = max(4.0 * ((d + 1) ** 2 // 4), alone + _ABSENT**-2.0)
+        return alone, max(within, 2 * alone) if self.by else within
 
     def sums(self, records: Records) -> IntArray:
-        """Return the four sums of each group."""
+        """Return the sums of each group."""
         present = records.present(self.columns)
-        codes, counts, size = self._counts(records, present)
-        absent = self._counts(records, ~present)[1]
-        steps = records.steps(self.column)
-        squares = _divided(steps * steps) - LATTICE // 2
-        sums = group_sums(steps, codes, size), group_sums(squares, codes, size)
-        return np.stack([counts * LATTICE, *sums, absent * LATTICE], axis=1)
+        groups, size = records.groups(self.by)
+        codes, absent = np.where(present, groups, -1), np.where(present, -1, groups)
+        steps = [records.steps(column) for column in self.columns]
+        sums = [_count(codes, size) * LATTICE, *(group_sums(step, codes, size) for step in steps)]
+        for i, first in enumerate(steps):
+            for j, second in enumerate(steps[i:]):
+                sums.append(group_sums(_divided(first * second) - (0 if j else LATTICE // 2), codes, size))
+        return np.stack([*sums, _count(absent, size) * LATTICE], axis=1)
 
 
 @dataclass(frozen=True)
 class Totals(Query):
-    """Sums of one column, in units of the end of its range that is farther from 0; ``signed`` if 0 lies within."""
+    """Sums of a column, in units of the end of its range that is farther from 0; ``signed`` if 0 lies within."""
 
-    column: str = ""
     signed: bool = False
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The column."""
-        return (self.column,)
-
-    @property
-    def unit(self) -> int:
-        """Numbers between −1 and 1 count in steps of the lattice."""
-        return LATTICE
+    unit: ClassVar[int] = LATTICE
 
     def weights(self) -> FloatArray:
         """One sum."""
@@ -202,9 +181,10 @@ class Totals(Query):
 
     def sums(self, records: Records) -> IntArray:
         """Return the sum of each group."""
-        codes, _, size = self._counts(records, records.present(self.columns))
-        scale = records.scales[self.column]
-        values = np.clip(np.nan_to_num(records.numbers[self.column]), scale.low, scale.high) / scale.farthest
+        (column,), (groups, size) = self.columns, records.groups(self.by)
+        scale = records.scales[column]
+        values = np.clip(np.nan_to_num(records.numbers[column]), scale.low, scale.high) / scale.farthest
+        codes = np.where(records.present(self.columns), groups, -1)
         return group_sums(np.rint(values * LATTICE).astype(np.int64), codes, size)[:, None]
 
 
@@ -214,13 +194,6 @@ class Tree(Query):
 
     Node k has the children 2k + 1 and 2k + 2. Values beyond the range count at its ends.
     """
-
-    column: str = ""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The column."""
-        return (self.column,)
 
     def weights(self) -> FloatArray:
         """All nodes alike."""
@@ -234,10 +207,9 @@ class Tree(Query):
     def sums(self, records: Records) -> IntArray:
         """Return the counts of each group's tree."""
         leaves = 2**DEPTH
-        place = np.minimum((records.steps(self.column) + LATTICE) * leaves // (2 * LATTICE), leaves - 1)
+        place = np.minimum((records.steps(self.columns[0]) + LATTICE) * leaves // (2 * LATTICE), leaves - 1)
         codes, size = records.groups(self.by)
-        flat = (codes * leaves + place)[records.present(self.columns)]
-        level = np.bincount(flat, minlength=size * leaves).astype(np.int64).reshape(-1, leaves)
+        level = _count((codes * leaves + place)[records.present(self.columns)], size * leaves).reshape(-1, leaves)
         levels = [level]
         for _ in range(DEPTH):
             level = level.reshape(len(level), -1, 2).sum(axis=2)
@@ -258,55 +230,7 @@ class Ranks(Tree):
     def ordered(self, records: Records) -> IntArray:
         """Return the numbers of the column as candidates, sorted."""
         step = LATTICE // CANDIDATES
-        return np.sort((records.steps(self.column)[records.present(self.columns)] + step // 2) // step)
-
-
-@dataclass(frozen=True)
-class Products(Query):
-    """(1, u, uuᵀ) of d columns: what covariances, correlations and least squares need.
-
-    Coordinates: the count, the d sums, then the products u_i·u_j for i ≤ j, row by row; squares as u_i² − ½.
-    """
-
-    variables: tuple[str, ...] = ()
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns."""
-        return self.variables
-
-    @property
-    def unit(self) -> int:
-        """Numbers between −1 and 1 count in steps of the lattice."""
-        return LATTICE
-
-    def weights(self) -> FloatArray:
-        """All alike."""
-        d = len(self.variables)
-        return np.ones(1 + d + d * (d + 1) // 2)
-
-    def squares(self) -> tuple[float, float]:
-        """1 + 5d/4 + d(d − 1)/2 alone; 4·⌊(d + 1)²/4⌋ within a group, between two twice the former, if that is more.
-
-        Alone: ‖φ‖² is convex in each u_i², so at most that of u = (1, …, 1).
-        Within: with a_i = |u_i − u_i′|, b_i = |u_i + u_i′| ≤ 2 − a_i and p_i = a_i/2, sums and squares change by
-        a_i²(1 + b_i²) ≤ 2a_i = 4p_i, as 2 − a(1 + (2 − a)²) = (a − 1)²(2 − a) ≥ 0, and u_i·u_j by at most
-        (a_i·b_j + b_i·a_j)/2 ≤ 2(p_i + p_j − 2p_i·p_j). Σ 4p_i + Σ 4(p_i + p_j − 2p_i·p_j)² is convex in each p_i, so
-        largest where all are 0 or 1: 4t + 4t(d − t) for t ones. Where one of the two is missing: as alone.
-        """
-        d = len(self.variables)
-        within, alone = 4 * ((d + 1) ** 2 // 4), 1 + 1.25 * d + d * (d - 1) / 2
-        return alone, max(within, 2 * alone if self.by else alone)
-
-    def sums(self, records: Records) -> IntArray:
-        """Return the sums of each group."""
-        codes, counts, size = self._counts(records, records.present(self.columns))
-        steps = [records.steps(column) for column in self.variables]
-        sums = [counts * LATTICE, *(group_sums(step, codes, size) for step in steps)]
-        for i, first in enumerate(steps):
-            for j, second in enumerate(steps[i:]):
-                sums.append(group_sums(_divided(first * second) - (0 if j else LATTICE // 2), codes, size))
-        return np.stack(sums, axis=1)
+        return np.sort((records.steps(self.columns[0])[records.present(self.columns)] + step // 2) // step)
 
 
 def _divided(products: IntArray) -> IntArray:
@@ -314,27 +238,29 @@ def _divided(products: IntArray) -> IntArray:
     return (products + LATTICE // 2) // LATTICE
 
 
+def _count(codes: IntArray, size: int) -> IntArray:
+    """Return how many records have each code; −1 is none."""
+    return np.bincount(codes[codes >= 0], minlength=size).astype(np.int64)
+
+
 def query_of(statistic: Statistic, scales: Mapping[str, ColumnScale]) -> Query:
     """Return the sums from which the statistic is computed."""
     function, columns, by = statistic.function, statistic.columns, statistic.by
-    if function == "count":
-        return CellCounts(by)
-    if function == "share":
-        return CellCounts((*by, columns[0]))
-    if function in ("histogram", "survival"):
-        event = columns[1] if function == "survival" else None
-        return CellCounts(by, columns[0], edges_of(statistic, scales[columns[0]]), event)
-    if function == "sum":
-        return Totals(by, columns[0], scales[columns[0]].low < 0 < scales[columns[0]].high)
-    if function in ("mean", "variance", "sd"):
-        return Moments(by, columns[0], function in ("variance", "sd"))
-    if function in ("covariance", "correlation", "regression"):
-        return Products(by, tuple(sorted(columns)))
-    if function in ("median", "quantile") and not by:
-        wanted = tuple(sorted(set(probabilities(statistic))))
-        if len(wanted) <= MOST_RANKS:
-            return Ranks(by, columns[0], wanted)
-    return Tree(by, columns[0])
+    match function:
+        case "count":
+            return CellCounts(by)
+        case "share":
+            return CellCounts((*by, columns[0]))
+        case "histogram" | "survival":
+            return CellCounts(by, columns, edges_of(statistic, scales[columns[0]]))
+        case "sum":
+            return Totals(by, columns, scales[columns[0]].low < 0 < scales[columns[0]].high)
+        case "mean" | "variance" | "sd":
+            return Moments(by, columns, function != "mean")
+        case "covariance" | "correlation" | "regression":
+            return Moments(by, tuple(sorted(columns)))
+    wanted = tuple(sorted(set(probabilities(statistic)))) if function in ("median", "quantile") and not by else ()
+    return Ranks(by, columns, wanted) if 0 < len(wanted) <= MOST_RANKS else Tree(by, columns)
 
 
 def probabilities(statistic: Statistic) -> tuple[float, ...]:
@@ -358,12 +284,12 @@ def intervals(statistic: Statistic, scale: ColumnScale) -> tuple[str, ...]:
 
 def shared(queries: list[Query]) -> list[Query]:
     """Replace each query by a wider one that answers it, if there is one; quantiles of a column are chosen together."""
-    ranks: dict[str, set[float]] = {}
+    ranks: dict[tuple[str, ...], set[float]] = {}
     for query in queries:
         if isinstance(query, Ranks):
-            ranks.setdefault(query.column, set()).update(query.probabilities)
+            ranks.setdefault(query.columns, set()).update(query.probabilities)
     queries = [
-        replace(query, probabilities=tuple(sorted(ranks[query.column]))) if isinstance(query, Ranks) else query
+        replace(query, probabilities=tuple(sorted(ranks[query.columns]))) if isinstance(query, Ranks) else query
         for query in queries
     ]
 

@@ -252,7 +252,7 @@ class _Asking:
 
     def _ranks(self, query: Ranks, records: Records, mu: float, purpose: str) -> QueryAnswer:
         """Return chosen quantiles and the tree behind their error bars."""
-        tree = self.sums(Tree(query.by, query.column), records, mu * math.sqrt(OF_TREE), "error bars")
+        tree = self.sums(Tree(query.by, query.columns), records, mu * math.sqrt(OF_TREE), "error bars")
         rest = mu * math.sqrt(1 - OF_TREE) * (1 - MANY_ROUNDINGS)
         ordered, of = query.ordered(records), query.probabilities
         points, laws = self.queries.quantiles(str(query), purpose, rest, ordered, (-CANDIDATES, CANDIDATES), of)
