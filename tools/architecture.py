@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 HOUSE = ROOT / "src" / "deniable"
 PAGE = ROOT / "ARCHITECTURE.md"
 FOUNDATION = "foundation"  # modules whose names begin with an underscore: everybody may use them
-ELSEWHERE = {"_doctor": "cli", "app_uploads": "app", "testing": FOUNDATION}  # but for those that only one room needs
+ELSEWHERE = {"_doctor": "cli", "testing": FOUNDATION}  # but for those that only one room needs
 
 INTRODUCTION = """# The house in one picture
 
@@ -42,8 +42,8 @@ WALK: list[tuple[tuple[str, ...], str]] = [
     (("curves",), "the question: `tpr`, `delta`, `explain`, …; every bound made safe on its way out"),
     (("accounting.curve",), "engines asked cheapest first, their brackets intersected; who answered"),
     (
-        ("accounting.engines",),
-        "one computation each: closed forms, inversion, direct convolution, grid, known batches, ball arithmetic, …",
+        ("accounting.engines", "accounting.pld"),
+        "one computation each: closed forms, inversion, lattices of many scales, grid, ball arithmetic, …",
     ),
     (("accounting.trapezoid",), "a sum on a line of the transform: value ± (aliasing, truncation, rounding)"),
     (("accounting.loss", "accounting.transform"), "the composed loss, and its transform: nodes, lines, how it decays"),

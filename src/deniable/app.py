@@ -9,7 +9,7 @@ from base64 import b64encode
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import streamlit as st
@@ -17,8 +17,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 import deniable as dn
 from deniable._shown import shown
-from deniable.app_uploads import RISKS, downloads, train_page
-from deniable.report.model import Curve
+from deniable.report.model import Assessment, Curve
 from deniable.report.sections import plain_words, roc_curve
 from deniable.report.svg import roc_picture
 
@@ -28,19 +27,37 @@ _STYLE = """<style>text {{ font: 12px sans-serif; fill: {ink}; }} .grid {{ strok
 .line.guess {{ stroke: {ink}; stroke-width: 1.6; stroke-dasharray: 2 4; }}</style>"""
 
 
+@dataclass(frozen=True)
+class _Risk:
+    """A target that can be chosen: its words, a value to start with, and the other arguments of the target."""
+
+    words: str
+    start: float
+    others: Callable[[float, float], dict[str, Any]]  # of the false positive rate and δ
+
+    def asked(self, kind: str, value: float, fpr: float, delta: float) -> dn.Limit:
+        """The limit that is asked for; ``value`` is a percentage, but for ε."""
+        return dn.Limit(**{kind: value / (1.0 if kind == "epsilon" else 100.0)} | self.others(fpr, delta))
+
+
+_RISKS = {
+    "advantage": _Risk("advantage at most (%)", 10.0, lambda fpr, delta: {}),
+    "tpr": _Risk("TPR at the chosen FPR at most (%)", 1.0, lambda fpr, delta: {"fpr": fpr}),
+    "reconstruction": _Risk(
+        "a secret of 1,000 values named with chance at most (%)", 1.0, lambda fpr, delta: {"baseline": 0.001}
+    ),
+    "singling_out": _Risk(
+        "one of 1,000 records singled out with chance at most (%)", 10.0,
+        lambda fpr, delta: {"n": 1000, "weight": 1e-5},
+    ),
+    "epsilon": _Risk("ε at the chosen δ at most", 3.0, lambda fpr, delta: {"delta": delta}),
+}  # fmt: skip
+
+
 def main() -> None:
     """Draw the page."""
     st.set_page_config(page_title="deniable", layout="wide")
     st.header("Could an attacker tell whether a record was in the training data?")
-    run, train = st.tabs(["A DP-SGD run", "A private model"])
-    with run:
-        _run_page()
-    with train:
-        train_page()
-
-
-@st.fragment  # a moved slider redraws this page only
-def _run_page() -> None:
     left, right = st.columns([1, 2], gap="large")
     with left:
         noise = _dial("noise multiplier", "noise", 0.2, 100.0, 1.0)
@@ -57,7 +74,7 @@ def _run_page() -> None:
             _numbers(_worker(noise, rate, steps, person), person, prior, fpr, delta)
         except dn.InputError as error:
             st.error(str(error))
-        downloads(lambda: dn.assess(mechanism, prior=prior, fpr=[fpr], delta=delta), "run")
+        _downloads(lambda: dn.assess(mechanism, prior=prior, fpr=[fpr], delta=delta))
 
 
 def _dial(label: str, key: str, low: float, high: float, start: float) -> float:
@@ -107,13 +124,13 @@ def _worker(noise: float, rate: float, steps: int, person: int) -> _Worker:
 def _calibration(rate: float, steps: int, person: int, fpr: float, delta: float) -> None:
     """Set a target and get the noise."""
     st.subheader("Noise for a target")
-    kind = st.selectbox("target", list(RISKS), format_func=lambda name: RISKS[name].words)
-    start = 200 * fpr if kind == "tpr" else RISKS[kind].start
+    kind = st.selectbox("target", list(_RISKS), format_func=lambda name: _RISKS[name].words)
+    start = 200 * fpr if kind == "tpr" else _RISKS[kind].start
     target = st.number_input("value", 0.0, value=start, format="%.6g", key=f"target-{kind}")
 
     def find() -> None:
         try:
-            limit = RISKS[kind].asked(kind, target, fpr, delta)
+            limit = _RISKS[kind].asked(kind, target, fpr, delta)
             noise = dn.calibrate(lambda s: dn.SubsampledGaussian(s, rate, steps, person), (0.2, 100.0), limit=limit)
         except dn.InputError as error:
             st.session_state["calibration"] = str(error)
@@ -182,6 +199,19 @@ def _roc(curve: Curve) -> str:
     source = f"data:image/svg+xml;base64,{b64encode(drawing.encode()).decode()}"
     words = "ROC on logarithmic axes: the provable upper bound (line) and guessing (dots)"
     return f'<img src="{source}" alt="{words}" style="width: 100%; max-width: 46rem">'
+
+
+def _downloads(make: Callable[[], Assessment]) -> None:
+    """Offer the report; it is made when it is asked for."""
+    page, numbers = st.columns(2)
+    page.download_button(
+        "Download the report (HTML)", lambda: make().to_html(), "report.html", "text/html",
+        key="html", on_click="ignore",
+    )  # fmt: skip
+    numbers.download_button(
+        "Download the numbers (JSON)", lambda: make().to_json(), "report.json", "application/json",
+        key="json", on_click="ignore",
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import socket
 from pathlib import Path
 
@@ -78,21 +77,6 @@ def test_an_impossible_target_is_explained(page):
     page.button[0].click().run()
     assert not page.exception
     assert "advantage" in page.info[0].value
-
-
-def test_a_table_becomes_a_private_model_with_a_decision():
-    from deniable import app_uploads
-
-    rows = "".join(f"{i % 2},{i % 7},{i * i % 11}\n" for i in range(400))
-    upload = io.BytesIO(("y,a,b\n" + rows).encode())
-    upload.name = "people.csv"
-    assert [c.name for c in app_uploads._understood("people.csv", upload.getvalue()).columns] == ["y", "a", "b"]
-    made = app_uploads._train_upload(
-        upload, "y", app_uploads.RISKS["singling_out"].asked("singling_out", 40.0, 0.001, 0.0, n=1000)
-    )
-    assert 0.39 < made.private.tradeoff_.singling_out(1000, 1e-5) <= 0.4
-    assert made.assessment.decision.outcome == "does not meet"
-    assert app_uploads._model_file(made)
 
 
 def test_a_port_that_is_taken_is_refused_in_one_line(capsys):
