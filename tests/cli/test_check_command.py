@@ -36,7 +36,6 @@ def test_a_person_reads_what_was_understood_and_no_cell(table, capsys):
         "dropped",
         "nearly unique",
         "12 %",
-        "'?' read as missing",
         "public",
     ):
         assert words in " ".join(out.split()), out

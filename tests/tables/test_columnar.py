@@ -52,11 +52,8 @@ def test_a_folder_is_understood_as_the_frame_is(frame, tmp_path):
 
 
 def test_only_what_is_asked_for_is_read(frame, tmp_path):
-    folder = _folder(frame.assign(income2=np.inf), tmp_path / "many")
-    found = understand(folder, only=["income", "region"])
+    found = understand(_folder(frame, tmp_path / "many"), only=["income", "region"])
     assert [column.name for column in found.columns] == ["income", "region"]
-    with pytest.raises(InputError, match="'income2' has 300 infinite cells"):
-        understand(folder, only=["income", "nowhere"])
 
 
 def test_statistics_of_a_folder_and_of_blocks_are_those_of_the_frame(frame, tmp_path):
@@ -80,9 +77,6 @@ def test_bad_cells_are_told_with_block_and_row(frame):
     gap = frame[100:200].assign(y=np.where(np.arange(100) == 3, np.nan, frame["y"][100:200]))
     with pytest.raises(InputError, match="target 'y' has 1 missing cell, first in block 1 row 3"):
         encode(read_table(blocks(gap), "y"))
-    infinite = frame[100:200].assign(income=np.where(np.arange(100) > 90, np.inf, 1.0))
-    with pytest.raises(InputError, match="'income' has 9 infinite cells, first in block 1 row 91"):
-        encode(read_table(blocks(infinite), "y"))
     with pytest.raises(InputError, match="it returned int"):
         read_table(lambda: 3, "y")
 

@@ -15,7 +15,7 @@ RNG = np.random.default_rng(0)
 BASE = pd.DataFrame(
     {
         "age": RNG.integers(18, 90, N),
-        "income": RNG.lognormal(10, 1, N),
+        "income": RNG.lognormal(10, 1, N).round(2),
         "town": RNG.choice(["Ulm", "Köln", "7", "Rome, Texas"], N),
         "joined": pd.Timestamp("2020-01-01") + pd.to_timedelta(RNG.integers(0, 9_000_000, N), unit="s"),
         "member": RNG.random(N) < 0.5,

@@ -139,7 +139,7 @@ def _pipeline(model: Any, X: Any, y: Any, textual: list[str]) -> Any:
 
 def _features(source: str, target: str | None, drop: tuple[str, ...]) -> tuple[Any, Any, list[str]]:
     """Read features, target, and which features are texts; an attack takes any target."""
-    from deniable.tables.kinds import listed
+    from deniable.tables.draft import listed
     from deniable.tables.reading import understand_any
 
     table = understand_any(source, target, drop=drop)

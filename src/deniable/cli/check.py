@@ -61,7 +61,7 @@ def _show(found: Understood, public: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from deniable.tables.kinds import listed
+    from deniable.tables.draft import listed
 
     console = Console()
     console.print(Text(f"{found.name}: {len(found.frame):,} rows, {len(found.kept)} columns to use"))
@@ -69,7 +69,7 @@ def _show(found: Understood, public: str) -> None:
         console.print(Text(line))
     if found.odd:
         rows = f"row {listed(found.odd)}: other than the header's cells, or an open quote; filled or cut"
-        console.print(Text(f"{rows}, so all its cells are missing", style="bold red"))
+        console.print(Text(rows, style="bold red"))
     if found.target is not None:
         values = int(found.target.nunique())
         console.print(Text(f"target {found.target_name!r}: {values:,} different values"))

@@ -1,10 +1,9 @@
-"""Reading tables as people have them: what each column is, what was dropped and why, and matrices out of them."""
+"""Tables: cells that are each read alone, a draft of what columns hold for their owner, and matrices out of it."""
 
 from deniable.tables.cell import DATE, MISSING, NUMBER, WORD, ColumnCells, flag_of, read_cell, read_cells, spelled
-from deniable.tables.columns import PUBLIC, Column
+from deniable.tables.draft import PUBLIC, Column, TableWarning, Understood, understand
 from deniable.tables.encoding import Encoded, EncodedRows, encode, encode_rows
 from deniable.tables.reading import Table, builtin_names, read_table
-from deniable.tables.understanding import Reader, TableWarning, Understood, understand
 
 __all__ = [
     "DATE",
@@ -16,7 +15,6 @@ __all__ = [
     "ColumnCells",
     "Encoded",
     "EncodedRows",
-    "Reader",
     "Table",
     "TableWarning",
     "Understood",

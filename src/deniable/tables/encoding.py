@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError, mapping
 from deniable._memory import trim
-from deniable.tables.kinds import MAX_CATEGORIES, RARE
+from deniable.tables.draft import MAX_CATEGORIES, RARE, Ranges
 from deniable.tables.reading import Table
-from deniable.tables.understanding import Ranges
 
 _ROWS = 1 << 14  # that are encoded at a time
 _GRID = 8  # a range that is read off the data is rounded outward to about this share of itself

@@ -29,14 +29,13 @@ class Opened:
     """A file, nothing interpreted: texts of a text file stay texts.
 
     ``frame`` is a data frame, or reads a column on request; ``problems`` are the reasons not to use it;
-    ``notes`` say what was guessed; ``decimal_comma`` whether the file looks as if it was written with decimal commas;
+    ``notes`` say what was guessed;
     ``odd`` are the records (1 is the first) whose line holds another number of cells, or an open quote.
     """
 
     frame: Any
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
-    decimal_comma: bool = False
     odd: tuple[int, ...] = ()
 
 
@@ -93,7 +92,7 @@ def _open_text(path: Path, separator: str | None) -> Opened:
         ),
     )
     frame = pd.DataFrame({i: table.column(i).to_pandas() for i in range(len(header))})
-    return Opened(_named(frame, header), notes, decimal_comma=sep == ";", odd=tuple(odd))
+    return Opened(_named(frame, header), notes, odd=tuple(odd))
 
 
 def _alone(line: str, sep: str, width: int) -> bool:
@@ -168,13 +167,12 @@ def _open_excel(path: Path) -> Opened:
     require("openpyxl", purpose="Reading an Excel file")
     if path.stat().st_size > _LARGEST_EXCEL:
         raise InputError(f"data file {str(path)!r} is too large for Excel; save it as .csv or .parquet")
-    book = pd.ExcelFile(path, engine="openpyxl")
-    sheet = str(book.sheet_names[0])
-    raw = book.parse(sheet, header=None, dtype=object, keep_default_na=False, na_values=[""])
+    with pd.ExcelFile(path, engine="openpyxl") as book:
+        sheet, more = str(book.sheet_names[0]), len(book.sheet_names) - 1
+        raw = pd.read_excel(book, sheet_name=sheet, header=None, dtype=object, keep_default_na=False, na_values=[""])
     if not len(raw):
         raise InputError(f"data file {str(path)!r} could not be read: its first sheet is empty")
     header = ["" if pd.isna(cell) else str(cell) for cell in raw.iloc[0]]
-    more = len(book.sheet_names) - 1
     notes = (f"sheet {sheet!r} was read, {more} more were not",) if more else ()
     return Opened(_named(raw.iloc[1:].reset_index(drop=True), header), notes)
 

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from deniable._check import InputError
-from deniable.tables.cells import NOTHING
+from deniable.tables.cell import NOTHING
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?")
 

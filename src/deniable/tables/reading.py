@@ -10,9 +10,7 @@ from typing import Any
 import pandas as pd
 
 from deniable._check import InputError
-from deniable.tables.columns import Column
-from deniable.tables.kinds import listed
-from deniable.tables.understanding import Ranges, Understood, understand
+from deniable.tables.draft import Column, Ranges, Understood, listed, understand
 
 MIN_ROWS = 10
 MOST_CLASSES = 100  # a target of more values is a number or an identifier
