@@ -20,7 +20,6 @@ from deniable._floats import EPS
 from deniable.accounting.steps.base import Step, TooSlowError
 from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.accounting.transform.mixture import MixtureLoss, Transformed
 from deniable.accounting.transform.responses import randomized_responses_rounding
 from deniable.curves import Direction, randomized_response_divergence
 
@@ -186,7 +185,7 @@ def composed(curves: Sequence[RenyiCurve]) -> RenyiCurve:
 def curve_of_loss(loss: PrivacyLoss) -> RenyiCurve:
     """Return the Rényi curve of a composed loss: exact for Gaussian and pure parts, tabulated for sampled ones.
 
-    Steps of another law than Gaussian mixtures enter by their formula, or as pure DP.
+    Steps of another law enter by their formula, or as pure DP.
 
     Raises
     ------
@@ -194,14 +193,7 @@ def curve_of_loss(loss: PrivacyLoss) -> RenyiCurve:
         If the loss of such a step is unbounded.
     """
     if loss.others:
-        mixtures = tuple((step, count) for step, count in loss.others if isinstance(step, GaussianMixtureStep))
-        others = [part for part in loss.others if not isinstance(part[0], GaussianMixtureStep)]
-        pure = [
-            StepCurve(step, count) if step.bounds_divergence else PureCurve(_bounded(step), count)
-            for step, count in others
-        ]
-        mixture = MixtureLoss.of(replace(loss, others=mixtures)) if mixtures else None
-        return composed([_tabulated(mixture) if mixture else curve_of_loss(replace(loss, others=())), *pure])
+        return composed([curve_of_loss(replace(loss, others=())), *(_curve(*part) for part in loss.others)])
     if loss.steps.size == 0:
         parts: list[RenyiCurve] = [PureCurve(epsilon, count) for epsilon, count in loss.randomized_responses]
         if loss.gaussian > 0 or not parts:
@@ -210,7 +202,17 @@ def curve_of_loss(loss: PrivacyLoss) -> RenyiCurve:
     return _tabulated(loss)
 
 
-def _tabulated(loss: Transformed) -> RenyiCurve:
+def _curve(step: Step, count: int) -> RenyiCurve:
+    if not step.bounds_divergence:
+        return PureCurve(_bounded(step), count)
+    curve = StepCurve(step, count)
+    if not isinstance(step, GaussianMixtureStep):
+        return curve
+    orders = np.append(curve.orders, np.inf)  # each takes milliseconds
+    return TabulatedCurve(orders, curve.divergence(orders, "add"), curve.divergence(orders, "remove"))
+
+
+def _tabulated(loss: PrivacyLoss) -> RenyiCurve:
     orders = _ladder(4 * math.sqrt(_DEEPEST / max(_variance(loss), 1e-6)) + 10)
     directions: tuple[Direction, ...] = ("add", "remove")
     both = [loss_divergence(loss, orders, direction) for direction in directions]
@@ -227,21 +229,23 @@ def _bounded(step: Step) -> float:
     return epsilon
 
 
-def loss_divergence(loss: Transformed, order: FloatArray, direction: Direction) -> FloatArray:
+def loss_divergence(loss: PrivacyLoss, order: FloatArray, direction: Direction) -> FloatArray:
     """Return upper bounds on the Rényi divergences of a composed loss.
 
     D_α(P‖Q) = K(α)/(α − 1) and D_α(Q‖P) = K(1 − α)/(α − 1) with K(w) = log E_Q[r^w]. K is a trapezoid sum over the
     outcome whose rounding and truncation are charged as for the inversion; inf where the sum would be too long.
     """
-    if isinstance(loss, PrivacyLoss) and loss.others:
-        mixture = MixtureLoss.of(loss)
-        if mixture is None:
-            return curve_of_loss(loss).divergence(order, direction)
-        loss = mixture
+    if loss.others:
+        parts = [
+            (StepCurve(step, count) if step.bounds_divergence else PureCurve(_bounded(step), count))
+            for step, count in loss.others
+        ]
+        rest = loss_divergence(replace(loss, others=()), order, direction)
+        return (rest + composed(parts).divergence(order, direction)) * (1 + EPS)
     return np.array([_one(loss, float(a), direction) for a in order.ravel()]).reshape(order.shape)
 
 
-def _one(loss: Transformed, order: float, direction: Direction) -> float:
+def _one(loss: PrivacyLoss, order: float, direction: Direction) -> float:
     if math.isinf(order):
         return loss.largest_log_ratio(direction, "upper")
     c = order if direction == "add" else 1 - order
@@ -256,7 +260,7 @@ def _one(loss: Transformed, order: float, direction: Direction) -> float:
     return max(bound, 0.0) if bound < math.inf else math.inf  # NaN is not below inf
 
 
-def _variance(loss: Transformed) -> float:
+def _variance(loss: PrivacyLoss) -> float:
     """About twice the ρ of the composed loss near order 1."""
     try:
         return loss.cumulants(0.5)[2]

@@ -30,24 +30,6 @@ def test_fifty_digits(phases):
     assert high - low < 1e-11
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 0.15])
-def test_atoms_that_fade_in_a_thousand_steps(epsilon):
-    """M(½ + it) = e^{−ε/2}·(cos tε + sin(tε)/(2t)) of Laplace noise, integrated by mpmath."""
-    mpmath = pytest.importorskip("mpmath")
-    steps, mp = 1000, mpmath.mp
-    with mp.workdps(30):
-        eps = mp.mpf(epsilon)
-
-        def term(t):
-            return (mp.exp(-eps / 2) * (mp.cos(t * eps) + mp.sinc(t * eps) * eps / 2)) ** steps / (t * t + 0.25)
-
-        truth = float(1 - mp.quad(term, [0, 0.5, 1, 1.5, 2, 3, 5]) / mp.pi)
-    low, high = advantage_bracket(dn.tradeoff(dn.Laplace(1 / epsilon, steps=steps), engine="inversion").loss)[:2]
-    assert low <= truth + 1e-15
-    assert truth - 1e-15 <= high
-    assert high - low < 2e-11
-
-
 @settings(max_examples=30, deadline=None)
 @given(
     log_sigma=st.floats(-1, 2),

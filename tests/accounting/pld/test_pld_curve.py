@@ -160,3 +160,19 @@ def test_curves_are_sent_to_other_processes():
     t = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 5), adjacency="replace")
     known = t.advantage()
     assert pickle.loads(pickle.dumps(t)).advantage() == known
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.15])
+def test_a_thousand_laplace_steps_as_an_integral_has_them(epsilon):
+    """M(½ + it) = e^{−ε/2}·(cos tε + sin(tε)/(2t)) of Laplace noise, integrated by mpmath."""
+    mpmath = pytest.importorskip("mpmath")
+    steps, mp = 1000, mpmath.mp
+    with mp.workdps(30):
+        eps = mp.mpf(epsilon)
+
+        def term(t):
+            return (mp.exp(-eps / 2) * (mp.cos(t * eps) + mp.sinc(t * eps) * eps / 2)) ** steps / (t * t + 0.25)
+
+        truth = float(1 - mp.quad(term, [0, 0.5, 1, 1.5, 2, 3, 5]) / mp.pi)
+    t = dn.tradeoff(dn.Laplace(1 / epsilon, steps=steps))
+    assert t.advantage(side="lower") <= truth <= t.advantage() <= truth + 2e-6

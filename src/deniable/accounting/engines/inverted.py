@@ -29,6 +29,7 @@ from deniable.accounting.engines.likelihood import (
 from deniable.accounting.engines.lines import Cell, CellMap, Effort, Way
 from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.steps.base import TooSlowError
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.mixture import Transformed
 from deniable.curves import AnyDirection, Charged, Direction, Question
 from deniable.curves.safe import directions
@@ -92,7 +93,8 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         return self.loss.largest_log_ratio(direction, "lower")
 
     def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
-        return loss_divergence(self.loss, order, direction)
+        whole = self.loss if isinstance(self.loss, PrivacyLoss) else self.loss.whole
+        return loss_divergence(whole, order, direction)
 
     @cached_property
     def _even(self) -> EvenPrior | None:

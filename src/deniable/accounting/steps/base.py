@@ -19,11 +19,12 @@ from deniable._check import FloatArray, InputError, integer
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable._kept import Kept
 from deniable.accounting.steps.finite_law import FiniteLaw
-from deniable.accounting.steps.listed import ListedLoss
 from deniable.accounting.steps.outcomes import Piece
 from deniable.curves import Direction, Side, Tradeoff
 from deniable.mechanisms import Mechanism
 
+_FAR = 40.0  # nats above which r^c stands for g
+_EDGES = 1 << 13  # of lines, where divergences are bounded
 _COARSE = 4096  # cells of the law from which guides are taken
 _GUIDED = 4.0  # tilts around a multiple of twice this are served by one of them
 
@@ -166,27 +167,10 @@ class Step(Mechanism, ABC):
         """Return the exact law where there are few outcomes: a few steps are then composed outcome by outcome."""
         return None
 
-    def listed(self, c: float, furthest: float) -> ListedLoss | None:
-        """Return points and masses whose sums are E_Q e^{wL} on w = c + it, |t| ≤ ``furthest``: it unlocks inversion.
-
-        On the real line it serves all arguments between 0 and c as well. What all lists leave out is told by
-        :attr:`unlisted`. None where there is no such list.
-        """
-        return None
-
     @property
     def symmetric(self) -> bool:
         """Whether −L under P has the law of L under Q: unless it is said, nothing is made of it."""
         return False
-
-    @property
-    def unlisted(self) -> tuple[float, float]:
-        """Bounds on the mass of P, and of Q, that is in no list."""
-        return 0.0, 0.0
-
-    def fading(self, c: float) -> tuple[float, float]:
-        """Return (A, C) with |E_Q e^{(c + it)L}| ≤ A + C/t for every t > 0: atoms stay, densities fade."""
-        return math.inf, 0.0
 
     def one_step(self) -> Tradeoff | None:
         """Return the trade-off of this step alone, where it has a closed form."""
@@ -194,12 +178,23 @@ class Step(Mechanism, ABC):
 
     @property
     def bounds_divergence(self) -> bool:
-        """Whether :meth:`divergence` is known."""
-        return False
+        """Whether :meth:`divergence` is known: of outcomes that are all on pieces, with bounded losses, it is."""
+        return not any(self.lost) and not any(self.only) and math.isfinite(self.highest - self.lowest)
 
     def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
-        """Return upper bounds on the Rényi divergences of a step at orders above 1; inf where no formula is known."""
-        return np.full(order.shape, np.inf)
+        """Return upper bounds on the Rényi divergences of a step at orders α above 1; inf where none is known.
+
+        Those of the pair in which lines are split onto edges: it is easier to tell apart.
+        """
+        if not self.bounds_divergence:
+            return np.full(order.shape, np.inf)
+        pieces = [piece if direction == "add" else piece.swapped() for piece in self.pieces()]
+        loss, p = (np.concatenate(x) for x in zip(*(piece.above(_EDGES) for piece in pieces), strict=True))
+        found = [
+            log_moment(loss, np.log(np.maximum(p, 1e-300)), a) / (a - 1) if a < math.inf else float(loss.max())
+            for a in order.tolist()
+        ]
+        return np.array(found) * (1 + 8 * EPS)
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return about K(c), K′(c) and K″(c), K(c) = log E_Q e^{cL}: a guide to where sums are taken, never a bound."""
@@ -242,6 +237,25 @@ class Repeated(Mechanism):
             raise InputError(f"step must be a Step, got {self.step!r}")
         object.__setattr__(self, "count", integer("count", self.count, at_least=1))
         object.__setattr__(self, "adjacency", self.step.adjacency)
+
+
+def log_moment(loss: FloatArray, log_p: FloatArray, c: float, outside: float = 0.0) -> float:
+    """Return an upper bound on log E r^c under Q, c > 1 or c < 0, for atoms of P; ``outside`` is to be added to E r^c.
+
+    It exceeds 1 by the mean of g = r^c − 1 − c·(r − 1) ≥ 0, and g under Q is e^{(c − 1)L} − 1 + (c − 1)·(e^{−L} − 1)
+    under P.
+    """
+    u = (c - 1) * loss
+    far = u > _FAR
+    x, v = np.where(far, 0.0, loss), np.where(far, 0.0, u)
+    with np.errstate(over="ignore", under="ignore"):
+        close = np.exp(log_p) @ (np.expm1(v) + (c - 1) * np.expm1(-x) + 8 * EPS * np.abs(v) * np.exp(np.maximum(v, -x)))
+        exponent = np.where(far, u + log_p, -np.inf)
+        top = max(float(exponent.max(initial=-np.inf)), 0.0)
+        total = (max(float(close), 0.0) + outside) * math.exp(-top) + float(np.exp(exponent - top).sum())
+    # masses are known to a share, of which some thousand are added; far out g is at most r^c + |c|
+    log_total = math.log(max(total, 1e-300)) + top + 1e-11 * (1 + abs(c)) + top * 8 * EPS
+    return float(np.logaddexp(0.0, log_total)) if log_total > 0 else math.log1p(math.exp(log_total))
 
 
 def tilted_moments(value: FloatArray, log_mass: FloatArray, c: float) -> tuple[float, float, float]:

@@ -10,8 +10,7 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable.accounting.steps.base import LossCells, Step, tilted_moments
-from deniable.accounting.steps.laplace import LEGENDRE, FlatOutcomes, flat_cells, flat_fading, flat_points
-from deniable.accounting.steps.listed import ListedLoss
+from deniable.accounting.steps.laplace import LEGENDRE, FlatOutcomes, flat_cells
 from deniable.curves import Charged, Direction, Question, Side, Tradeoff
 
 
@@ -52,12 +51,6 @@ class BoundedRangeStep(Step):
     def cells(self, spacing: float, tilt: float) -> LossCells:
         return flat_cells(self.epsilon, 1.0, spacing, 2 / -math.expm1(-self.epsilon))
 
-    def listed(self, c: float, furthest: float) -> ListedLoss:
-        return flat_points(self.epsilon, 1.0, 2 / -math.expm1(-self.epsilon), c, furthest)
-
-    def fading(self, c: float) -> tuple[float, float]:
-        return 0.0, flat_fading(self.epsilon, 1.0, 2 / -math.expm1(-self.epsilon), c)
-
     def cumulants(self, c: float) -> tuple[float, float, float]:
         nodes, weights = LEGENDRE
         value = self.epsilon * nodes
@@ -66,10 +59,6 @@ class BoundedRangeStep(Step):
 
     def one_step(self) -> Tradeoff | None:
         return BoundedRangeTradeoff(self.epsilon)
-
-    @property
-    def bounds_divergence(self) -> bool:
-        return True
 
     def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
         return bounded_range_divergence(self.epsilon, order)

@@ -11,10 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable._floats import EPS
-from deniable.accounting.steps.base import LossCells, Step, TooSlowError, atoms
+from deniable._floats import EPS, MOST_EXPONENT
+from deniable.accounting.steps.base import LossCells, Step, atoms, log_moment
 from deniable.accounting.steps.finite_law import FiniteLaw
-from deniable.accounting.steps.listed import ListedLoss
 from deniable.accounting.steps.outcomes import ListedOutcomes
 from deniable.accounting.steps.ratios import sampled_losses
 from deniable.curves import Direction
@@ -22,6 +21,7 @@ from deniable.curves import Direction
 _REACH = 13.5  # standard deviations beyond which a discrete Gaussian has less than 1e-39
 _FAR = 37.0  # standard deviations at which its mass is below e^{−668} < 1e-290
 _MOST_OUTCOMES = 1 << 16  # in a list
+_MOST_SUMMED = 1 << 20  # of a sum for divergences
 _ALIKE = 1e-12  # in units of a lattice: nearer than that, losses lie on it
 
 
@@ -74,19 +74,6 @@ class DiscreteStep(Step):
         found = self.outcomes(0.5)
         reach = self.highest, -self.lowest
         return FiniteLaw(found.loss, found.p, found.q, found.relative_error, found.shift, lost=found.lost, reach=reach)
-
-    def listed(self, c: float, furthest: float) -> ListedLoss | None:
-        if any(self.only):
-            return None
-        found = self.outcomes(c)
-        seen = found.q > 0
-        return ListedLoss(
-            found.loss[seen], np.log(found.q[seen]), shift=found.shift, relative_error=found.relative_error + 8 * EPS
-        )
-
-    @property
-    def unlisted(self) -> tuple[float, float]:
-        return self.outcomes(0.5).lost
 
     def cells(self, spacing: float, tilt: float) -> LossCells:
         found = self.outcomes(tilt)
@@ -239,13 +226,43 @@ class DiscreteGaussianStep(DiscreteStep):
 
     @property
     def bounds_divergence(self) -> bool:
-        return self.rate == 1
+        return True
 
     def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
-        """α·Δ²/(2σ²) (Canonne, Kamath & Steinke 2020, Theorem 4), where every record takes part."""
-        if self.rate < 1:
-            return super().divergence(order, direction)
-        return order * ((self.sensitivity / self.sigma) ** 2 / 2 * (1 + 8 * EPS))
+        """α·Δ²/(2σ²) (Canonne, Kamath & Steinke 2020, Theorem 4), where every record takes part; else a sum.
+
+        Left out are outcomes 38 deviations from all that a tilt c moves to. There r^c is at most (2q·r₁)^c + 2^c if
+        c > 1, r₁ the ratio of a step with every record, and (1 − q)^c if c < 0.
+        """
+        plain = order * ((self.sensitivity / self.sigma) ** 2 / 2 * (1 + 8 * EPS))
+        if self.rate == 1:
+            return plain
+        ends = plain if direction == "add" else np.full(order.shape, -self.lowest)
+        powers = order if direction == "add" else 1 - order
+        found = [
+            self._log_moment(c) / (a - 1) if a < math.inf else math.inf
+            for a, c in zip(order.tolist(), powers.tolist(), strict=True)
+        ]
+        return np.minimum(found, ends * (1 + 8 * EPS))
+
+    def _log_moment(self, c: float) -> float:
+        sigma, moved = self.sigma, self.sensitivity
+        reach, last = 38 * sigma + 2, max(c, 1.0) * moved
+        if not last + 2 * reach < _MOST_SUMMED:
+            return math.inf
+        x = np.arange(math.floor(-reach), math.ceil(last + reach) + 1, dtype=np.float64)
+        loss = sampled_losses(moved * (2 * x - moved) / (2 * sigma**2), self.rate)
+        log_q = -(x**2) / (2 * sigma**2) - math.log(_theta(sigma))
+        log_outside = float(np.logaddexp(math.log1p(-self.rate) * c, math.log1p(abs(c))))
+        if c > 1:
+            grown = c * math.log(self.rate) + c * (c - 1) * (moved / sigma) ** 2 / 2
+            log_outside = c * math.log(2) + float(np.logaddexp(0.0, grown))
+        # 8 roundings of exponents that are as large as these
+        size = 8 * EPS * (abs(c) * float(np.max(np.abs(loss))) + float(np.max(-log_q)))
+        return (
+            log_moment(loss, loss + log_q, c, math.exp(min(log_outside - 700, MOST_EXPONENT))) * (1 + size)
+            + size * 1e-2
+        )
 
     def outcomes(self, tilt: float) -> Outcomes:
         sigma, moved = self.sigma, self.sensitivity
@@ -271,23 +288,6 @@ class DiscreteGaussianStep(DiscreteStep):
         charged = (lost[0] * 1.01 + rest[0] * 1.01, lost[1] * 1.01 + rest[1] * 1.01)
         found = Outcomes(loss[seen], p[seen], q[seen], 4 * EPS * float(np.max(np.abs(loss))), error, charged)
         return _sampled(found, self.rate)
-
-    def listed(self, c: float, furthest: float) -> ListedLoss:
-        """All outcomes at which some of the tilts 0, 1 and c has mass, by the logarithms of their masses.
-
-        A sampled step's ratio has an infimum, so that tilts c < 0 move nothing to the left.
-        """
-        sigma, moved = self.sigma, self.sensitivity
-        reach = _REACH * sigma + 2
-        left = min(0.0, c * moved) if self.rate == 1 else 0.0
-        if not (max(abs(c), 1.0) * moved + reach) < _MOST_OUTCOMES:
-            raise TooSlowError(f"the law tilted by {c:g} is far out")
-        x = np.arange(math.floor(left - reach), math.ceil(max(moved, c * moved) + reach) + 1, dtype=np.float64)
-        plain = moved * (2 * x - moved) / (2 * sigma**2)
-        loss = sampled_losses(plain, self.rate)
-        log_mass = -(x**2) / (2 * sigma**2) - math.log(_theta(sigma))
-        error = EPS * (16 + 2 * (x / sigma) ** 2)
-        return ListedLoss(loss, log_mass, 0.0, 8 * EPS * (np.abs(plain) + np.abs(loss)), error)
 
     @property
     def symmetric(self) -> bool:

@@ -19,25 +19,40 @@ from deniable._check import FloatArray, InputError
 from deniable._floats import EPS, PRODUCT_EXPONENT
 from deniable.accounting.steps.base import LossCells, Step, TooSlowError, joined, tilted_moments
 from deniable.accounting.steps.binomial import binomial
+from deniable.accounting.steps.mixture_moments import log_excess
 from deniable.accounting.steps.normal_cells import normal_centres, normal_masses
 from deniable.accounting.steps.outcomes import NormalOutcomes
 from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
+from deniable.curves import Direction
 from deniable.mechanisms import TruncatedPoisson
 
 _DEEP = 60.0  # nats below the largest density at which a law ends
 _MOST_TERMS = 1 << 16
-_LEAST = 1e-60  # weights below are left out, and charged
+_LEAST, _UNLIKELY = 1e-290, 1e-60  # weights that are left out, and those that only divergences see
 _BLOCK = 1 << 14  # cells at a time
 
 
 @dataclass(frozen=True)
 class Case:
-    """With this probability, P = Σ weight·N(records/σ, 1): ``records`` increase from 0."""
+    """With this probability, P = Σ weight·N(records/σ, 1): ``records`` increase from 0.
+
+    ``lost`` is weight that was left out, of at most ``most`` records.
+    """
 
     probability: float
     records: tuple[float, ...]
     weight: tuple[float, ...]
-    lost: float = 0.0  # weight that was left out
+    lost: float = 0.0
+    most: float = 0.0
+
+    @property
+    def likely(self) -> Case:
+        """The same without weights that only divergences see: outcomes are charged for them."""
+        kept = sum(w > _UNLIKELY for w in self.weight)  # they fall behind the mode, and the first is not so small
+        if kept == len(self.weight):
+            return self
+        lost = self.lost + math.fsum(self.weight[kept:])
+        return replace(self, records=self.records[:kept], weight=self.weight[:kept], lost=lost)
 
 
 @dataclass(frozen=True)
@@ -62,11 +77,11 @@ class GaussianMixtureStep(Step):
 
     @property
     def lost(self) -> tuple[float, float]:
-        unseen = math.fsum(case.probability * case.lost for case in self.cases)
+        unseen = math.fsum(case.probability * case.likely.lost for case in self.cases)
         return unseen, unseen
 
     def pieces(self) -> tuple[NormalOutcomes, ...]:
-        return tuple(map(self._line, self.cases))
+        return tuple(self._line(case.likely) for case in self.cases)
 
     def _line(self, case: Case) -> NormalOutcomes:
         records = np.array(case.records) / self.noise
@@ -94,6 +109,36 @@ class GaussianMixtureStep(Step):
         near = np.abs(found) < 0.5
         found[near] = np.log1p(np.expm1(exponent[near]) @ w)
         return found
+
+    @property
+    def bounds_divergence(self) -> bool:
+        return True
+
+    def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
+        c = order if direction == "add" else 1 - order
+        largest = self.highest if direction == "add" else -self.lowest
+        found = [
+            self._log_moment(power) / (a - 1) * (1 + 8 * EPS) if a < math.inf else largest
+            for a, power in zip(order.tolist(), c.tolist(), strict=True)
+        ]
+        return np.array(found)
+
+    def _log_moment(self, c: float) -> float:
+        """Upper bound on the logarithm of E r^c under Q."""
+        logs = []
+        for case in self.cases:
+            steepest = case.records[-1] / self.noise
+            excess = log_excess(partial(self.losses_of, case), steepest, case.weight[0], c)
+            share = math.log(case.probability)
+            if case.lost > 0:
+                grown = min(1 - c, 0.0) * math.log1p(-case.lost)
+                hidden = math.log(case.lost) + c * (c - 1) * (case.most / self.noise) ** 2 / 2
+                logs += [share + math.log(math.expm1(grown)) if grown > 0 else -math.inf, share + hidden]
+                excess += grown
+            logs.append(share + excess)
+        total = float(np.logaddexp.reduce(logs))
+        rounding = 4 * (1 + abs(c)) * (self.error + EPS)  # of weights and probabilities
+        return rounding + (float(np.logaddexp(0.0, total)) if total > 0 else math.log1p(math.exp(total)))
 
     def _slope(self, case: Case, u: FloatArray) -> FloatArray:
         j, w = np.array(case.records) / self.noise, np.array(case.weight)
@@ -207,14 +252,14 @@ def several_records(run: _GroupRun) -> GaussianMixtureStep:
     """
     law = binomial(run.records_per_person, run.sample_rate, _MOST_TERMS)
     keep = law.mass > _LEAST
-    if law.first > 0 or not keep[0]:
+    if law.first > 0 or not law.mass[0] > _UNLIKELY:
         raise InputError(
             f"records_per_person must be smaller at sample_rate {run.sample_rate:g}, got {run.records_per_person}: "
             "such a person takes part in every step; count them as full batches (sample_rate 1)"
         )
     records, weight = law.successes[keep], law.mass[keep]
     lost = float(law.mass[~keep].sum()) + law.unseen
-    case = Case(1.0, tuple(map(float, records)), tuple(map(float, weight)), lost)
+    case = Case(1.0, tuple(map(float, records)), tuple(map(float, weight)), lost, run.records_per_person)
     return GaussianMixtureStep(run.noise_multiplier, (case,), law.relative_error)
 
 
@@ -234,9 +279,11 @@ def truncated_poisson(run: TruncatedPoisson, norm: float = 1.0) -> GaussianMixtu
     others, everybody = (binomial(size, rate, 1 << 22) for size in (n - 1, n))
     full, over = (others.mass[others.successes >= most], everybody.mass[everybody.successes > most])
     error = 8 * (others.relative_error + everybody.relative_error + 16 * EPS)
-    if full.sum() < _LEAST or over.sum() < _LEAST**2:
+    if full.sum() < _UNLIKELY or over.sum() < _UNLIKELY**2:
         lost = math.fsum(full)
-        return GaussianMixtureStep(run.noise_multiplier, (Case(1.0, plain.records, plain.weight, lost),), error)
+        return GaussianMixtureStep(
+            run.noise_multiplier, (Case(1.0, plain.records, plain.weight, lost, 1 + norm),), error
+        )
     taken = min(most / n * math.fsum(over) / math.fsum(full), 1 - EPS)
     cases = (
         Case(math.fsum(others.mass[others.successes < most]), plain.records, plain.weight),
@@ -262,8 +309,8 @@ def truncated_around(noise: float, rate: float, most: int, n: int) -> GaussianMi
     others = binomial(n, rate, 1 << 22)
     full = math.fsum(others.mass[others.successes >= most])
     error = 8 * (others.relative_error + 16 * EPS)
-    if full < _LEAST:
-        return GaussianMixtureStep(noise, (Case(1.0, (0.0, 1.0), weight, full),), error)
+    if full < _UNLIKELY:
+        return GaussianMixtureStep(noise, (Case(1.0, (0.0, 1.0), weight, full, 2.0),), error)
     room = Case(math.fsum(others.mass[others.successes < most]), (0.0, 1.0), weight)
     inside = truncated_poisson(TruncatedPoisson(noise, rate, 1, most, n)) if most < n else None
     if inside is None or len(inside.cases) == 1:

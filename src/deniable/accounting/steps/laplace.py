@@ -8,18 +8,15 @@ Multiplied by e^{ℓ/2}, the law under Q of a Laplace loss ℓ is flat between �
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache, partial
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, PRODUCT_EXPONENT
 from deniable.accounting.steps.base import LossCells, Step, atoms, joined, tilted_moments
-from deniable.accounting.steps.listed import WEIGHT_ERROR, ListedLoss, Panels, missed, panels, product_variation
 from deniable.accounting.steps.outcomes import Cut, ListedOutcomes, OutcomeLine, Piece
 from deniable.accounting.steps.ratios import plain_losses, sampled_error, sampled_losses
 from deniable.curves import Charged, Direction, Question, Side, Tradeoff, randomized_response_divergence
@@ -52,10 +49,6 @@ class LaplaceStep(Step):
     def pitch(self) -> float:
         return self.highest - self.lowest
 
-    @property
-    def bounds_divergence(self) -> bool:
-        return self.rate == 1
-
     def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
         return laplace_divergence(self.epsilon, order) if self.rate == 1 else super().divergence(order, direction)
 
@@ -84,16 +77,6 @@ class LaplaceStep(Step):
         value = np.concatenate([ends, self.epsilon * nodes])
         mass = np.concatenate([[0.5, 0.5], weights * (self.epsilon / 4)]) * math.exp(-self.epsilon / 2)
         return tilted_moments(value, np.log(mass) - value / 2, c)
-
-    def listed(self, c: float, furthest: float) -> ListedLoss:
-        flat = flat_points(self.epsilon, self.rate, 1.0, c, furthest)
-        ends = np.array([self.lowest, self.highest])
-        log_mass = np.log(0.5) + np.array([0.0, -self.epsilon])
-        return flat._replace(loss=np.concatenate([ends, flat.loss]), log_mass=np.concatenate([log_mass, flat.log_mass]))
-
-    def fading(self, c: float) -> tuple[float, float]:
-        atoms = math.exp(c * self.lowest) / 2 + math.exp(c * self.highest - self.epsilon) / 2
-        return atoms, flat_fading(self.epsilon, self.rate, 1.0, c)
 
     def one_step(self) -> Tradeoff | None:
         return LaplaceTradeoff(self.epsilon) if self.rate == 1 else SampledLaplaceTradeoff(self.epsilon, self.rate)
@@ -155,62 +138,6 @@ def sampled(loss: float, rate: float) -> float:
     if rate == 1:
         return loss
     return float(sampled_losses(np.array(loss), rate))
-
-
-def flat_points(epsilon: float, rate: float, scale: float, c: float, furthest: float) -> ListedLoss:
-    """Points of the law of :func:`flat_cells`, for the transform at c + it, t ≤ ``furthest``.
-
-    In ℓ the integrand is e^{−ℓ/2}·r^w, r = 1 − q + q·e^ℓ. At a height |y| ≤ 1.5 all of r lies in a cone, |r| is at
-    least cos ¾ times its real value, and |d log r/dℓ| ≤ q·e^ℓ/|r|: the exponent is no steeper than ½ + |w|·this.
-    """
-    laid = _flat_panels(epsilon, rate, 2.0 ** math.ceil(math.log2(max(math.hypot(c, furthest), 1.0))))
-    log_scale = math.log(scale / 4)
-    left_out = missed(laid.panels, c * laid.middle_loss + laid.middle_log_mass + log_scale, laid.steep, laid.tall)
-    wrong = 16 * EPS * (1 + epsilon)
-    return ListedLoss(laid.loss, laid.log_mass + log_scale, left_out, wrong, WEIGHT_ERROR + wrong)
-
-
-class _FlatPanels(NamedTuple):
-    """Panels of the density e^{−(ε + ℓ)/2}, for all |w| up to a size: losses and logarithms of masses."""
-
-    panels: Panels
-    loss: FloatArray
-    log_mass: FloatArray
-    middle_loss: FloatArray
-    middle_log_mass: FloatArray
-    steep: Callable[[FloatArray], FloatArray]
-    tall: float
-
-
-@lru_cache(maxsize=32)
-def _flat_panels(epsilon: float, rate: float, size: float) -> _FlatPanels:
-    tall = 1.5 if rate < 1 else math.inf  # e^ℓ itself has no zero
-
-    def steep(x: FloatArray) -> FloatArray:
-        if rate == 1:
-            return np.full_like(x, 0.5 + size)
-        share = np.exp(np.minimum(x - sampled_losses(x, rate) + math.log(rate), 0.0))
-        return 0.5 + size * share / math.cos(0.75)
-
-    laid = panels(-epsilon, epsilon, steep, tall)
-    loss, middle_loss = sampled_losses(laid.point, rate), sampled_losses(laid.middle, rate)
-    log_mass, middle = laid.log_weight - (epsilon + laid.point) / 2, -(epsilon + laid.middle) / 2
-    return _FlatPanels(laid, loss, log_mass, middle_loss, middle, steep, tall)
-
-
-def flat_fading(epsilon: float, rate: float, scale: float, c: float) -> float:
-    """C with |∫ density·r^{c + it} dℓ| ≤ C/t: the ends' values and the total variation of d = density·r^c/(dL/dℓ).
-
-    d is ¼·scale·e^{−ε/2}/q times e^{−3ℓ/2}·r^{c + 1}.
-    """
-    x = np.linspace(-epsilon, epsilon, 257)
-    falling, grown = np.exp(-1.5 * (x + epsilon)), np.exp((c + 1) * sampled_losses(x, rate))
-    ends = float(falling[0] * grown[0] + falling[-1] * grown[-1])
-    if c + 1 < 0:  # all of it falls
-        total = ends + float(falling[0] * grown[0] - falling[-1] * grown[-1])
-    else:
-        total = ends + product_variation(falling, grown)
-    return total * scale / (4 * rate) * math.exp(epsilon) * (1 + 64 * EPS * (1 + epsilon))
 
 
 def flat_cells(epsilon: float, rate: float, spacing: float, scale: float) -> LossCells:

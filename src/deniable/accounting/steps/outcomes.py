@@ -86,6 +86,10 @@ class ListedOutcomes(NamedTuple):
         """Losses and about their P masses: a guide."""
         return self.loss, self.p
 
+    def above(self, count: int) -> tuple[FloatArray, FloatArray]:
+        """Losses and P masses, rounded up."""
+        return self.loss + self.shift, self.p * (1 + self.relative)
+
     def cut(self, edges: FloatArray, blur: FloatArray) -> Cut:
         """An atom belongs to the cell whose upper edge it surely does not exceed."""
         near = np.clip(np.searchsorted(edges, self.loss), 0, edges.size - 1)
@@ -138,6 +142,13 @@ class OutcomeLine(ABC):
             high=-self.low,
             outcome=outcome and (lambda x: -outcome(-x)),
         )
+
+    def above(self, count: int) -> tuple[FloatArray, FloatArray]:
+        """Losses and P masses of a pair that is easier to tell apart: split onto so many edges."""
+        edges = np.linspace(*self.ends, count)
+        _, most, rise, _ = self.cut(edges, 4 * EPS * np.abs(edges))
+        up = np.clip(rise / -np.expm1(-np.diff(edges)), 0.0, most)
+        return edges, np.append(most - up, 0.0) + np.append(0.0, up)
 
     @property
     def beyond(self) -> float:

@@ -20,7 +20,6 @@ from scipy.special import erf, ndtr
 from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable.accounting.steps.base import LossCells, Step, joined, tilted_moments
-from deniable.accounting.steps.listed import WEIGHT_ERROR, ListedLoss, missed, panels, product_variation
 from deniable.accounting.steps.normal_cells import normal_centres, normal_masses
 from deniable.accounting.steps.outcomes import ListedOutcomes, Piece
 from deniable.accounting.steps.ratios import log_ratio, plain_losses
@@ -112,55 +111,6 @@ class ReplacedStep(Step):
             np.concatenate([log_mass + loss, [math.log(self.unchanged)], log_mass]),
             c,
         )
-
-    def listed(self, c: float, furthest: float) -> ListedLoss:
-        """One panel for both signs: M(w) = atom + ∫ over u > μ/2 of φ·(r^w + r^{1 − w}), r = e^{L(u)}.
-
-        At a height y with |μ·y| ≤ 1.5 all of r lies in a cone, and |dL/du| ≤ μ·q·e^x/|r|, |r| at least cos ¾ times its
-        real value. φ adds |u| to the steepness, and a half to its curvature.
-        """
-        mu, size = 1 / self.noise, math.hypot(max(abs(c), abs(1 - c)), furthest)
-        tall = 1.5 / mu
-
-        def steep(u: FloatArray) -> FloatArray:
-            share = np.exp(np.minimum(mu * u - mu**2 / 2 + math.log(self.rate) - self._loss(u), 0.0))
-            return np.abs(u) + size * mu * share / math.cos(0.75)
-
-        laid = panels(mu / 2, self._farthest(max(c, 1 - c)), steep, tall)
-        loss = self._loss(laid.point)
-        log_mass = laid.log_weight - laid.point**2 / 2 - math.log(2 * math.pi) / 2
-        middle = self._loss(laid.middle)
-        log_size = np.logaddexp(c * middle, (1 - c) * middle) - laid.middle**2 / 2
-        left_out = missed(laid, log_size, steep, tall, 0.5)
-        atom = math.log(max(self.unchanged, 1e-300))
-        points = np.concatenate([[0.0], loss, -loss])
-        shift = 16 * EPS * np.concatenate([[0.0], loss + mu * laid.point, loss + mu * laid.point])
-        squared = np.concatenate([[0.0], laid.point**2, laid.point**2])
-        relative = WEIGHT_ERROR + 16 * EPS * (1 + np.abs(points) + squared)
-        return ListedLoss(points, np.concatenate([[atom], log_mass, log_mass + loss]), left_out, shift, relative)
-
-    @property
-    def unlisted(self) -> tuple[float, float]:
-        end = self._farthest(1.0)
-        beyond = 2 * (float(ndtr(-end)) + float(ndtr(1 / self.noise - end)))
-        return beyond, beyond
-
-    def fading(self, c: float) -> tuple[float, float]:
-        """The atom stays. In u, ∫ φ·r^{c + it} = (1/it)·∫ d·dr^{it}, d = φ·r^c/L′, and L′·r = μ·q·e^{μu − μ²/2}."""
-        mu = 1 / self.noise
-        u = np.linspace(mu / 2, self._farthest(max(c, 1 - c)), _POINTS)
-        loss = self._loss(u)
-        log_falling = -(u**2) / 2 - mu * u + mu**2 / 2 - math.log(2 * math.pi) / 2 - math.log(mu * self.rate)
-        total = 0.0
-        for power in (c + 1, 2 - c):
-            shift = float(np.max(log_falling + power * loss))  # against overflow
-            falling, grown = np.exp(log_falling - shift / 2), np.exp(power * loss - shift / 2)
-            if power < 0:
-                varied = 2 * float(falling[0] * grown[0])
-            else:
-                varied = float(falling[0] * grown[0] + falling[-1] * grown[-1]) + product_variation(falling, grown)
-            total += varied * math.exp(shift)
-        return self.unchanged * (1 + 16 * EPS), total * (1 + 1e-9)
 
 
 def without_replacement(run: WithoutReplacement) -> ReplacedStep:

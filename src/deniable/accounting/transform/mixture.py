@@ -1,4 +1,4 @@
-"""Composed losses of Gaussian mixtures and of listed laws, known through their transform."""
+"""Composed losses of Gaussian mixtures, known through their transform."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from scipy.special import ndtr
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.accounting.steps.base import Step, TooSlowError
+from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep, one_record
 from deniable.accounting.steps.ratios import ComplexArray, complex_log1p, randomized_response_cumulants
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.decay import Envelope
 from deniable.accounting.transform.line import TINY
-from deniable.accounting.transform.listed import ListedTransform
 from deniable.accounting.transform.mixture_nodes import OneWindow
 from deniable.accounting.transform.mixture_step import LossTable, MixtureTransform, StepTransform
 from deniable.accounting.transform.responses import randomized_responses_rounding, randomized_responses_turned
@@ -27,13 +26,11 @@ _PLACES = (11.0, 13.0, 15.0, 18.0, 22.0, 28.0)  # v of the windows, above the la
 _WIDTH = 1.0  # their δ
 _EDGES = np.geomspace(1.0, 40.0, 40)  # panels of the envelope, in units of 1/√K″, and
 _BEYOND = 1.2 ** np.arange(1.0, 105.0)  # beyond these
-_MISSED = 1e-10  # by a list: what is known less well is left to the grid
-_ALIKE = 1e-6  # ∫√(dP·dQ) of a listed step, so that M(½) − 1 says what M(½) is
 
 
 @dataclass(frozen=True, eq=False)
 class MixtureLoss:
-    """Composition of steps that are Gaussian mixtures or listed, one Gaussian and randomised responses.
+    """Composition of steps that are Gaussian mixtures, one Gaussian and randomised responses.
 
     It has what transform inversion asks of a loss, as :class:`deniable.accounting.transform.composed.PrivacyLoss` has.
 
@@ -49,7 +46,7 @@ class MixtureLoss:
         v and δ of the window, if there is one.
     """
 
-    parts: tuple[tuple[Step, int], ...]
+    parts: tuple[tuple[GaussianMixtureStep, int], ...]
     gaussian: float
     randomized_responses: tuple[tuple[float, float], ...]
     whole: PrivacyLoss
@@ -57,12 +54,10 @@ class MixtureLoss:
 
     @classmethod
     def of(cls, loss: PrivacyLoss) -> MixtureLoss | None:
-        """Return a loss in this form; None if some steps are not, or if all of it lies on a lattice, which is exact."""
-        parts: list[tuple[Step, int]] = []
-        if loss.steps.size == 0 and loss.gaussian == 0 and all(step.lattice is not None for step, _ in loss.others):
-            return None
+        """Return a loss in this form; None if some steps are not."""
+        parts: list[tuple[GaussianMixtureStep, int]] = []
         for step, count in loss.others:
-            if not isinstance(step, GaussianMixtureStep) and not _in_reach(step):
+            if not isinstance(step, GaussianMixtureStep):
                 return None
             parts.append((step, count))
         parts += [(one_record(step), int(count)) for step, count in loss.gaussian_steps if step.rate < 1]
@@ -76,12 +71,7 @@ class MixtureLoss:
     @cached_property
     def transforms(self) -> list[tuple[int, StepTransform]]:
         """Every step's transform, and how often it is made."""
-        return [
-            (count, MixtureTransform(step, self.window))
-            if isinstance(step, GaussianMixtureStep)
-            else (count, ListedTransform(step))
-            for step, count in self.parts
-        ]
+        return [(count, MixtureTransform(step, self.window)) for step, count in self.parts]
 
     @property
     def symmetric(self) -> bool:
@@ -110,7 +100,7 @@ class MixtureLoss:
     @cached_property
     def _cases(self) -> list[tuple[GaussianMixtureStep, Case]]:
         """Those of mixtures."""
-        return [(step, case) for step, _ in self.parts if isinstance(step, GaussianMixtureStep) for case in step.cases]
+        return [(step, case) for step, _ in self.parts for case in step.cases]
 
     @cached_property
     def fades(self) -> bool:
@@ -141,10 +131,6 @@ class MixtureLoss:
         """Mass that windows, and weights left out, take from the composed law under "out" and under "in"."""
         out = inside = 0.0
         for step, count in self.parts:
-            if not isinstance(step, GaussianMixtureStep):
-                missing = step.unlisted
-                out, inside = out + count * missing[1], inside + count * missing[0]
-                continue
             for case in step.cases:
                 share = count * case.probability
                 out, inside = out + share * case.lost, inside + share * case.lost
@@ -225,8 +211,6 @@ class MixtureLoss:
         e^{F(y + d)} times φ·r^c, because arg r at y + d and at y − d are not negative: sums are as exact as those of
         the transform.
 
-        Of listed laws |M(c + it)| is at most A + C/t, see :meth:`deniable.accounting.steps.base.Step.fading`.
-
         Beyond the last panel e^{−tA} ≤ (t_0/t)^p·max over x ≥ 1 of x^p·e^{−x·t_0·A}: with p = 1/T for T steps, the
         composed transform falls at least like t_0/t there.
         """
@@ -304,18 +288,6 @@ class MixtureLine:
         with np.errstate(over="ignore"):
             grown = np.exp(total.real) * np.expm1(np.minimum(relative_error, 1.0))
             return total, np.where(relative_error < 1, grown, np.exp(total.real + relative_error))
-
-
-def _in_reach(step: Step) -> bool:
-    """Whether the transform of a step that has a list is known well on the real line between its poles."""
-    with np.errstate(all="ignore"):
-        try:
-            found = [step.listed(c, 0.0) for c in (0.0, 0.5, 1.0)]
-            if any(one is None or not one.missed <= _MISSED for one in found):
-                return False
-            return ListedTransform(step).real(0.5).size >= _ALIKE
-        except (ArithmeticError, TooSlowError):
-            return False
 
 
 Transformed = PrivacyLoss | MixtureLoss  # what is known through a transform that lines can be laid for
