@@ -87,9 +87,11 @@ def table(frame, path, **options):
     return {"model": made.model, "remarks": made.remarks, "page": page}
 
 
+ASKED = ["count() by town", "mean(income) by ill", "mean(age)", "median(age)", "mean(joined)"]
+
+
 def statistics(source):
-    asked = ["count() by town", "mean(income) by ill", "mean(age)", "median(age)", "mean(joined)"]
-    made = dn.release_statistics(source, asked, eta=0.05)
+    made = dn.release_statistics(source, ASKED, eta=0.05)
     return {"rows": made.to_csv(), "certificate": str(made.certificate), "account": made.account, "all": str(made)}
 
 
@@ -132,6 +134,17 @@ def test_a_neighbour_moves_the_sums_by_what_is_charged_and_nothing_else(run, cha
     found = replayed(lambda frame: RUNS[run](frame, tmp_path / "people.csv"), *pair(NEIGHBOURS[change]))
     assert found.differ == {}
     assert found.mu <= MU["weak" if run.startswith("weak") else ""] * MORE
+
+
+def test_a_replaced_record_moves_a_table_by_the_figure_for_it():
+    frame, wrong = pd.DataFrame(ROWS), {}
+    most = dn.release_statistics(frame, ASKED, eta=0.05).replacement_tradeoff.of.mu
+    for name, change in NEIGHBOURS.items():
+        found = replayed(statistics, frame, pd.DataFrame([*ROWS[:3], {**ROWS[3], **change}, *ROWS[4:]]))
+        if found.differ or not found.mu <= most:
+            wrong[name] = found
+    assert wrong == {}
+    assert MU[""] < most < 2 * MU[""]
 
 
 def test_every_run_makes_something(tmp_path):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deniable.noise.octaves import CELLS, octave_cells, range_from_counts
+from deniable.noise.octaves import CELLS, YEARS, octave_cells, range_from_counts, year_cells, years_from_counts
 
 SD = 20.0
 
@@ -33,3 +33,14 @@ def test_noise_seldom_stretches_a_range_over_orders_of_magnitude():
     counts = counted(rng.normal(50, 10, size=2000))
     highs = [range_from_counts(counts + rng.normal(0, SD, CELLS), SD)[1] for _ in range(2000)]
     assert np.mean(np.array(highs) > 1e4) < 1e-3  # with one threshold for all octaves: about 1 %
+
+
+@pytest.mark.parametrize(("first", "last"), [("2019-03-01", "2022-08-31"), ("1930-01-01", "2009-12-31")])
+def test_dates_lie_in_the_years_that_stand_out_or_most_do(first, last):
+    days = np.arange(first, last, 1, dtype="M8[D]").astype(np.int64).astype(float)
+    few = np.random.default_rng(2).choice(days, 1500)  # of 80 years no single one stands out
+    counts = np.bincount(year_cells(few), minlength=YEARS) + np.random.default_rng(3).normal(0, SD, YEARS)
+    low, high = years_from_counts(counts, SD)
+    assert abs(low - days[0]) < 366 * 8
+    assert abs(high - days[-1]) < 366 * 8
+    assert year_cells(np.array([-1e7, 0.0, 1e7])).tolist() == [0, 70, YEARS - 1]

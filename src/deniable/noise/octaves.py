@@ -1,6 +1,6 @@
-"""Where the numbers of a column lie, found from a noisy histogram over octaves (powers of two).
+"""Where the numbers or dates of a column lie, found from a noisy histogram over octaves (powers of two), or years.
 
-The grid is fixed beforehand: ±2⁻²⁰ … 2⁴⁰ and a cell for exact zeros. One record counts in one cell.
+The grid is fixed beforehand: ±2⁻²⁰ … 2⁴⁰ and a cell for exact zeros; 1900 … 2100. One record counts in one cell.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ _MISTAKEN = 0.02  # probability that noise alone makes an empty column look occu
 _FAR_MISTAKEN = 1e-5  # the same for an octave far beyond the others: it would stretch the range by orders of magnitude
 _FAR = 2  # octaves beyond the others that are not far
 _WIDEST = 8  # octaves of the widest window tried where no single octave stands out
+YEARS = 201  # cells of dates, the outer ones for all before and after
+_YEAR, _BEFORE = 365.2425, 70  # days; years from 1900 to 1970, from which days are counted
 _UNUSUAL = 0.05  # standard deviations by which a window must stand out more for each octave away from 1
 
 
@@ -60,14 +62,30 @@ def range_from_counts(counts: FloatArray, sd: float) -> tuple[float, float]:
         occupied = occupied[octave <= reach]
         first, last = int(occupied[0]), int(occupied[-1])
     else:
-        total = np.concatenate(([0.0], np.cumsum(counts)))
         size = np.abs(np.abs(np.arange(CELLS) - _OCTAVES) + _SMALLEST)  # octaves away from 1
-        scores = [
-            (total[w:] - total[:-w]) / (sd * np.sqrt(w)) - _UNUSUAL * size[: CELLS + 1 - w]
-            for w in range(1, _WIDEST + 1)
-        ]
-        width = int(np.argmax([s.max() for s in scores]))
-        first = int(np.argmax(scores[width]))
-        last = first + width
+        first, last = _window(counts, sd, _WIDEST, _UNUSUAL * size)
     low, high = cell_ends(first)[0], cell_ends(last)[1]
     return (low, high) if low < high else (-(2.0**_SMALLEST), 2.0**_SMALLEST)
+
+
+def year_cells(days: FloatArray) -> IntArray:
+    """Return the cell of each date, in days since 1970-01-01."""
+    return np.asarray(np.clip(np.floor(days / _YEAR) + _BEFORE, 0, YEARS - 1), dtype=np.int64)
+
+
+def years_from_counts(counts: FloatArray, sd: float) -> tuple[float, float]:
+    """Return the days (low, high) of the years that stand out of the noise, else of those with the largest count."""
+    occupied = np.flatnonzero(counts > sd * ndtri(1 - _MISTAKEN / YEARS))
+    first, last = (occupied[0], occupied[-1]) if occupied.size else _window(counts, sd, YEARS, np.zeros(YEARS))
+    return float(first - _BEFORE) * _YEAR, float(last + 1 - _BEFORE) * _YEAR
+
+
+def _window(counts: FloatArray, sd: float, widest: int, handicap: FloatArray) -> tuple[int, int]:
+    """Return the ends of the adjacent cells with the largest count in units of its own noise."""
+    total = np.concatenate(([0.0], np.cumsum(counts)))
+    scores = [
+        (total[w:] - total[:-w]) / (sd * np.sqrt(w)) - handicap[: counts.size + 1 - w] for w in range(1, widest + 1)
+    ]
+    width = int(np.argmax([s.max() for s in scores]))
+    first = int(np.argmax(scores[width]))
+    return first, first + width

@@ -130,7 +130,7 @@ class Queries:
         self.ledger.spend(name, purpose, mu, delta)
         return Paid(mu, self.source)
 
-    def count(self, n_rows: int, mu: float, purpose: str = "how many there are, for the length of the steps") -> float:
+    def count(self, n_rows: int, mu: float, purpose: str) -> float:
         """Return a noisy number of units (records, or persons by their weights), at least 1."""
         sd = np.array([self.units.heaviest / mu])
         noised = self.pay("count", purpose, mu).channel("count", sd)(np.array([self.units.total(n_rows)]))

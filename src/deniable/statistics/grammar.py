@@ -14,14 +14,16 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from itertools import pairwise
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from deniable._check import InputError
 
+T = TypeVar("T")
 _WORD = r"[^\W\d][\w.]*(?:-[\w.]+)*"  # hyphens inside: nothing is subtracted in this grammar
 _TOKEN = re.compile(
     r"""\s*(?:(?P<date>\d{4}-\d{2}-\d{2}(?![\w.-]))|(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]))|(?P<quoted>"[^"]+"|`[^`]+`)"""
@@ -187,7 +189,36 @@ def parse(text: str | Statistic) -> Statistic:
         return text
     if not isinstance(text, str):
         raise InputError(f"a statistic must be a text such as 'mean(income) by region', got {text!r}")
-    return _Parser(text).statistic()
+    left = _Tokens(text)
+    function = left.take("word", "a function, such as mean or count")
+    if function not in FUNCTIONS:
+        raise InputError(f"unknown statistic {function!r} in {text!r}{nearest(function, FUNCTIONS)}")
+    columns: list[str] = []
+    numbers: list[float] = []
+    options: list[tuple[str, tuple[float, ...]]] = []
+    left.sign("(")
+    while not left.has(")"):
+        if columns or numbers or options:
+            left.sign(",", "',' or ')'")
+        if left.kind == "number":
+            numbers.append(float(left.take("number", "")))
+            continue
+        name = left.column()
+        if left.has("="):
+            options.append((name, left.listed(":", partial(left.number, f"a number after {name}="))))
+            continue
+        columns.append(name)
+        if function == "regression" and len(columns) == 1:
+            left.sign("~")
+            columns += left.listed("+", left.column)
+    by: tuple[str, ...] = ()
+    if left.kind != "end":
+        if not left.has("by", "word"):
+            left.fail("'by' and columns, or the end")
+        by = left.listed(",", left.column)
+    if left.kind != "end":
+        left.fail("',' or the end")
+    return Statistic(function, tuple(columns), by, tuple(numbers), tuple(options))
 
 
 def _number(value: float) -> str:
@@ -199,98 +230,52 @@ def _written(column: str) -> str:
     return column if plain else f'"{column}"' if '"' not in column else f"`{column}`"
 
 
-class _Parser:
-    """Reads one statistic from left to right."""
+class _Tokens:
+    """What is left of a text, from left to right."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
-        self._tokens = list(_tokens(text))
-        self._at = 0
+        self._text, self._left = text, [*_tokens(text), ("end", "")]
 
-    def statistic(self) -> Statistic:
-        function = self._take("word", "a function, such as mean or count")
-        if function not in FUNCTIONS:
-            raise InputError(f"unknown statistic {function!r} in {self._text!r}{nearest(function, FUNCTIONS)}")
-        self._sign("(")
-        columns: list[str] = []
-        numbers: list[float] = []
-        options: list[tuple[str, tuple[float, ...]]] = []
-        while not self._is(")"):
-            if columns or numbers or options:
-                self._sign(",", "',' or ')'")
-            self._argument(function, columns, numbers, options)
-        self._sign(")")
-        by = self._by()
-        return Statistic(function, tuple(columns), by, tuple(numbers), tuple(options))
+    @property
+    def kind(self) -> str:
+        """What comes next."""
+        return self._left[0][0]
 
-    def _argument(
-        self, function: str, columns: list[str], numbers: list[float], options: list[tuple[str, tuple[float, ...]]]
-    ) -> None:
-        kind = self._kind()
-        if kind == "number":
-            numbers.append(float(self._take("number", "a number")))
-            return
-        name = self._column()
-        if self._is("="):
-            self._sign("=")
-            values = [self._value(f"a number after {name}=")]
-            while self._is(":"):
-                self._sign(":")
-                values.append(self._value("a number after ':'"))
-            options.append((name, tuple(values)))
-            return
-        columns.append(name)
-        if function == "regression" and len(columns) == 1:
-            self._sign("~")
-            columns.append(self._column())
-            while self._is("+"):
-                self._sign("+")
-                columns.append(self._column())
+    def take(self, kind: str, what: str) -> str:
+        """Return the next token, which must be of this kind."""
+        if self.kind != kind:
+            self.fail(what)
+        return self._left.pop(0)[1]
 
-    def _by(self) -> tuple[str, ...]:
-        if self._kind() == "end":
-            return ()
-        if (self._kind(), self._word()) != ("word", "by"):
-            self._fail("'by' and columns, or the end")
-        self._at += 1
-        by = [self._column()]
-        while self._is(","):
-            self._sign(",")
-            by.append(self._column())
-        if self._kind() != "end":
-            self._fail("',' or the end")
-        return tuple(by)
+    def has(self, text: str, kind: str = "sign") -> bool:
+        """Whether this sign, or word, comes next; it is taken then."""
+        found = self._left[0] == (kind, text)
+        del self._left[:found]
+        return found
 
-    def _column(self) -> str:
-        if self._kind() == "quoted":
-            return self._take("quoted", "")[1:-1]
-        return self._take("word", "the name of a column")
+    def sign(self, sign: str, expected: str = "") -> None:
+        """Take this sign."""
+        if not self.has(sign):
+            self.fail(expected or repr(sign))
 
-    def _kind(self) -> str:
-        return self._tokens[self._at][0] if self._at < len(self._tokens) else "end"
+    def column(self) -> str:
+        """Take the name of a column."""
+        return self.take("quoted", "")[1:-1] if self.kind == "quoted" else self.take("word", "the name of a column")
 
-    def _word(self) -> str:
-        return self._tokens[self._at][1] if self._at < len(self._tokens) else ""
+    def number(self, what: str) -> float:
+        """Take a number or a date."""
+        return Day.of(self.take("date", what)) if self.kind == "date" else float(self.take("number", what))
 
-    def _is(self, sign: str) -> bool:
-        return (self._kind(), self._word()) == ("sign", sign)
+    def listed(self, between: str, one: Callable[[], T]) -> tuple[T, ...]:
+        """Take one or several things with a sign between them."""
+        found = [one()]
+        while self.has(between):
+            found.append(one())
+        return tuple(found)
 
-    def _sign(self, sign: str, expected: str = "") -> None:
-        if not self._is(sign):
-            self._fail(expected or repr(sign))
-        self._at += 1
-
-    def _value(self, what: str) -> float:
-        return Day.of(self._take("date", what)) if self._kind() == "date" else float(self._take("number", what))
-
-    def _take(self, kind: str, what: str) -> str:
-        if self._kind() != kind:
-            self._fail(what)
-        self._at += 1
-        return self._tokens[self._at - 1][1]
-
-    def _fail(self, expected: str) -> NoReturn:
-        found = repr(self._word()) if self._kind() != "end" else "the end"
+    def fail(self, expected: str) -> NoReturn:
+        """Say what was expected here."""
+        found = "the end" if self.kind == "end" else repr(self._left[0][1])
         raise InputError(f"statistic {self._text!r}: expected {expected}, found {found}")
 
 

@@ -78,8 +78,8 @@ def release_statistics(
         Public knowledge of columns: ``{"income": (0, 200_000), "region": ("N", "S")}``, of dates
         ``("2020-01-01", "2024-12-31")``. Numbers and dates are clipped to their range; records of other categories are
         "(other)", and those without one "(missing)". It must not be read off the data. What is missing here is found
-        in the data privately, which costs a fifth of μ²: the octaves in which a column lies, and the categories of
-        enough records for their noise.
+        in the data privately, which costs a fifth of μ²: the octaves (of dates the years) in which a column lies, and
+        the categories of enough records for their noise.
     n
         The number of records, if it is public. What is not declared is counted with noise, for 1 % of μ².
     suppress_below
@@ -224,19 +224,21 @@ class _Asking:
         place = np.full(len(cells), -1)
         number, date, flag = number_kinds(cells)
         place[number] = octaves.octave_cells(cells.number[number])
-        place[date] = octaves.CELLS + octaves.octave_cells(cells.number[date])
-        place[flag] = 2 * octaves.CELLS
+        place[date] = octaves.CELLS + octaves.year_cells(cells.number[date])
+        place[flag] = octaves.CELLS + octaves.YEARS
         rows = np.flatnonzero(place >= 0)
-        purpose = "in which octaves a column lies: numbers, dates, or yes and no"
-        size = 2 * octaves.CELLS + 1
+        purpose = "in which octaves or years a column lies: numbers, dates, or yes and no"
+        size = octaves.CELLS + octaves.YEARS + 1
         counts, sd = self.queries.histogram(f"range of {name}", purpose, mu, rows, place[rows], size), 1 / mu
-        kinds = np.split(counts, (octaves.CELLS, 2 * octaves.CELLS))
+        kinds = np.split(counts, (octaves.CELLS, octaves.CELLS + octaves.YEARS))
         clear = [octaves.standing_out(part, sd) for part in kinds]
         most = int(np.argmax(clear))
         if not clear[most] > 0:
             self.lost.append(name)
-        low, high = (0.0, 1.0) if most == 2 else octaves.range_from_counts(kinds[most], sd)
-        return ColumnScale(low, high, most == 1)
+        if most == 2:
+            return ColumnScale(0.0, 1.0)
+        found = octaves.years_from_counts if most else octaves.range_from_counts
+        return ColumnScale(*found(kinds[most], sd), dates=most == 1)
 
     def sums(self, query: Query, records: Records, mu: float, purpose: str) -> QueryAnswer:
         """Return the noisy sums of a query."""
