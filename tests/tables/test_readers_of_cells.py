@@ -8,7 +8,7 @@ import pytest
 
 from deniable.tables import read_cells
 from deniable.tables.columnar import on_disk
-from deniable.tables.files import as_opened
+from deniable.tables.files import open_table
 
 N = 12
 RNG = np.random.default_rng(0)
@@ -35,7 +35,7 @@ ODD = pd.DataFrame(
 
 def of_csv(frame, folder):
     frame.to_csv(folder / "t.csv", index=False)
-    return as_opened(folder / "t.csv")[0].frame
+    return open_table(folder / "t.csv").frame
 
 
 def of_parquet(frame, folder):
@@ -43,18 +43,18 @@ def of_parquet(frame, folder):
         frame.to_parquet(folder / "t.parquet", index=False)
     except (TypeError, ValueError, OverflowError):  # a file has one type a column
         frame.astype(str).to_parquet(folder / "t.parquet", index=False)
-    return as_opened(folder / "t.parquet")[0].frame
+    return open_table(folder / "t.parquet").frame
 
 
 def of_feather(frame, folder):
     frame.astype(str).to_feather(folder / "t.feather")
-    return as_opened(folder / "t.feather")[0].frame
+    return open_table(folder / "t.feather").frame
 
 
 def of_excel(frame, folder):
     pytest.importorskip("openpyxl")
     frame.to_excel(folder / "t.xlsx", index=False)
-    return as_opened(folder / "t.xlsx")[0].frame
+    return open_table(folder / "t.xlsx").frame
 
 
 def of_dask(frame, _):

@@ -139,10 +139,10 @@ def _pipeline(model: Any, X: Any, y: Any, textual: list[str]) -> Any:
 
 def _features(source: str, target: str | None, drop: tuple[str, ...]) -> tuple[Any, Any, list[str]]:
     """Read features, target, and which features are texts; an attack takes any target."""
+    from deniable.tables import understand
     from deniable.tables.draft import listed
-    from deniable.tables.reading import understand_any
 
-    table = understand_any(source, target, drop=drop)
+    table = understand(source, target, drop=drop)
     if table.target is None:
         names = [column.name for column in table.columns]
         raise InputError(f"target is missing; name the column to predict, one of: {listed(names)}")

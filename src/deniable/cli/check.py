@@ -26,10 +26,9 @@ def check(
 
     Exit code 2 if the table cannot be used; all its problems are listed. No value of the table is printed.
     """
-    from deniable.tables import PUBLIC
-    from deniable.tables.reading import understand_any
+    from deniable.tables import PUBLIC, understand
 
-    found = understand_any(data, target, drop=tuple(drop or ()), ranges=read_ranges(ranges), strict=False)
+    found = understand(data, target, drop=tuple(drop or ()), ranges=read_ranges(ranges), strict=False)
     if as_json:
         print(to_json(_facts(found)))
     else:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from deniable._check import FloatArray, InputError, IntArray
 from deniable.statistics.grammar import Day, Statistic, nearest, written
 from deniable.tables.cell import DATE, NUMBER, WORD, ColumnCells, flag_of, read_cell, read_cells, span_of, spelled
-from deniable.tables.files import as_opened
+from deniable.tables.files import open_table
 
 LATTICE = 2**20  # a number between −1 and 1 counts in whole steps of 1/LATTICE: a millionth of half its range
 OTHER, ABSENT = "(other)", "(missing)"  # categories that every column has
@@ -132,24 +132,13 @@ def read_columns(source: Any, needed: Collection[str], declared: Collection[str]
     InputError
         For a source that cannot be opened, and for columns that the header does not name, or names twice.
     """
-    frame = _opened(source)
+    frame = open_table(source).checked().frame
     names = [str(name) for name in frame.columns]
     for name in (*needed, *declared):
         if names.count(name) != 1:
             fault = "has no column" if name not in names else "has more than one column"
             raise InputError(f"the table {fault} {name!r}{nearest(name, names) if name not in names else ''}")
     return len(frame), {name: read_cells(frame[name]) for name in needed}
-
-
-def _opened(source: Any) -> Any:
-    from deniable.tables.reading import builtin, builtin_names
-
-    if isinstance(source, str) and source in builtin_names():
-        return builtin(source)[0]
-    opened, name = as_opened(source)
-    if opened.problems:
-        raise InputError(f"{name} cannot be used: {'; '.join(opened.problems)}")
-    return opened.frame
 
 
 def numbers_of(cells: ColumnCells, dates: bool) -> FloatArray:

@@ -3,7 +3,8 @@
 from deniable.tables.cell import DATE, MISSING, NUMBER, WORD, ColumnCells, flag_of, read_cell, read_cells, spelled
 from deniable.tables.draft import PUBLIC, Column, TableWarning, Understood, understand
 from deniable.tables.encoding import Encoded, EncodedRows, encode, encode_rows
-from deniable.tables.reading import Table, builtin_names, read_table
+from deniable.tables.files import open_table
+from deniable.tables.reading import Table, read_table
 
 __all__ = [
     "DATE",
@@ -18,10 +19,10 @@ __all__ = [
     "Table",
     "TableWarning",
     "Understood",
-    "builtin_names",
     "encode",
     "encode_rows",
     "flag_of",
+    "open_table",
     "read_cell",
     "read_cells",
     "read_table",

@@ -1,6 +1,6 @@
 """A cell is read alone: missing, a number, a date or a word, whatever its column, its type and the others hold.
 
-How to use it: open a table (:func:`deniable.tables.files.as_opened`), then read each column::
+How to use it: open a table (:func:`deniable.tables.open_table`), then read each column::
 
     found = read_cells(frame["income"])     # an array, a series, a list; of any type
     found.kind                              # MISSING, NUMBER, DATE or WORD, one entry a record

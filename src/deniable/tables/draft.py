@@ -18,7 +18,7 @@ import pandas as pd
 
 from deniable._check import InputError, mapping
 from deniable.tables.cell import DATE, NUMBER, WORD, ColumnCells, flag_of, read_cell, read_cells
-from deniable.tables.files import as_opened
+from deniable.tables.files import open_table
 
 Ranges = Mapping[str, Sequence[Any]]
 PUBLIC = (
@@ -172,9 +172,9 @@ def understand(
     Parameters
     ----------
     source
-        A data frame, or the path of a .csv, .tsv, .txt (also .gz), .parquet, .feather or .xlsx file; a folder of
-        Parquet files, a Dask data frame, or blocks (a list, an iterator, or a function that returns one, of data
-        frames). The columns of Parquet, Dask and blocks are read one at a time.
+        A data frame, a built-in name, or the path of a .csv, .tsv, .txt (also .gz), .parquet, .feather or .xlsx file; a
+        folder of Parquet files, a Dask data frame, or blocks (a list or iterator, or a function that returns one, of
+        data frames). The columns of Parquet, Dask and blocks are read one at a time.
     target
         Name of the column to predict, if there is one.
     drop
@@ -194,8 +194,8 @@ def understand(
         to drop (with the nearest name), missing cells of the target.
     """
     ranges = mapping("ranges", ranges, "{'age': (0, 120)}")
-    opened, name = as_opened(source)
-    frame, problems = opened.frame, list(opened.problems)
+    opened = open_table(source)
+    frame, problems, target = opened.frame, list(opened.problems), target or opened.target
     names = [str(column) for column in frame.columns]
     if twice := sorted({one for one in names if names.count(one) > 1}):
         problems.append(f"the header has {listed(map(repr, twice))} more than once; rename or remove the copies")
@@ -209,7 +209,7 @@ def understand(
         problems.append(f"column {target!r} is both the target and to be dropped")
     if not len(frame):
         problems.append("it has no rows")
-    found = Understood(name, (), pd.DataFrame(), None, target, opened.notes, tuple(problems), opened.odd)
+    found = Understood(opened.name, (), pd.DataFrame(), None, target, opened.notes, tuple(problems), opened.odd)
     if not twice and len(frame) and frame.columns.nlevels == 1:
         found = _columns(found, frame, set(drop), ranges)
     return found.checked() if strict else found

@@ -20,6 +20,7 @@ from deniable.tables.parquet import as_series, fault, index_columns
 
 TEXTS = (".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 KINDS = ".csv, .tsv, .txt (also .gz), .parquet, .feather or .xlsx"
+BUILTIN = ("breast-cancer", "digits-3-8")  # data sets that need no file
 _SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 _LARGEST_EXCEL = 20_000_000  # bytes
 
@@ -30,19 +31,28 @@ class Opened:
 
     ``frame`` is a data frame, or reads a column on request; ``problems`` are the reasons not to use it;
     ``notes`` say what was guessed;
-    ``odd`` are the records (1 is the first) whose line holds another number of cells, or an open quote.
+    ``odd`` are the records (1 is the first) whose line holds another number of cells, or an open quote; ``name`` is
+    what to call it; ``target`` is known of a built-in one.
     """
 
     frame: Any
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     odd: tuple[int, ...] = ()
+    name: str = "data frame"
+    target: str | None = None
+
+    def checked(self) -> Opened:
+        """Return the table if it has no problems; otherwise raise ``InputError``."""
+        if self.problems:
+            raise InputError(f"{self.name} cannot be used: {'; '.join(self.problems)}")
+        return self
 
 
 def open_file(path: Path) -> Opened:
     """Open a table; a file that is not one raises ``InputError``."""
     if not path.is_file():
-        raise InputError(f"data file {str(path)!r} does not exist; give a {KINDS} file")
+        raise InputError(f"data file {str(path)!r} does not exist; give a {KINDS} file, or one of {', '.join(BUILTIN)}")
     name = path.name.lower()
     try:
         if name.endswith(TEXTS):
@@ -177,22 +187,35 @@ def _open_excel(path: Path) -> Opened:
     return Opened(_named(raw.iloc[1:].reset_index(drop=True), header), notes)
 
 
-def as_opened(source: Any) -> tuple[Opened, str]:
-    """Return a path, a data frame or blocks as an opened table, and what to call it.
+def open_table(source: Any) -> Opened:
+    """Open a path, a built-in name, a data frame or blocks.
 
     The frame of Parquet files, of Dask and of blocks reads a column on request.
     """
+    if isinstance(source, str | Path) and str(source) in BUILTIN:
+        return replace(_builtin(str(source)), name=str(source))
+    if not isinstance(source, str | Path) or Path(source).suffix == ".parquet" or Path(source).is_dir():
+        table = on_disk(source)
+        if table is not None:
+            named = replace(table, names=tuple(map(str, table.names)))
+            return Opened(named, left_out(table.index), name=table.title)
     if isinstance(source, pd.DataFrame):
         frame = source.reset_index(drop=True)
         problems = ("the columns have several levels of names; flatten them",) if frame.columns.nlevels > 1 else ()
         if not problems:
             frame = _named(frame.copy(deep=False), [str(name) for name in frame.columns])
-        return Opened(frame, (), problems), "data frame"
-    if not isinstance(source, str | Path) or Path(source).suffix == ".parquet" or Path(source).is_dir():
-        table = on_disk(source)
-        if table is not None:
-            return Opened(replace(table, names=tuple(map(str, table.names))), left_out(table.index)), table.title
+        return Opened(frame, (), problems)
     if not isinstance(source, str | Path):
         raise InputError(f"a table must be a path or a data frame, got {type(source).__name__}")
-    path = Path(source)
-    return open_file(path), path.name
+    return replace(open_file(Path(source)), name=Path(source).name)
+
+
+def _builtin(name: str) -> Opened:
+    """Return a data set that needs no file, and its target."""
+    from sklearn.datasets import load_breast_cancer, load_digits
+
+    if name == "breast-cancer":
+        return Opened(load_breast_cancer(as_frame=True).frame, target="target")
+    frame = load_digits(as_frame=True).frame
+    frame = frame[frame["target"].isin([3, 8])].reset_index(drop=True)
+    return Opened(frame.loc[:, frame.nunique() > 1], target="target")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,44 +31,6 @@ class Table:
     columns: tuple[Column, ...]
     remarks: tuple[str, ...] = ()
     understood: Understood | None = None
-
-
-def builtin_names() -> tuple[str, ...]:
-    """Return the names of the data sets that need no file."""
-    return ("breast-cancer", "digits-3-8")
-
-
-def builtin(name: str) -> tuple[pd.DataFrame, str]:
-    """Return a data set that needs no file, and its target."""
-    from sklearn.datasets import load_breast_cancer, load_digits
-
-    if name == "breast-cancer":
-        return load_breast_cancer(as_frame=True).frame, "target"
-    frame = load_digits(as_frame=True).frame
-    frame = frame[frame["target"].isin([3, 8])].reset_index(drop=True)
-    return frame.loc[:, frame.nunique() > 1], "target"
-
-
-def understand_any(
-    source: Any,
-    target: str | None = None,
-    *,
-    drop: Sequence[str] = (),
-    ranges: Ranges | None = None,
-    strict: bool = True,
-    only: Collection[str] | None = None,
-) -> Understood:
-    """As :func:`~deniable.tables.understand`, also for the built-in names, which know their target."""
-    if isinstance(source, str | Path) and str(source) in builtin_names():
-        frame, known = builtin(str(source))
-        found = replace(understand(frame, target or known, drop=drop, ranges=ranges, strict=False), name=str(source))
-        return found.checked() if strict else found
-    if isinstance(source, str | Path) and not Path(source).exists():
-        raise InputError(
-            f"data file {str(source)!r} does not exist; give a .csv, .tsv, .txt, .parquet, .feather or .xlsx file, or "
-            f"one of {', '.join(builtin_names())}"
-        )
-    return understand(source, target, drop=drop, ranges=ranges, strict=strict, only=only)
 
 
 def read_table(
@@ -104,7 +66,7 @@ def read_table(
     TableWarning
         For columns that were dropped.
     """
-    found = understand_any(source, target, drop=drop, ranges=ranges, strict=False)
+    found = understand(source, target, drop=drop, ranges=ranges, strict=False)
     problems, classes = list(found.problems), []
     if found.target_name is None:
         names = [column.name for column in found.columns]

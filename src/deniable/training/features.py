@@ -5,15 +5,18 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, TransformerMixin
 
 from deniable._check import FloatArray, InputError, choice, mapping
 from deniable.noise.column_kinds import ColumnKind
 from deniable.tables import DATE, NUMBER, ColumnCells, read_cell, read_cells, spelled
 from deniable.tables.cell import span_of
 from deniable.tables.columnar import ColumnsOnDisk
+from deniable.tables.parquet import few
 
 _MOST_LISTED = 50_000  # cells are 16-bit numbers, of which others and missing take two
 _WORDS = ("hash", "discover")
@@ -144,3 +147,29 @@ def _known(option: str, name: Any, names: Mapping[Any, FeatureColumn]) -> None:
         near = difflib.get_close_matches(str(name), [str(n) for n in names], n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise InputError(f"{option} names the column {name!r}, which X does not have{hint}")
+
+
+class TableReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Takes the columns of these names from a table, in this order; the model reads their cells.
+
+    Parameters
+    ----------
+    columns
+        The names.
+    """
+
+    def __init__(self, columns: Sequence[Any]) -> None:
+        self.columns = columns
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Nothing is learned."""
+        return self
+
+    def transform(self, X: pd.DataFrame) -> pd.DataFrame:
+        """Return the columns that the model knows."""
+        if absent := [name for name in self.columns if name not in X.columns]:
+            raise InputError(f"the table must have the columns {few(absent)}, which it lacks")
+        return X[list(self.columns)]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True

@@ -21,15 +21,13 @@ from deniable.noise.queries import NoiseSource, SumNoise
 from deniable.report.model import Assessment
 from deniable.report.usefulness import Usefulness
 from deniable.tables import DATE, NUMBER, WORD, ColumnCells, read_cell, read_cells, spelled
-from deniable.tables.files import as_opened
+from deniable.tables.files import Opened, open_table
 from deniable.tables.parquet import few
 from deniable.tables.persons import persons_of
-from deniable.tables.reading import builtin, builtin_names
 from deniable.training import PrivateClassifier, PrivateRegressor, TrainingWarning
 from deniable.training.choosing import TaskChoice, fit_column
 from deniable.training.classifier import labels_of
-from deniable.training.features import FeatureColumn
-from deniable.training.published import TableReader
+from deniable.training.features import FeatureColumn, TableReader
 from deniable.workflows.assessing import assess
 from deniable.workflows.usefulness import measure, unprotected
 
@@ -124,7 +122,8 @@ def train_table(
     """
     choice("task", task, ("auto", "classification", "regression"))
     share = number("holdout", holdout, at_least=0.0, below=1.0)
-    name, frame, target, notes = _opened(source, target)
+    opened = open_table(source)
+    name, (frame, target) = opened.name, _checked(opened, target)
     known = mapping("ranges", ranges, "{'age': (0, 120)}")
     who = () if group is None else (group,)
     for option, asked in (("drop", drop), ("group", who), ("ranges", known)):
@@ -158,7 +157,7 @@ def train_table(
             estimator, usefulness=useful, command=command, policy=policy, meta=meta,
             title=title or f"{_NAME[kind]} on {name}: {estimator.certificate_.target}",
         )  # fmt: skip
-    read = (*notes, *_read(estimator, X))
+    read = (*opened.notes, *_read(estimator, X))
     remarks = (
         *read,
         f"task: {kind}" + (" (from noisy counts of the target; --task overrides it)" if task == "auto" else ""),
@@ -175,16 +174,9 @@ def train_table(
     return Trained(pipeline, useful, made, remarks)
 
 
-def _opened(source: Any, target: str | None) -> tuple[str, pd.DataFrame, str, tuple[str, ...]]:
-    """Return the table's name, its cells as they stand, the target, and what was guessed of the file."""
-    if isinstance(source, str | Path) and str(source) in builtin_names():
-        name, (frame, known), notes = str(source), builtin(str(source)), tuple[str, ...]()
-        target = target or known
-    else:
-        opened, name = as_opened(source)
-        frame, notes = opened.frame, opened.notes
-        if opened.problems:
-            raise InputError(f"{name} cannot be used: {'; '.join(opened.problems)}")
+def _checked(opened: Opened, target: str | None) -> tuple[pd.DataFrame, str]:
+    """Return the cells as they stand, and the name of the target."""
+    name, frame, target = opened.name, opened.checked().frame, target or opened.target
     names = list(frame.columns)
     if twice := sorted({one for one in names if names.count(one) > 1}):
         raise InputError(f"{name} must have columns of different names, got {few(twice)} more than once")
@@ -193,7 +185,7 @@ def _opened(source: Any, target: str | None) -> tuple[str, pd.DataFrame, str, tu
     _known("target", target, names)
     if not len(frame):
         raise InputError(f"{name} cannot be used: it has no rows")
-    return name, frame if isinstance(frame, pd.DataFrame) else pd.DataFrame({n: frame[n] for n in names}), target, notes
+    return frame if isinstance(frame, pd.DataFrame) else pd.DataFrame({n: frame[n] for n in names}), target
 
 
 def _known(option: str, asked: Any, names: Sequence[Any]) -> None:
