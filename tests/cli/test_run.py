@@ -179,7 +179,9 @@ def test_what_is_asked_is_named():
 
 
 WRONG = [
-    ("laplac,2", "did you mean laplace?"),
+    ("laplac,2", "did you mean laplace,2?"),
+    ("epsilon=1", "did you mean epsilon,1?"),
+    ("laplace,2 gaussian,1", "write two runs as A + B"),
     ("1,0.01,5000", "did you mean dpsgd,1,0.01,5000?"),
     ("2", "did you mean epsilon,2?"),
     ("people.csv", "looks like a table"),
@@ -199,7 +201,7 @@ WRONG = [
     ("matrix,8,strategy=none.txt", ".csv or .npy"),
     ("matrix,8", "either strategy or sensitivity"),
     ("tuned,0.5: laplace,2", "trials must be above 1"),
-    ("persn,3: laplace,2", "did you mean person?"),
+    ("persn,3: laplace,2", "did you mean person,3?"),
     ("person,3", "person must stand before the whole run"),
     ("laplace,2 + person,3: laplace,2", "person must stand before the whole run"),
     ("nowhere.json", "does not exist"),

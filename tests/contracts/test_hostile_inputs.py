@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 
 import pandas as pd
 import pytest
 
-from deniable.cli._app import run
+import deniable.cli  # noqa: F401  (registers the commands)
+from deniable.cli._app import _parser, run
 from deniable.tables import understand
 
 N = 40
@@ -86,6 +88,11 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+PYTHON = re.compile(r"\bdn\.|\bdeniable\.[a-z]|\bLimit\(|\bnp\.")
+OPTIONS = {option for command in _parser().commands.values() for one in command.params for option in one.opts}
+OPTIONS |= {"--help", "--debug"}
+
+
 def refusal(words, folder, capsys, says=""):
     """What is wrong with how ``words`` are refused: code 2, one line with what ``says``, no cell of a file written."""
     before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
@@ -99,6 +106,8 @@ def refusal(words, folder, capsys, says=""):
     else:
         good = len(errors) == 1 and len(errors[0]) > 15 and not told.out.strip()
     good = good and code == 2 and "Traceback" not in told.err
+    if PYTHON.search(told.err) or set(re.findall(r"--[a-z][a-z-]+", told.err)) - {*words, *OPTIONS}:
+        return f"speaks of Python, or of an option that does not exist: {told.err}"
     return "" if good and says in " ".join((told.out + told.err).split()) else f"code {code}: {told.out} {told.err}"
 
 
@@ -240,7 +249,7 @@ LINES = [  # what is typed, and a word of what is said
     "plan dpsgd,?,0,10 --records 100 --precision .3 --fpr .1",
     "plan dpsgd,?,.1,10 --records 100 --precision .3 --fpr .1 --rate 2",
     "plan dpsgd,?,1,10 --records 1000 --precision .3 --fpr 1e-3 --rate .9 -> guessing",
-    "plan dpsgd,?,1,10 --records 1000 --precision .3 --fpr 1e-3 --low 5 --high 1 -> noise_multipliers",
+    "plan dpsgd,?,1,10 --records 1000 --precision .3 --fpr 1e-3 --low 5 --high 1 -> --low must be below --high",
     "plan dpsgd,?,.1,10 --records nan --precision .3 --fpr .1",
     "plan dpsgd,?,.1,10 --records nan --advantage .1",
     "plan dpsgd,?,.1,10 --advantage .1",
@@ -252,6 +261,17 @@ LINES = [  # what is typed, and a word of what is said
     f"train {DATA} --out made.txt",
     f"train {DATA} --out nowhere/made.skops",
     f"train {DATA} --model forest --out made.skops",
+    f"train {DATA} --model linear --tune -> leave out --model",
+    f"train {DATA} --limit laplace,2",
+    "calibrate dpsgd,?,0.01,500000000 --advantage 0.0001 -> between --low and --high",
+    "bound 1 0.01 5000 -> one argument, as dpsgd,1,0.01,5000",
+    "bound --noise-multiplier 1 --sample-rate 0.01 --steps 5000 -> one argument, as dpsgd,1,0.01,5000",
+    "bound epsilon=1 -> did you mean epsilon,1?",
+    "calibrate dpsgd,?,0.01,5000 --epsilon 1 -> --limit tpr=0.01",
+    "compare epsilon,1 -> runs must be between 2",
+    "publish good.csv",
+    "predict model.skops",
+    "predict good.csv good.csv -> must be the .skops file",
     f"train {DATA} --task sorting --out made.skops",
     f"train {DATA} --group nothing --out made.skops",
     f"train {DATA} --drop nothing --out made.skops",

@@ -122,5 +122,5 @@ def _membership(name: str, table: dict[str, NDArray[Any]]) -> NDArray[np.bool_]:
     inside, outside = np.isin(words, list(_YES)), np.isin(words, list(_NO))
     if not (inside | outside).all():
         odd = words[~(inside | outside)][0]
-        raise InputError(f"column {name!r} must say member or not (1/0, true/false, in/out), got {odd!r}")
+        raise InputError(f"column {name!r} must say member or not (1/0, true/false, in/out), got {str(odd)!r}")
     return np.asarray(inside)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import re
 import shlex
 import signal
 import sys
@@ -23,6 +24,8 @@ FINE, MISSED, BAD_INPUT, DEFECT, INTERRUPTED = 0, 1, 2, 70, 130
 _SOON = 0.05  # seconds after which a destructor is over
 
 HELP_ALL = "--help-all"
+_OF_RUNS = {"run", "runs", "promise"}  # parameters
+_LIMITS = "No such option: --(tpr|fpr|accuracy|epsilon|delta|reconstruction|attribute|singling)"
 ON_RUNS = ("bound", "calibrate", "plan", "compare", "assess", "audit", "annex", "app", "doctor", "examples")
 _EVERY_COMMAND = (
     "Exit codes: 0 fine, 1 a verdict is violated or a target was missed, 2 bad input, "
@@ -31,7 +34,6 @@ _EVERY_COMMAND = (
 
 app = typer.Typer(
     name="deniable",
-    no_args_is_help=True,
     context_settings={"max_content_width": 100},
     rich_markup_mode=None,  # Rich takes longer to import than all the rest
     help="Could an attacker tell whether a person's record was in the training data?",
@@ -100,6 +102,7 @@ def of_table(data: str, target: str | None, drop: Sequence[str] | None, ranges: 
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code; an error is one line on stderr unless --debug is given."""
     _words.set(tuple(arguments))
+    arguments = arguments or ["--help"]
     debug, hidden = "--debug" in arguments, _all_options() if HELP_ALL in arguments else []
     arguments = ["--help" if word == HELP_ALL else word for word in arguments if word != "--debug"]
     try:
@@ -114,14 +117,8 @@ def run(arguments: list[str]) -> int:
         return _bad(str(error), debug)
     except Exception as error:
         if hasattr(error, "format_message"):  # usage errors of the option parser
-            context = getattr(error, "ctx", None)
-            if not error.format_message():  # no arguments at all: the help has been printed
-                return BAD_INPUT
-            hint = f" (see {context.command_path} --help)" if context else ""
-            hint = (
-                "; put a run with spaces in quotes" + hint if "extra argument" in str(error.format_message()) else hint
-            )
-            return _bad(error.format_message() + hint, debug)
+            said = error.format_message()
+            return _bad(said + _way_out(said, getattr(error, "ctx", None)), debug)
         return _defect(error, debug)
     finally:
         for option in hidden:
@@ -129,6 +126,18 @@ def run(arguments: list[str]) -> int:
     if code == INTERRUPTED:  # Typer may also turn Ctrl-C into this code by itself
         print("interrupted; no file was left half written", file=sys.stderr)
     return code if isinstance(code, int) else FINE
+
+
+def _way_out(said: str, context: Any) -> str:
+    """How what was typed may have been meant, and where the command says what it takes."""
+    if context is None:
+        return ""
+    taken, meant = {one.name for one in context.command.params}, ""
+    if "limit" in taken and re.search(_LIMITS, said):
+        meant = "; a limit is written as --limit tpr=0.01,fpr=0.001"
+    elif taken & _OF_RUNS and re.search("argument|No such option", said):
+        meant = "; a run is one argument, as dpsgd,1,0.01,5000, in quotes if it has spaces"
+    return f"{meant} (see {context.command_path} --help)"
 
 
 @cache

@@ -53,6 +53,13 @@ def read_limit(text: str) -> Limit | Mechanism:
     return limit_from("--limit", given)
 
 
+def searched(low: float, high: float) -> tuple[float, float]:
+    """Return where a number is looked for."""
+    if not low < high:
+        raise InputError(f"--low must be below --high, got {low:g} and {high:g}")
+    return low, high
+
+
 def asked_for(advantage: float | None, limit: str | None, default: float | None = None) -> Limit | Mechanism:
     """Return the one limit that the two options ask for; without them that of the ``default`` advantage."""
     from deniable.limits import Limit

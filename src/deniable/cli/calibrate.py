@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
+from deniable._check import InputError
 from deniable._files import to_json
 from deniable._progress import stage
 from deniable.cli._app import JsonFlag, app, examples, more, suggest
-from deniable.cli._limit import AdvantageOption, LimitOption, asked_for
+from deniable.cli._limit import AdvantageOption, LimitOption, asked_for, searched
 from deniable.cli.run import UNKNOWN, RunArgument, read_run, unknown
 
 if TYPE_CHECKING:
@@ -48,14 +49,17 @@ def calibrate(
     given = asked_for(advantage, limit)
     asked = as_limit(None, given)
     least, most = _RANGES.get(name, (1, 100_000) if whole else (1e-4, 20.0))
-    low, high = least if low is None else low, most if high is None else high
+    low, high = searched(least if low is None else low, most if high is None else high)
 
     def make(value: float) -> Any:
         return read_run(run, value)
 
     adjacency = "replace" if replace else make(low).adjacency
     with stage(f"looking for {name}"):
-        found = dn.calibrate(make, (low, high), limit=given, adjacency=adjacency, integer=whole)
+        try:
+            found = dn.calibrate(make, (low, high), limit=given, adjacency=adjacency, integer=whole)
+        except InputError as error:  # of the bracket, which has another name here
+            raise InputError(str(error).replace("bracket must", f"{name} between --low and --high must")) from None
         reached = _curve(make(found), adjacency)
         facts = _reached(reached, asked)
     if as_json:

@@ -36,8 +36,8 @@ def compare(
     from deniable.workflows import compare as put_together
 
     picture = checked_picture(plot)
-    if len(runs) > len(ascii_uppercase):
-        raise InputError(f"at most {len(ascii_uppercase)} runs can be compared side by side, got {len(runs)}")
+    if not 2 <= len(runs) <= len(ascii_uppercase):
+        raise InputError(f"runs must be between 2 and {len(ascii_uppercase)} to stand side by side, got {len(runs)}")
     limits = checked_policy(policy)
     read = [_read(run) for run in runs]  # all of them, before anything is computed
     made = [_assessment(run, prior, limits) for run in read]

@@ -15,7 +15,7 @@ from deniable._files import to_json
 from deniable._progress import stage
 from deniable._shown import shown
 from deniable.cli._app import FINE, MISSED, JsonFlag, PlotOption, app, examples, more, suggest
-from deniable.cli._limit import AdvantageOption, LimitOption, asked_for
+from deniable.cli._limit import AdvantageOption, LimitOption, asked_for, searched
 from deniable.cli._picture import checked_picture, draw
 from deniable.cli.run import RunArgument, read_run, unknown
 
@@ -64,18 +64,18 @@ def plan(
     """
     import deniable as dn
 
-    picture = checked_picture(plot)
+    picture, ends = checked_picture(plot), searched(low, high)
     asked = read_run(run, 1.0)
     if unknown(run)[0] != "noise_multiplier" or not isinstance(asked, dn.SubsampledGaussian):
         raise InputError(f"run must be dpsgd,?,RATE,STEPS, whose noise is to be found, got {run!r}; see calibrate")
     if precision is not None:
         if fpr is None:
             raise InputError("--precision needs --fpr, the false positive rate at which it is promised")
-        return _thinned(asked, records, precision, fpr, rate, delta, (low, high), picture, as_json)
+        return _thinned(asked, records, precision, fpr, rate, delta, ends, picture, as_json)
     if rate:
         raise InputError("--rate goes with --precision")
     given = asked_for(advantage, limit)
-    return _samplers(asked, records, given, max_batch, (low, high), picture, as_json)
+    return _samplers(asked, records, given, max_batch, ends, picture, as_json)
 
 
 def _samplers(

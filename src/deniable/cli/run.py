@@ -162,8 +162,9 @@ def _no_name(text: str, name: str) -> str:
         return f"run {text!r}: {name} must stand before the whole run, as {name},3: dpsgd,1,0.01,5000"
     if Path(text).suffix.lower() in _TABLES:
         return f"run {text!r} looks like a table; of a table: deniable check, train, publish, attack or profile"
-    near = difflib.get_close_matches(name, (*NAMES, *PREFIXES), n=1)
-    guess = near[0] if near else ""
+    first, _, rest = re.sub("[ =]", ",", text).partition(",")
+    near = difflib.get_close_matches(first, (*NAMES, *PREFIXES), n=1)
+    guess = f"{near[0]},{rest}" if near and rest else "".join(near)
     if re.fullmatch(r"[0-9.e-]+", name):
         guess = {0: "epsilon,", 1: "epsilon,", 2: "dpsgd,"}.get(text.count(","), "") + text
     hint = f"did you mean {guess}? " if guess else ""
@@ -190,7 +191,8 @@ def _value(text: str, parameter: str, word: str, sought: float | None) -> Any:
         numbers = [float(one) for one in words]
     except ValueError:
         many = ", or several as 2:4:8" if parameter in _LISTS else ""
-        raise InputError(f"run {text!r}: {parameter} must be a number{many}, got {word!r}") from None
+        both = "; write two runs as A + B" if " " in word else ""
+        raise InputError(f"run {text!r}: {parameter} must be a number{many}, got {word!r}{both}") from None
     return numbers if parameter in _LISTS else numbers[0]
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from deniable._check import InputError
 from deniable._files import check_writable, to_json, write_atomically
 from deniable._optional import require
 from deniable.cli._app import JsonFlag, again, app, command_line, examples, more, suggest
@@ -91,6 +92,8 @@ def train(
     if out is not None:
         check_writable("--out", out, suffixes=(".skops",))
         require("skops.io", purpose="writing a .skops model")
+    if tune and model != "additive":
+        raise InputError("--tune chooses between the models itself; leave out --model")
     checked_report(report)
     limits = checked_policy(policy)
     before = [dn.Assessment.from_json(path) for path in earlier or ()]

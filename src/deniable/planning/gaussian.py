@@ -57,7 +57,7 @@ def budget(limit: Limit | AsTellingAs, *, unit: str = "record", failure: float =
 def _largest_mu(failure: float, limit: Limit) -> float:
     """Return the largest μ that keeps a limit beside a failure probability; the search takes milliseconds."""
     if limit.is_met(tradeoff(_spent(_BRACKET[1], failure))):
-        raise InputError(f"{limit!r} promises nothing: next to no noise meets it")
+        raise InputError(f"the limit, {limit.words()}, promises nothing: next to no noise meets it")
     found = search(limit, lambda mu: _spent(mu, failure), _BRACKET)
     if found.score > 0:
         beside = f" beside a failure probability of {failure:g}" if failure else ""
@@ -80,7 +80,7 @@ def _given(mechanism: Mechanism, failure: float) -> Budget:
         else:
             raise InputError(
                 "a mechanism as limit must be full-batch Gaussian here (GaussianDP, SubsampledGaussian with "
-                f"sample_rate 1, or both), not {part!r}; say what is wanted instead, as in Limit(epsilon=1, delta=1e-6)"
+                f"sample_rate 1, or both), not {part!r}; say what is wanted instead, as epsilon=1, delta=1e-6"
             )
     mu = math.sqrt(total) * (1 - MANY_ROUNDINGS)
     if not 0 < mu < math.inf:
