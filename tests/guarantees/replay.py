@@ -160,24 +160,31 @@ class Replayed:
     differ: dict[str, tuple[str, str]]
 
 
-def replayed(run: Callable[[Any], dict[str, Any]], table: Any, neighbour: Any, seed: int = 0) -> Replayed:
+class Recorded:
+    """A run on one table, all that left it, and its answers for neighbours."""
+
+    def __init__(self, run: Callable[[Any], dict[str, Any]], table: Any) -> None:
+        self.run, self.tape = run, Tape()
+        self.left = leaves(run, table, self.tape)
+
+    def replay(self, neighbour: Any) -> Replayed:
+        """Give the answers to the run on another table."""
+        tape = self.tape
+        tape.at, tape.squared = 0, 0.0
+        try:
+            after = leaves(self.run, neighbour, tape)
+        except DivergedError as error:
+            return Replayed(math.inf, {"path": ("", str(error))})
+        if tape.at != len(tape.asked):
+            return Replayed(math.inf, {"path": ("", "less was asked than in the recorded run")})
+        both = {name: (self.left.get(name, ""), after.get(name, "")) for name in (*self.left, *after)}
+        differ = {name: first_difference(*texts) for name, texts in both.items() if texts[0] != texts[1]}
+        return Replayed(math.sqrt(tape.squared), differ)
+
+
+def replayed(run: Callable[[Any], dict[str, Any]], table: Any, neighbour: Any) -> Replayed:
     """Record ``run`` on one table, replay its answers on the other."""
-    tape = Tape(seed)
-    before = leaves(run, table, tape)
-    tape.at = 0
-    try:
-        after = leaves(run, neighbour, tape)
-    except DivergedError as error:
-        return Replayed(math.inf, {"path": ("", str(error))})
-    if tape.at != len(tape.asked):
-        return Replayed(math.inf, {"path": ("", "less was asked than in the recorded run")})
-    names = dict.fromkeys([*before, *after])
-    differ = {
-        name: first_difference(before.get(name, ""), after.get(name, ""))
-        for name in names
-        if before.get(name, "") != after.get(name, "")
-    }
-    return Replayed(math.sqrt(tape.squared), differ)
+    return Recorded(run, table).replay(neighbour)
 
 
 def first_difference(one: str, other: str) -> tuple[str, str]:
