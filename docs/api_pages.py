@@ -10,6 +10,7 @@ import deniable
 
 # rooms that have public names of their own, in the order in which a reader meets them
 ROOMS = {
+    "deniable.mechanisms": "What ran",
     "deniable.accounting": "From what ran to its curve",
     "deniable.accounting.steps": "A mechanism of your own",
     "deniable.curves": "Curves",
@@ -25,7 +26,9 @@ ROOMS = {
     "deniable.audit": "Measured attacks",
     "deniable.tables": "Tables",
     "deniable.report": "Reports",
+    "deniable.workflows": "Reports while a run trains",
     "deniable.workflows.training_profile": "Records of a DP-SGD run",
+    "deniable.integrations": "Other libraries",
     "deniable.integrations.opacus": "Opacus",
     "deniable.integrations.gradient_canaries": "Canaries in an Opacus run",
 }

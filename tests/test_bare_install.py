@@ -40,6 +40,7 @@ def test_the_core_works_without_any_extra():
         ("dn.assess(dn.PureDP(1)).to_html()", "report"),
         ("dn.MembershipPrivate", "training"),
         ("dn.release", "release"),
+        ("dn.release_statistics", "tables"),
         ("dn.PrivateClassifier", "training"),
         ("dn.profile_estimator", "training"),
         ("dn.tradeoff(dn.PureDP(1)).plot()", "report"),

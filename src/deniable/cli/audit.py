@@ -59,7 +59,7 @@ def audit(
         ),
     ],
     promise: Annotated[
-        str | None, typer.Argument(metavar="[RUN]", help="What was promised, as bound takes it: epsilon,2.")
+        str | None, typer.Argument(metavar="RUN", help="What was promised, as bound takes it: epsilon,2.")
     ] = None,
     score: Annotated[str | None, typer.Option(help="Column of scores.")] = None,
     member: Annotated[str | None, typer.Option(help="Column that says which are members.")] = None,
