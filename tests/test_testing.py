@@ -20,7 +20,7 @@ MAKERS = {
     "classifier": lambda: dn.PrivateClassifier(advantage=0.2, **LIMITS).fit(FRAME, Y),
     "regressor": lambda: dn.PrivateRegressor(advantage=0.2, **LIMITS).fit(FRAME, X[:, 0]),
     "release": lambda: dn.release(np.mean, X, advantage=0.4, bound="centre", n_resamples=64, rng=0),
-    "statistics": lambda: dn.release_statistics(FRAME, "mean(a)", eta=0.2, **LIMITS),
+    "statistics": lambda: dn.release_statistics(FRAME, "mean(a)", advantage=0.4, **LIMITS),
     "nothing private": lambda: dn.tradeoff(dn.GaussianDP(0.1)),
 }
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

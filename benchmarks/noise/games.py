@@ -192,12 +192,16 @@ def heard(table, advantage, weaker):
         choices.append((ordered, weights, choose(ordered, low, high, weights)))
         return choices[-1][2]
 
+    def weakened(*asked):
+        found, curve = budget(*asked)
+        return replace(found, mu=found.mu * weaker), curve
+
     with (
         mock.patch.object(queries.SumNoise, "channel", watched),
         mock.patch.object(queries, "rank_choice", chosen),
-        mock.patch.object(releasing, "_budget", lambda *asked: (budget(*asked)[0] * weaker, budget(*asked)[1])),
+        mock.patch.object(releasing, "_budget", weakened),
     ):
-        dn.release_statistics(pd.DataFrame({"x": table}), "median(x)", eta=advantage / 2, ranges={"x": (-10, 10)})
+        dn.release_statistics(pd.DataFrame({"x": table}), "median(x)", advantage=advantage, ranges={"x": (-10, 10)})
     return sums, choices[0]
 
 

@@ -63,8 +63,8 @@ CALLS = {
     ),
     "release_statistics": (
         dn.release_statistics,
-        ["statistics", "eta", "ranges", "n", "suppress_below", "confidence"],
-        {"data": TABLE, "statistics": "mean(a) by t", "eta": 0.2, "ranges": {"a": (0, 1), "t": ["x", "y"]}},
+        ["statistics", "advantage", "limit", "ranges", "n", "suppress_below", "confidence"],
+        {"data": TABLE, "statistics": "mean(a) by t", "advantage": 0.4, "ranges": {"a": (0, 1), "t": ["x", "y"]}},
     ),
     "PrivateClassifier": (
         trained(dn.PrivateClassifier, TABLE["t"]),

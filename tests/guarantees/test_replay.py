@@ -91,7 +91,7 @@ ASKED = ["count() by town", "mean(income) by ill", "mean(age)", "median(age)", "
 
 
 def statistics(source):
-    made = dn.release_statistics(source, ASKED, eta=0.05)
+    made = dn.release_statistics(source, ASKED, advantage=0.1)
     return {"rows": made.to_csv(), "certificate": str(made.certificate), "account": made.account, "all": str(made)}
 
 
@@ -141,7 +141,7 @@ def test_a_neighbour_moves_the_sums_by_what_is_charged_and_nothing_else(run, tmp
 def test_a_replaced_record_moves_a_table_by_the_figure_for_it():
     frame = pd.DataFrame(ROWS)
     recorded, wrong = Recorded(statistics, frame), {}
-    most = dn.release_statistics(frame, ASKED, eta=0.05).replacement_tradeoff.of.mu
+    most = dn.release_statistics(frame, ASKED, advantage=0.1).replacement_tradeoff.of.mu
     for name, change in NEIGHBOURS.items():
         found = recorded.replay(pd.DataFrame([*ROWS[:3], {**ROWS[3], **change}, *ROWS[4:]]))
         if found.differ or not found.mu <= most:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+import deniable as dn
 from deniable.noise.ledger import Ledger
 from deniable.noise.queries import Queries
 from deniable.statistics import releasing
@@ -32,7 +33,7 @@ def table(*more):
 
 def attacked(queries, worlds, cheat=1.0):
     """Accuracy of the likelihood ratio test on a budget overspent ``cheat`` times; what a replaced record may have."""
-    mu, _ = releasing._budget(ETA, 0.0)
+    mu = releasing._budget(dn.Limit(advantage=2 * ETA), 0.0)[0].mu
     rng = np.random.default_rng(7)
     right = 0
     sums = [[query.sums(world) / query.unit for query in queries] for world in worlds]

@@ -109,7 +109,7 @@ def test_a_decimal_comma_changes_no_other_cell():
 def test_a_missing_cell_adds_no_row():
     frame = PEOPLE.assign(g="a")
     for one in (frame, with_cell("g", None, frame)):
-        made = dn.release_statistics(one, "count() by g", eta=0.1, ranges=RANGES)
+        made = dn.release_statistics(one, "count() by g", advantage=0.2, ranges=RANGES)
         assert [row.group[0] for row in made.rows[0]] == ["a", "b", "1", "(other)", "(missing)"]
 
 
@@ -119,7 +119,7 @@ def test_the_first_spelling_does_not_decide_the_text_of_all_records():
     for hers in (False, True):
         frame = pd.DataFrame({"g": [True if hers else 1, *[1] * 39, *[2] * 20]}, dtype=object)
         for _ in range(played):
-            made = dn.release_statistics(frame, "count() by g", eta=eta, ranges={"g": ["1", "2"]})
+            made = dn.release_statistics(frame, "count() by g", advantage=2 * eta, ranges={"g": ["1", "2"]})
             says[hers] += made.rows[0][0].value < 20
     right = says[True] + played - says[False]
     assert beta.ppf(0.001, right, 2 * played - right + 1) <= 0.5 + eta  # Clopper-Pearson, lower limit
@@ -129,7 +129,7 @@ def test_the_first_spelling_does_not_decide_the_text_of_all_records():
 @pytest.mark.parametrize("cell", [1, 1.0, "1", "1.0", " 1", np.int64(1), np.float32(1)], ids=repr)
 def test_a_category_has_one_number_however_it_is_written(cell):
     frame = pd.DataFrame({"g": [cell, *["2.0", 2, 2.0] * 4]}, dtype=object)
-    made = dn.release_statistics(frame, "count() by g", eta=0.4999999, ranges={"g": ["1", "2"]})
+    made = dn.release_statistics(frame, "count() by g", advantage=0.9999998, ranges={"g": ["1", "2"]})
     assert [round(row.value) for row in made.rows[0]] == pytest.approx([1, 12, 0, 0], abs=3)
 
 
@@ -137,7 +137,7 @@ def said(asked, **options):
     """A release that returns everything that leaves."""
 
     def publish(frame):
-        made = releasing.release_statistics(frame, asked, eta=0.1, suppress_below=20, **options)
+        made = releasing.release_statistics(frame, asked, advantage=0.2, suppress_below=20, **options)
         return {"text": str(made), "json": made.to_json(), "csv": made.to_csv()}
 
     return publish
@@ -166,7 +166,7 @@ def test_a_value_outside_a_declared_range_ends_no_release(tmp_path, capsys):
         cells = [*(f"{i}" for i in range(200)), *(f"{SECRET} {i}" for i in range(strange)), *[""] * (201 - strange)]
         path = tmp_path / "t.csv"
         pd.DataFrame({"age": cells, "g": "a"}).to_csv(path, index=False)
-        words = ["publish", str(path), "--statistic", "mean(age)", "--range", "age=0:200", "--eta", "0.2"]
+        words = ["publish", str(path), "--statistic", "mean(age)", "--range", "age=0:200", "--advantage", "0.4"]
         told.append((run(words), capsys.readouterr().err))
     assert told == [(0, "")] * 2
 
@@ -174,7 +174,7 @@ def test_a_value_outside_a_declared_range_ends_no_release(tmp_path, capsys):
 @pytest.mark.parametrize("cell", [[SECRET], SECRET, {SECRET: 1}], ids=repr)
 def test_cells_of_other_types_end_no_release_of_blocks(cell):
     blocks = [pd.DataFrame({"x": pd.Series([1.5] * 9 + [cell], dtype=object)})]
-    made = dn.release_statistics(blocks, "mean(x)", eta=0.1, ranges={"x": (0, 100)})
+    made = dn.release_statistics(blocks, "mean(x)", advantage=0.2, ranges={"x": (0, 100)})
     assert "Mueller" not in str(made) + made.to_json()
 
 

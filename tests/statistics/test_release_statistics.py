@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -44,8 +45,8 @@ def listed(rows):
 @pytest.fixture
 def no_noise(monkeypatch):
     """A budget at which all noise is below a millionth."""
-    certified = releasing._budget(0.1, 0.0)[1]
-    monkeypatch.setattr(releasing, "_budget", lambda eta, delta: (1e9, certified))
+    allowed, certified = releasing._budget(dn.Limit(advantage=0.2), 0.0)
+    monkeypatch.setattr(releasing, "_budget", lambda goal, delta: (replace(allowed, mu=1e9), certified))
 
 
 @pytest.mark.parametrize(
@@ -118,8 +119,10 @@ def test_what_cannot_be_read_is_said(text, message):
         ("count() by sex", {"ranges": {"sex": ["F", "NA"]}}, "none of which means a missing cell"),
         ("count() by sex", {"ranges": {"sex": ["F", "(other)"]}}, "different texts"),
         ("mean(age)", {"n": 0}, "n must be"),
-        ("mean(age)", {"eta": 0.5}, "eta must be above 0 and below 0.5"),
-        ("mean(age)", {"eta": math.nan}, "eta"),
+        ("mean(age)", {"advantage": 1.0}, "promises nothing"),
+        ("mean(age)", {"advantage": math.nan}, "advantage"),
+        ("mean(age)", {"advantage": None}, "give advantage"),
+        ("mean(age)", {"limit": dn.Limit(tpr=0.1, fpr=0.01)}, "not both"),
         ("mean(age)", {"ranges": {"age": (90, 18)}}, "low < high"),
         ("mean(age)", {"ranges": {"age": (1, 2, 3)}}, r"must be \(low, high\)"),
         ("count() by sex", {"ranges": {"sex": ["F", "F"]}}, "different texts"),
@@ -127,12 +130,12 @@ def test_what_cannot_be_read_is_said(text, message):
         ([], {}, "at least one"),
         ("mean(age)", {"confidence": 1.0}, "confidence"),
         ("count()", {"suppress_below": -1}, "suppress_below"),
-        ("mean(age)", {"eta": 1e-9}, "leaves too little"),
+        ("mean(age)", {"advantage": 1e-6}, "leaves too little"),
     ],
 )
 def test_bad_questions_are_refused(asked, options, message):
     with pytest.raises(InputError, match=message):
-        dn.release_statistics(FRAME, asked, **{"eta": 0.1} | options)
+        dn.release_statistics(FRAME, asked, **{"advantage": 0.2} | options)
 
 
 def single(values, group):
@@ -243,7 +246,7 @@ LEAF = 120_000 / 256
 
 @pytest.mark.usefixtures("no_noise")
 def test_without_noise_every_statistic_is_what_pandas_says():
-    made = dn.release_statistics(FRAME, list(TRUTH), eta=0.1, ranges=RANGES)
+    made = dn.release_statistics(FRAME, list(TRUTH), advantage=0.2, ranges=RANGES)
     for text, expected in TRUTH.items():
         rows = made[text]
         loose = {"median": LEAF, "quantile": LEAF, "trimmed_mean": 60.0}.get(parse(text).function, 0.0)
@@ -256,7 +259,7 @@ def test_errors_are_as_large_as_stated():
     """Over 25 releases the mean square of (value − truth)/noise is 1, for every statistic, and limits cover."""
     scores = {text: [] for text in TRUTH}
     for _ in range(25):
-        made = dn.release_statistics(FRAME, list(TRUTH), eta=0.4, ranges=RANGES)
+        made = dn.release_statistics(FRAME, list(TRUTH), advantage=0.8, ranges=RANGES)
         for text, expected in TRUTH.items():
             for row, right in zip(listed(made[text]), expected, strict=True):
                 assert row.low <= row.value <= row.high or row.value < 0
@@ -269,19 +272,36 @@ def test_errors_are_as_large_as_stated():
             assert 0.6 < np.sqrt(np.mean(np.square(found))) < 1.4, text
 
 
+def test_every_limit_buys_its_gaussian_noise():
+    """μ in closed form: of an advantage a it is 2Φ⁻¹(½ + a/2), what Izzo's η = a/2 bought before."""
+    asked = [
+        ({"advantage": 0.2}, 0.0, 2 * norm.ppf(0.6)),
+        ({"advantage": 0.2}, 1e-6, 2 * norm.ppf(0.5 + (0.1 - 5e-7) / (1 - 1e-6))),
+        ({"limit": dn.Limit(tpr=0.05, fpr=0.01)}, 0.0, norm.ppf(0.05) - norm.ppf(0.01)),
+        ({"limit": dn.Limit(advantage=0.2, group_size=2)}, 0.0, norm.ppf(0.6)),
+        ({"limit": dn.GaussianDP(0.3)}, 0.0, 0.3),
+    ]
+    for limit, delta, mu in asked:
+        ranges = RANGES if not delta else {name: RANGES[name] for name in RANGES if name != "sex"}
+        made = dn.release_statistics(FRAME, ["count() by sex", "mean(age)"], ranges=ranges, **limit)
+        spent = math.hypot(*(use.mu for use in made.account))
+        assert mu * (1 - 1e-8) <= spent <= mu
+        assert (made.certificate.tradeoff.tpr(0.0) > 0) == (delta > 0)
+
+
 def test_one_budget_is_shared_and_kept():
-    made = dn.release_statistics(FRAME, ["mean(age)", "sd(age)", "count() by sex"], eta=0.1, ranges=RANGES)
+    made = dn.release_statistics(FRAME, ["mean(age)", "sd(age)", "count() by sex"], advantage=0.2, ranges=RANGES)
     assert [use.purpose for use in made.account] == ["the number of records", "mean(age); sd(age)", "count() by sex"]
     mu = math.sqrt(sum(use.mu**2 for use in made.account))
     assert made.certificate.tradeoff.advantage() / 2 <= 0.1
     assert mu <= 2 * norm.ppf(0.6)
     assert mu == pytest.approx(2 * norm.ppf(0.6), rel=1e-9)
-    alone = dn.release_statistics(FRAME, ["mean(age)", "sd(age)"], eta=0.1, ranges=RANGES)
+    alone = dn.release_statistics(FRAME, ["mean(age)", "sd(age)"], advantage=0.2, ranges=RANGES)
     assert made["mean(age)"][0].noise == pytest.approx(math.sqrt(2) * alone["mean(age)"][0].noise, rel=0.02)
 
 
 def test_counts_come_with_the_means_of_the_same_groups():
-    made = dn.release_statistics(FRAME, ["count() by region", "mean(age) by region"], eta=0.1, ranges=RANGES)
+    made = dn.release_statistics(FRAME, ["count() by region", "mean(age) by region"], advantage=0.2, ranges=RANGES)
     assert [use.name for use in made.account] == ["count", "moments(age) by region"]
     assert made["count() by region"][1].value == pytest.approx(2000, abs=200)
 
@@ -289,14 +309,16 @@ def test_counts_come_with_the_means_of_the_same_groups():
 @pytest.mark.usefixtures("no_noise")
 def test_records_without_a_number_are_counted_beside_its_moments():
     frame = FRAME.assign(age=np.where(np.arange(N) % 5 < 2, np.nan, FRAME["age"]))
-    made = dn.release_statistics(frame, ["count() by region", "mean(age) by region", "count()"], eta=0.1, ranges=RANGES)
+    made = dn.release_statistics(
+        frame, ["count() by region", "mean(age) by region", "count()"], advantage=0.2, ranges=RANGES
+    )
     counts = [row.value for row in listed(made["count() by region"])]
     np.testing.assert_allclose(counts, FRAME.groupby("region").size(), atol=1e-3)
     assert made["count()"][0].value == pytest.approx(N)
 
 
 def test_a_declared_number_of_records_costs_nothing():
-    made = dn.release_statistics(FRAME, ["count()", "count() by sex"], eta=0.1, ranges=RANGES, n=4321)
+    made = dn.release_statistics(FRAME, ["count()", "count() by sex"], advantage=0.2, ranges=RANGES, n=4321)
     assert [use.name for use in made.account] == ["cellcounts() by sex"]
     assert (made["count()"][0].value, made["count()"][0].noise) == (4321.0, 0.0)
     assert made.certificate.n_records == 4321
@@ -305,7 +327,7 @@ def test_a_declared_number_of_records_costs_nothing():
 def test_a_replaced_record_has_its_own_figure():
     """Counts of groups are moved in two places, at most twice as far; the number of records not at all."""
     for asked, ratio in (("count() by sex", 0.99 * 2), ("count()", 0.0), ("mean(age)", 0.99 * 4 / 2.0625)):
-        made = dn.release_statistics(FRAME, asked, eta=0.1, ranges=RANGES)
+        made = dn.release_statistics(FRAME, asked, advantage=0.2, ranges=RANGES)
         mu = 2 * norm.ppf(0.6) * math.sqrt(ratio)
         assert made.replacement_tradeoff.advantage() == pytest.approx(2 * norm.cdf(mu / 2) - 1, rel=1e-5)
         assert "another in its place at most" in str(made.certificate)
@@ -313,7 +335,7 @@ def test_a_replaced_record_has_its_own_figure():
 
 def test_what_is_not_public_is_found_and_paid_for():
     frame = FRAME.assign(town=np.where(np.arange(N) < 3, [f"village {i}" for i in range(N)], FRAME["region"]))
-    made = dn.release_statistics(frame, ["mean(income) by town"], eta=0.2, ranges={})
+    made = dn.release_statistics(frame, ["mean(income) by town"], advantage=0.4, ranges={})
     assert made.found == ("income", "town")
     assert made.ranges["town"] == ("E", "N", "S")  # those of single records are not named
     low, high = made.ranges["income"]
@@ -334,7 +356,7 @@ def test_missing_cells_and_foreign_categories():
     frame.loc[:99, "region"] = None
     ranges = RANGES | {"region": ["N", "S"]}
     asked = ["mean(income)", "count() by region", "share(region)"]
-    made = dn.release_statistics(frame, asked, eta=0.1, ranges=ranges)
+    made = dn.release_statistics(frame, asked, advantage=0.2, ranges=ranges)
     assert made["mean(income)"][0].value == pytest.approx(frame["income"].mean(), rel=1e-3)
     labels = [row.group[0] for row in made["count() by region"]]
     assert labels == ["N", "S", "(other)", "(missing)"]
@@ -354,7 +376,7 @@ def test_what_a_column_holds_follows_from_its_counts():
             "income": np.where(odd, "see file", FRAME["income"].map("{:,.2f}".format)),
         }
     )
-    made = dn.release_statistics(frame, ["mean(smokes)", "mean(day)", "mean(income)", "sum(day)"], eta=0.4)
+    made = dn.release_statistics(frame, ["mean(smokes)", "mean(day)", "mean(income)", "sum(day)"], advantage=0.8)
     assert made.ranges["smokes"] == (0.0, 1.0)
     assert made["mean(day)"][0].written(made["mean(day)"][0].value).startswith("2021-")
     assert made["mean(income)"][0].value == pytest.approx(FRAME["income"][~odd].mean(), rel=0.02)
@@ -367,7 +389,7 @@ def test_small_cells_and_hopeless_questions_are_withheld_with_a_reason():
     frame = FRAME.assign(region=np.where(np.arange(N) < 4, "E", "N"))
     asked = ["count() by region", "mean(age) by region", "correlation(age, time) by region", "median(age) by region"]
     asked += ["regression(age ~ time) by region", "survival(time, event) by region", "variance(age) by region"]
-    made = dn.release_statistics(frame, asked, eta=0.1, ranges=RANGES, suppress_below=100)
+    made = dn.release_statistics(frame, asked, advantage=0.2, ranges=RANGES, suppress_below=100)
     for text in asked:
         few = [row for row in made[text] if row.group[0] == "E"]
         assert all(math.isnan(row.value) and row.note for row in few), text
@@ -376,7 +398,7 @@ def test_small_cells_and_hopeless_questions_are_withheld_with_a_reason():
 
 
 def test_outputs(tmp_path):
-    made = dn.release_statistics(FRAME, ["mean(age) by region", "ecdf(age)", "count()"], eta=0.1, ranges=RANGES)
+    made = dn.release_statistics(FRAME, ["mean(age) by region", "ecdf(age)", "count()"], advantage=0.2, ranges=RANGES)
     frame = made.to_frame()
     assert list(frame.columns[:4]) == ["statistic", "region", "item", "value"]
     assert len(frame) == 5 + 17 + 1
@@ -412,7 +434,7 @@ def test_single_quantiles_are_chosen_by_rank_and_many_read_off_a_tree():
         "quantile(income, 0.25, 0.75)",
         "quantile(age, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1e-3)",
     ]
-    made = dn.release_statistics(FRAME, asked, eta=0.2, ranges=RANGES)
+    made = dn.release_statistics(FRAME, asked, advantage=0.4, ranges=RANGES)
     ranks = [use for use in made.account if use.name.startswith("ranks")]
     assert [use.purpose for use in ranks] == ["median(income); quantile(income, 0.25, 0.75)"]
     assert math.sqrt(sum(use.mu**2 for use in made.account)) == pytest.approx(2 * norm.ppf(0.7), rel=1e-9)
@@ -425,10 +447,10 @@ def test_single_quantiles_are_chosen_by_rank_and_many_read_off_a_tree():
 def test_a_range_lost_in_the_noise_is_told_with_every_value():
     few = FRAME[:12]
     with insecure_noise(np.random.default_rng(0)):
-        lost = dn.release_statistics(few, "mean(age)", eta=0.02)
+        lost = dn.release_statistics(few, "mean(age)", advantage=0.04)
     assert "range of age was lost in the noise" in lost.rows[0][0].note
     assert "give --range" in str(lost)
-    for wish in ({"ranges": {"age": (0, 120)}, "eta": 0.02}, {"eta": 0.49}):
+    for wish in ({"ranges": {"age": (0, 120)}, "advantage": 0.04}, {"advantage": 0.98}):
         with insecure_noise(np.random.default_rng(0)):
             kept = dn.release_statistics(few, "mean(age)", **wish)
         assert "lost" not in str(kept)
@@ -436,6 +458,6 @@ def test_a_range_lost_in_the_noise_is_told_with_every_value():
 
 def test_a_table_without_records_is_one_like_any_other():
     asked = [*TRUTH, "mean(income) by town", "median(day)"]
-    made = dn.release_statistics(FRAME[:0].assign(town="", day=""), asked, eta=0.1, ranges=RANGES)
+    made = dn.release_statistics(FRAME[:0].assign(town="", day=""), asked, advantage=0.2, ranges=RANGES)
     assert all(math.isnan(row.value) for row in made["mean(income) by town"])
     assert abs(made["count()"][0].value) < 1000

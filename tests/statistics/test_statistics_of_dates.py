@@ -37,7 +37,7 @@ def _offset(figure):
 def released(frame, statistic, ranges=None, **options):
     ranges = RANGE if ranges is None else ranges
     with insecure_noise(np.random.default_rng(1)):
-        return release_statistics(frame, statistic, ranges=ranges, **{"eta": 0.1} | options)
+        return release_statistics(frame, statistic, ranges=ranges, **{"advantage": 0.2} | options)
 
 
 @pytest.mark.parametrize(

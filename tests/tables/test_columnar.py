@@ -61,7 +61,7 @@ def test_statistics_of_a_folder_and_of_blocks_are_those_of_the_frame(frame, tmp_
 
     def release(data):
         with insecure_noise(np.random.default_rng(3)):
-            return dn.release_statistics(data, asked, eta=0.2, ranges={"income": (0, 2e5)})
+            return dn.release_statistics(data, asked, advantage=0.4, ranges={"income": (0, 2e5)})
 
     held = release(frame)
     dataframe = pytest.importorskip("dask.dataframe")

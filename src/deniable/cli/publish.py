@@ -11,6 +11,7 @@ import typer
 from deniable._check import InputError
 from deniable._files import check_writable, write_atomically
 from deniable.cli._app import JsonFlag, PlotOption, app, examples, more
+from deniable.cli._limit import AdvantageOption, LimitOption, asked_for
 from deniable.cli._picture import checked_picture
 from deniable.cli._ranges import RangesOption, read_ranges
 
@@ -18,8 +19,8 @@ from deniable.cli._ranges import RangesOption, read_ranges
 @app.command(
     epilog=examples(
         'deniable publish table.csv --statistic "mean(income) by region" --statistic "count() by region, sex" '
-        "--range income=0:200000 --categories region=N,S --eta 0.1 --out table.csv --plot table.svg",
-        'deniable publish table.csv --statistic "median(age)" --eta 0.05 --json',
+        "--range income=0:200000 --categories region=N,S --advantage 0.2 --out table.csv --plot table.svg",
+        'deniable publish table.csv --statistic "median(age)" --limit tpr=0.01,fpr=0.001 --json',
     )
 )
 def publish(
@@ -46,7 +47,8 @@ def publish(
     ] = None,
     suppress_below: Annotated[float, more(help="Withhold counts whose noisy value is below this.")] = 0.0,
     plot: PlotOption = None,
-    eta: Annotated[float, typer.Option(help="Largest gain of any membership attack over guessing.")] = 0.1,
+    advantage: AdvantageOption = None,
+    limit: LimitOption = None,
     certificate: Annotated[Path | None, typer.Option(help="Where the certificate goes, as JSON.")] = None,
     ranges: RangesOption = None,
     as_json: JsonFlag = False,
@@ -60,11 +62,13 @@ def publish(
     if certificate is not None:
         check_writable("--certificate", certificate, suffixes=(".json",))
     checked_picture(plot)
+    from deniable.limits import DEFAULT_ADVANTAGE
     from deniable.statistics import release_statistics
 
     public: dict[str, Any] = dict(read_ranges(ranges) or {})
     public |= dict(_range(text) for text in given_range or ()) | dict(_categories(text) for text in categories or ())
-    made = release_statistics(data, statistic, eta=eta, ranges=public, suppress_below=suppress_below)
+    asked = asked_for(advantage, limit, DEFAULT_ADVANTAGE)
+    made = release_statistics(data, statistic, limit=asked, ranges=public, suppress_below=suppress_below)
     if certificate is not None:  # first: no table may exist without its certificate
         made.certificate.to_json(certificate)
     if plot is not None:

@@ -85,4 +85,5 @@ def _given(mechanism: Mechanism, failure: float) -> Budget:
     mu = math.sqrt(total) * (1 - MANY_ROUNDINGS)
     if not 0 < mu < math.inf:
         raise InputError(f"a mechanism as limit must leave a positive, finite budget, got μ = {mu:g}")
-    return Budget(mu, failure, f"as hard to attack as {mechanism!r}")
+    beside = f", but for a failure probability of {failure:g}" if failure else ""
+    return Budget(mu, failure, f"as hard to attack as {mechanism!r}{beside}")

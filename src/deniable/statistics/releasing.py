@@ -9,16 +9,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from deniable._check import InputError, integer, mapping, number
 from deniable._floats import MANY_ROUNDINGS
 from deniable.accounting.engines.failure import with_failure
 from deniable.curves import EVERY_CASE, Assumptions, GaussianTradeoff, Tradeoff
+from deniable.limits import Limit
+from deniable.mechanisms import Mechanism
 from deniable.noise import octaves
 from deniable.noise.certificate import Certificate
 from deniable.noise.ledger import Ledger
 from deniable.noise.queries import Queries
+from deniable.planning import AsTellingAs
+from deniable.planning.gaussian import Budget, budget
+from deniable.planning.limit import as_limit
 from deniable.statistics.answers import Limits, QueryAnswer, Row, hide_small
 from deniable.statistics.estimates import answered
 from deniable.statistics.grammar import Statistic, parse
@@ -37,7 +41,7 @@ from deniable.tables.cell import ColumnCells
 
 _COUNT = 0.01  # share of μ² for the number of records
 _FINDING = 0.2  # share of μ² for finding ranges and categories that were not declared
-_DELTA = 1e-6  # probability of failure of all lists of categories that were found together, at most a tenth of η
+_DELTA = 1e-6  # of failure of all lists of categories that were found together, at most a 20th of what is allowed
 _GAME = (
     "all records are used; the attacker knows the algorithm, what is declared and all records but one, and names, "
     "after seeing everything that is released, whether that one is in the table"
@@ -49,7 +53,8 @@ def release_statistics(
     data: Any,
     statistics: Sequence[str | Statistic] | str | Statistic,
     *,
-    eta: float,
+    advantage: float | None = None,
+    limit: Limit | Mechanism | None = None,
     ranges: Mapping[str, Sequence[Any]] | None = None,
     n: int | None = None,
     suppress_below: float = 0.0,
@@ -58,11 +63,11 @@ def release_statistics(
     """Release statistics of all records of a table, with error bars, under one bound for all of them together.
 
     Guarantee: an attacker who knows all records but one infers whether that one is in the table from everything that is
-    released with accuracy at most ½ + ``eta``; ``certificate.tradeoff`` bounds the true positive rate at every false
-    positive rate. This is Gaussian differential privacy for adding or removing a record (with a failure δ ≤ 1e-6 where
-    categories are found in the data), so it does not depend on what else is known, and adds up with that of a
-    :class:`deniable.PrivateClassifier`. ``replacement_tradeoff`` is the curve for telling a record from another in its
-    place.
+    released no better than the limit allows: with ``advantage=0.1``, at even odds, with accuracy at most 55 %.
+    ``certificate.tradeoff`` bounds the true positive rate at every false positive rate. This is Gaussian differential
+    privacy for adding or removing a record (with a failure δ ≤ 1e-6 where categories are found in the data), so it does
+    not depend on what else is known, and adds up with that of a :class:`deniable.PrivateClassifier`.
+    ``replacement_tradeoff`` is the curve for telling a record from another in its place.
 
     Parameters
     ----------
@@ -72,8 +77,8 @@ def release_statistics(
         requested columns are loaded into memory.
     statistics
         Such as ``"mean(income) by region"``; several share the budget. See :data:`deniable.statistics.FUNCTIONS`.
-    eta
-        Largest gain of any attack over guessing from prior ½, in (0, ½).
+    advantage, limit
+        What an attacker may reach, one of them, as for :class:`deniable.PrivateClassifier`.
     ranges
         Public knowledge of columns: ``{"income": (0, 200_000), "region": ("N", "S")}``, of dates
         ``("2020-01-01", "2024-12-31")``. Numbers and dates are clipped to their range; records of other categories are
@@ -109,7 +114,7 @@ def release_statistics(
     asked = list(dict.fromkeys(parse(one) for one in texts))
     if not asked:
         raise InputError("statistics must name at least one, such as 'mean(income) by region'")
-    target = number("eta", eta, above=0.0, below=0.5)
+    goal = as_limit(advantage, limit)
     limits = Limits(number("confidence", confidence, above=0.0, below=1.0))
     smallest = number("suppress_below", suppress_below, at_least=0.0, below=math.inf)
     known = None if n is None else integer("n", n, at_least=1)
@@ -118,7 +123,7 @@ def release_statistics(
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # what numpy and pandas warn of depends on the records
         source = read_columns(data, (*given.numbers, *given.groups), public)
-        return _released(*source, asked, given, target, known, limits, smallest)
+        return _released(*source, asked, given, goal, known, limits, smallest)
 
 
 def _released(
@@ -126,14 +131,16 @@ def _released(
     cells: Mapping[str, ColumnCells],
     asked: list[Statistic],
     given: Given,
-    target: float,
+    goal: Limit | AsTellingAs,
     known: int | None,
     limits: Limits,
     smallest: float,
 ) -> StatisticsRelease:
     """Ask and estimate; nothing is said beside what is released."""
-    delta = min(_DELTA, target / 10) if given.unknown[1] else 0.0
-    mu, curve = _budget(target, delta)
+    delta = min(_DELTA, (goal.most - goal.floor) / 20 / goal.group_size) if given.unknown[1] else 0.0
+    allowed, curve = _budget(goal, delta)
+    mu = allowed.mu
+    target = goal.most if goal == Limit(advantage=goal.most) else curve.advantage()
     ask = _Asking(Queries(Ledger(mu, delta)))
     n = ask.count(rows, mu * math.sqrt(_COUNT)) if known is None else float(known)
     records = ask.found(rows, cells, given)
@@ -154,7 +161,7 @@ def _released(
     return StatisticsRelease(
         tuple(asked),
         tuple(made),
-        _certificate(target, curve, replaced, ask.queries.ledger, made, round(n)),
+        _certificate(allowed.words, target, curve, replaced, ask.queries.ledger, made, round(n)),
         replaced,
         tuple(ask.queries.ledger.uses),
         {name: scale.ends for name, scale in records.scales.items() if name in given.ranged}
@@ -178,17 +185,14 @@ def _curve(mu: float, delta: float, adjacency: str = Assumptions.adjacency) -> T
     return replace(with_failure(GaussianTradeoff(mu), delta), assumptions=assumed, holds_for=EVERY_CASE)
 
 
-def _budget(eta: float, delta: float) -> tuple[float, Tradeoff]:
-    """Return the largest μ (rounded down) whose curve, with failure ``delta``, keeps ``eta``, and that curve.
-
-    η = ½·(δ + (1 − δ)(2Φ(μ/2) − 1)), as an advantage is a total variation and η half of it at prior ½.
-    """
-    mu = 2 * float(ndtri(0.5 + (eta - delta / 2) / (1 - delta)))
-    step = 1e-12
-    while not 0.5 * (curve := _curve(mu, delta)).advantage() <= eta:
-        mu *= 1 - step
-        step = min(2 * step, 0.5)
-    return mu, curve
+def _budget(goal: Limit | AsTellingAs, delta: float) -> tuple[Budget, Tradeoff]:
+    """Return the largest budget (rounded down) whose curve, with failure ``delta``, keeps the limit, and that curve."""
+    found, step = budget(goal, failure=delta), 1e-12
+    curve = _curve(found.mu, delta)
+    while isinstance(goal, Limit) and not goal.is_met(curve):
+        found, step = replace(found, mu=found.mu * (1 - step)), min(2 * step, 0.5)
+        curve = _curve(found.mu, delta)
+    return found, curve
 
 
 @dataclass(eq=False)
@@ -264,16 +268,23 @@ class _Asking:
 
 
 def _certificate(
-    target: float, curve: Tradeoff, replaced: Tradeoff, ledger: Ledger, rows: Sequence[tuple[Row, ...]], n: int
+    words: str,
+    target: float,
+    curve: Tradeoff,
+    replaced: Tradeoff,
+    ledger: Ledger,
+    rows: Sequence[tuple[Row, ...]],
+    n: int,
 ) -> Certificate:
     many = len(ledger.uses)
     return Certificate(
-        advantage=min(curve.advantage(), 2 * target),
-        target=2 * target,
+        advantage=curve.advantage(),
+        target=target,
         kind="exact",
         confidence=1.0,
         tradeoff=curve,
-        coupling=f"Gaussian differential privacy on all records, {many} {'query' if many == 1 else 'queries'} composed "
+        coupling=f"{words}: Gaussian differential privacy on all records, {many} "
+        f"{'query' if many == 1 else 'queries'} composed "
         f"(μ = {ledger.mu:.6g}{f', δ = {ledger.delta:.3g}' if ledger.delta else ''}); advantage at telling a record "
         f"from another in its place at most {math.ceil(replaced.advantage() * 1e4) / 1e4:.4f}",
         prior=0.5,
