@@ -44,7 +44,7 @@ CALLS = {
         dn.TruncatedPoisson, noise_multiplier=1.0, sample_rate=0.1, steps=3, max_batch=9, n_records=50
     ),
     "WithoutReplacement": made(dn.WithoutReplacement, noise_multiplier=1.0, batch=3, n_records=10),
-    "Policy": made(dn.Policy, advantage=0.1),
+    "Policy": made(dn.Policy, limits=[dn.Limit(advantage=0.1)]),
     "Mean": made(Mean),
     "Histogram": made(Histogram, edges=(0.0, 0.5, 1.0)),
     "Quantile": made(Quantile),
