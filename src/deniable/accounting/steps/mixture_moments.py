@@ -53,7 +53,7 @@ def log_excess(loss: Callable[[FloatArray], FloatArray], steepest: float, least:
         return math.inf
     first, end = np.ceil(edges[:-1][seen] / h), np.ceil(edges[1:][seen] / h)
     counts = (end - first).astype(np.intp)
-    u: FloatArray = h * (np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum()))
+    u = np.asarray(h * (np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())), np.float64)
     top, scale = max(float(bounds[0].max()), 0.0), h / math.sqrt(2 * math.pi)
     with np.errstate(over="ignore", under="ignore"):
         x = loss(u)
