@@ -11,7 +11,7 @@ from scipy.stats import binom, norm
 
 import deniable as dn
 from deniable.accounting.engines.closed import LabelledTradeoff
-from deniable.accounting.engines.grid import GridTradeoff
+from deniable.accounting.pld.curve import MultiScaleTradeoff
 from deniable.accounting.steps.gaussian_mixture import truncated_poisson
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import BracketTradeoff
@@ -197,7 +197,7 @@ def test_parts_beside_others_keep_their_mark():
 @pytest.mark.parametrize("run", [(1.0, 0.5, 1, 2, 6), (0.5, 0.3, 1, 3, 9), (2.0, 0.01, 1, 12, 1000)])
 def test_labels_in_closed_form_agree_with_cells(run):
     step = truncated_poisson(dn.TruncatedPoisson(*run))
-    closed, cells = LabelledTradeoff.of(step), GridTradeoff(PrivacyLoss.of([step]), 1 << 12)
+    closed, cells = LabelledTradeoff.of(step), MultiScaleTradeoff.of(PrivacyLoss.of([step]))
     questions = (
         lambda t, s: t.advantage(side=s),
         lambda t, s: t.tpr(np.array([1e-6, 1e-3, 0.3, 0.9]), s),

@@ -17,8 +17,8 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 
 QUESTIONS = [
     # 20 phases of little noise took 650 MB, three of them 300
-    ("C([S(.14, .001 + 1e-4 * i, 3) for i in range(20)])", "grid", "advantage()"),
-    ("C([dn.GaussianDP(2e4), S(.14, 8e-4, 21)])", "grid", "advantage()"),
+    ("C([S(.14, .001 + 1e-4 * i, 3) for i in range(20)])", "pld", "advantage()"),
+    ("C([dn.GaussianDP(2e4), S(.14, 8e-4, 21)])", "pld", "advantage()"),
     (
         "C([S(.03, 1., 1)] + [S(.14 * (1 + i / 3), 1e-4 * (1 + i), 20 * (1 + i)) for i in range(16)])",
         "auto",

@@ -21,10 +21,10 @@ from deniable.accounting.curve import ComposedTradeoff
 from deniable.accounting.engines.beside_steps import beside_steps
 from deniable.accounting.engines.closed import LabelledTradeoff
 from deniable.accounting.engines.finite import FiniteTradeoff
-from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.engines.merged_phases import MergedPhasesTradeoff
 from deniable.accounting.engines.shuffled import LargestOutcomeTradeoff
+from deniable.accounting.pld.curve import MultiScaleTradeoff
 from deniable.accounting.steps.binomial import binomial
 from deniable.accounting.steps.bounded_range import BoundedRangeTradeoff
 from deniable.accounting.steps.finite_law import FiniteLaw
@@ -66,15 +66,13 @@ EXAMPLES = {
     "inversion": lambda: dn.tradeoff(RUN, engine="inversion"),
     "direct": lambda: dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 2), engine="direct"),
     "phases, rounded": _rounded_phases,
-    "grid": lambda: GridTradeoff(PrivacyLoss.of([RUN]), 1 << 10),
-    "monte carlo": lambda: dn.tradeoff(RUN, engine="monte-carlo", n_samples=2000, rng=0),
     "finite": lambda: dn.tradeoff(dn.PureDP(1.0) + dn.PureDP(0.3)),
     "finite, one-sided": lambda: FiniteTradeoff.of(FiniteLaw.of([0.2, 0.5, 0.3], [0.0, 0.1, 0.9])),
     "laplace": lambda: dn.tradeoff(dn.Laplace(1.5)),
     "laplace, sampled": lambda: dn.tradeoff(dn.Laplace(1.5, sample_rate=0.2)),
     "bounded range": lambda: BoundedRangeTradeoff(1.5),
     "labelled": lambda: LabelledTradeoff.of(truncated_poisson(dn.TruncatedPoisson(1.0, 0.5, 1, 2, 6))),
-    "laplace, composed": lambda: GridTradeoff(PrivacyLoss.of([dn.Laplace(1.5, steps=3)]), 1 << 12),
+    "laplace, composed": lambda: MultiScaleTradeoff.of(PrivacyLoss.of([dn.Laplace(1.5, steps=3)])),
     "lattice": lambda: dn.tradeoff(dn.RandomizedResponse(0.5, 3, steps=4)),
     "failure": lambda: dn.tradeoff(dn.ApproximateDP(1.0, 1e-3) + dn.GaussianDP(1.0)),
     "told": lambda: dn.tradeoff(dn.SubsampledGaussian(0.05, 0.01, 50)),
@@ -275,7 +273,6 @@ WHO = {  # mechanism and point: who must have answered, from above and from belo
         "finite law beside others",
         "finite law beside others",
     ),
-    "grid": (lambda: dn.tradeoff(RUN, engine="grid"), {"epsilon": 1.0}, "certified grid", "certified grid"),
     "random allocation": (
         lambda: dn.tradeoff(dn.RandomAllocation(1.0, 20)),
         {"fpr": 1e-3},

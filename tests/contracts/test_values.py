@@ -67,7 +67,6 @@ def test_objects_that_people_hold():
         curve,
         dn.tradeoff(dn.PureDP(1.0) + dn.PureDP(2.0)),
         dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 10)),
-        dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 10), engine="monte-carlo", rng=0),
         dn.tradeoff(dn.SubsampledGaussian(0.05, 0.1, 10)),
     ]
     for value in held:

@@ -23,7 +23,7 @@ from fuzz.samplers import BALL_SAMPLER, random_mechanism, sampler_of
 _EPS = float(np.finfo(np.float64).eps)
 BALL = "configurations asked of ball arithmetic"
 _EPSILON_SHARE = 0.25  # of the draws of one question: ε is the slowest
-_GRID_SHARE = 0.02  # of the comparisons of engines inside
+_LATTICES_SHARE = 0.02  # of the comparisons of engines inside
 _SHARES = {
     "attack": 0.36, "one question": 0.2, "two questions": 0.15, "every question": 0.05, "δ(ε)": 0.04,
     "engines inside": 0.07, "complement": 0.05, "another order": 0.06, "lattice": 0.02,
@@ -306,7 +306,7 @@ def _engines_meet(
     for question, at in (("H", epsilon if way == "add" else -epsilon[::-1]), ("ROC", fpr[(fpr > 0) & (fpr < 1)])):
         low, high, who = np.full(at.shape, -np.inf), np.full(at.shape, np.inf), ""
         for name, engine in inside.engines(t):
-            if name == inside.GRID and rng.random() > _GRID_SHARE:
+            if name == inside.LATTICES and rng.random() > _LATTICES_SHARE:
                 continue
             below, above = inside.bracket(engine, question, at, way)
             asked = f"{name}{who}: {question} at {at!r}, {way}"

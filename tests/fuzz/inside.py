@@ -12,7 +12,7 @@ from deniable.accounting.engines.failure import FailureTradeoff
 from deniable.accounting.engines.steps_alone import StepsAloneTradeoff
 from deniable.curves import Tradeoff
 
-GRID = "grid"  # the slowest
+LATTICES = "pld"  # the slowest
 
 
 def engines(t: Tradeoff) -> Iterator[tuple[str, Tradeoff]]:
@@ -26,7 +26,7 @@ def engines(t: Tradeoff) -> Iterator[tuple[str, Tradeoff]]:
         known = {
             "inversion": t.inverted,
             "direct": t.direct,
-            GRID: t.grid,
+            LATTICES: t.lattices,
             "told the batches": t._known_batches,
             "cells beside others": t._cells,
         }

@@ -13,11 +13,11 @@ from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.engines.beside_steps import BesideStepsTradeoff, beside_steps, lines_take_long
 from deniable.accounting.engines.few_steps import DirectTradeoff
-from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inverted import SKETCHED, InvertedTradeoff
 from deniable.accounting.engines.known_batches import known_batches
 from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails
 from deniable.accounting.engines.lines import Effort
+from deniable.accounting.pld.curve import MultiScaleTradeoff
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
 from deniable.curves.answer import bound_of
@@ -27,7 +27,8 @@ Bracket = tuple[FloatArray, FloatArray]
 _Bracketing = LikelihoodRatioTradeoff
 _SIDES: tuple[Side, ...] = ("upper", "lower")
 _ORDER = _SIDES[::-1]
-_WIDE_HOCKEY_STICK, _WIDE_RATE = 1e-8, 1e-6  # brackets that the grid is asked to improve: absolute, relative
+_WIDE_HOCKEY_STICK, _WIDE_RATE = 1e-8, 1e-6  # brackets that lattices are asked to improve: absolute, relative
+_MOST_PARTS = 64  # that lattices are asked about
 _FEW_PHASES = 32  # phases up to which a line may take no more terms
 _VERY_FEW = 8  # steps up to which the direct convolution is quicker than telling jumps from the bulk
 _ALMOST_ALL = 0.99  # advantages from which the bulk tells the worlds apart, whatever sharp steps show
@@ -42,32 +43,33 @@ class ComposedTradeoff(Tradeoff):
 
     All are brackets of the same truth, so the smallest upper and the largest lower bound hold: first that of the
     direct convolution, if the loss is made of few steps (and before inversion, if of so few that it is quicker), then
-    the certified grid's. Where no engine can work in double precision, an attacker who is told the batches bounds the
-    real one from above.
+    a multi-scale privacy loss distribution's. Where no engine can work in double precision, an attacker who is told
+    the batches bounds the real one from above.
     """
 
     inverted: InvertedTradeoff
     direct: DirectTradeoff | None
-    grid: GridTradeoff
+    lattices: MultiScaleTradeoff | None
 
     @classmethod
-    def asking(cls, inverted: InvertedTradeoff, direct: DirectTradeoff | None, grid: GridTradeoff) -> ComposedTradeoff:
+    def asking(
+        cls, inverted: InvertedTradeoff, direct: DirectTradeoff | None, lattices: MultiScaleTradeoff | None
+    ) -> ComposedTradeoff:
         """These engines; the method names them."""
-        others = ", ".join(engine.method for engine in (direct, grid) if engine is not None)
-        return cls(inverted, direct, grid, method=f"{inverted.method}; where that is not sharp: {others}")
+        others = ", ".join(engine.method for engine in (direct, lattices) if engine is not None)
+        return cls(inverted, direct, lattices, method=f"{inverted.method}; where that is not sharp: {others}")
 
     @classmethod
     def of(cls, loss: PrivacyLoss, tolerance: float, effort: Effort | None = None) -> ComposedTradeoff:
         """All engines for a loss made of sampled Gaussian steps, a Gaussian and randomised responses."""
         effort = effort or Effort()
         direct = DirectTradeoff.of(loss, most_terms=effort.convolution)
-        points = effort.grid >> max(loss.steps.size - 1, 0).bit_length()
-        grid = GridTradeoff(loss, max(points, 1 << 12))
+        lattices = MultiScaleTradeoff.of(loss, most=effort.cells) if loss.summands <= _MOST_PARTS else None
         if direct is not None and loss.steps[0] <= _VERY_FEW:
             effort = replace(effort, jumps=0.0)
         # a line that is given up has cost much of what it would have taken, and what is asked then takes longer
         effort = replace(effort, terms=effort.terms * max(1.0, loss.steps.size / _FEW_PHASES))
-        return cls.asking(InvertedTradeoff(loss, tolerance, effort), direct, grid)
+        return cls.asking(InvertedTradeoff(loss, tolerance, effort), direct, lattices)
 
     @cached_property
     def _known_batches(self) -> Tradeoff | None:
@@ -192,16 +194,17 @@ class ComposedTradeoff(Tradeoff):
         side: Side,
         ask: Callable[[Tradeoff], FloatArray],
     ) -> None:
-        """The grid's bound on one side, and that of an attacker who is told the batches, or sees a bit of each."""
+        """The lattices' bound on one side, and that of an attacker who is told the batches, or sees a bit of each."""
         below, above = low[wide], high[wide]
         if self._known_batches is not None:
             known = ask(self._known_batches)
             below, above = (below, np.minimum(above, known)) if side == "upper" else (np.maximum(below, known), above)
-        try:
-            found = ask(self.grid)
-        except FAILURES as failure:
-            excuse(failure)
-            found = above if side == "upper" else below
+        found = above if side == "upper" else below
+        if self.lattices is not None:
+            try:
+                found = ask(self.lattices)
+            except FAILURES as failure:
+                excuse(failure)
         if side == "upper":
             above = np.minimum(above, found)
         else:
@@ -226,7 +229,7 @@ class ComposedTradeoff(Tradeoff):
         yield from those(self._quick, self.inverted, self.direct, self._cells if question == "roc" else None)
         if question == "roc" and float(self._roc_at_most(np.array([at]), direction)[0]) == bound:
             yield Charged("Chernoff's bound, and TPR ≤ FPR + advantage")
-        yield from those(self._known_batches, self.grid)
+        yield from those(self._known_batches, self.lattices)
         yield Charged("trivial bound: no engine is in reach")
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
-from deniable._check import InputError, Seed, choice, flag, integer, number, seeded
+from deniable._check import InputError, choice, flag, number
 from deniable._floats import EPS
 from deniable._optional import require
 from deniable.accounting.curve import ComposedTradeoff
@@ -16,12 +16,10 @@ from deniable.accounting.engines.closed import LabelledTradeoff, OneStepTradeoff
 from deniable.accounting.engines.failure import with_failure
 from deniable.accounting.engines.few_steps import DirectTradeoff
 from deniable.accounting.engines.finite import FiniteTradeoff
-from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.engines.known_batches import SharpTradeoff, with_sharp_phases
 from deniable.accounting.engines.lines import Effort
 from deniable.accounting.engines.merged_phases import MOST_PHASES, MergedPhasesTradeoff
-from deniable.accounting.engines.monte_carlo import MonteCarloTradeoff
 from deniable.accounting.engines.steps_alone import SHARPEST, steps_alone
 from deniable.accounting.guarantees import from_divergences, is_stated_in_divergences
 from deniable.accounting.pld.curve import MultiScaleTradeoff, replaced_record
@@ -59,10 +57,9 @@ from deniable.mechanisms import (
 from deniable.mechanisms.core import parts_of
 from deniable.risks import replaced
 
-Engine = Literal["auto", "inversion", "direct", "grid", "monte-carlo", "ball"]
+Engine = Literal["auto", "inversion", "direct", "pld", "ball"]
 _MOST_OUTCOMES = 1 << 15  # of a composition that is listed outcome by outcome
 _MOST_TIMES = 256  # that one of its steps is made
-_CELLS = 1 << 19  # of the grid
 _MOST_APART, _NARROW = 64, 1.0  # outcomes of randomised responses told apart from steps that leak less than they do
 _HARDLY_EVER = 1e-140  # sampling rates below: the variance of the loss would underflow
 
@@ -74,9 +71,6 @@ def tradeoff(
     tolerance: float = 1e-13,
     adjacency: str | None = None,
     patient: bool = False,
-    n_samples: int = 100_000,
-    confidence: float = 0.99,
-    rng: Seed = None,
 ) -> Tradeoff:
     """Return the trade-off of ``mechanism``: bounds on every membership attack against it.
 
@@ -88,10 +82,10 @@ def tradeoff(
         worst pair, so the result holds for every such mechanism. A composition with a ``RenyiDP`` or
         ``ZeroConcentratedDP`` part is bounded through the Rényi divergences of all parts.
     engine
-        ``"auto"``: closed form, else transform inversion, intersected with the direct convolution of a few equal steps
-        or the grid where its error bound is not small. ``"inversion"``, ``"direct"``, ``"grid"``, ``"monte-carlo"``:
-        that engine alone. ``"ball"``: interval arithmetic by python-flint (extra ``proof``), which proves every digit
-        and may take seconds.
+        ``"auto"``: closed form, else transform inversion of sampled Gaussian steps, intersected with the direct
+        convolution of a few equal ones and a multi-scale privacy loss distribution where its error bound is not small;
+        for other steps that distribution. ``"inversion"``, ``"direct"``, ``"pld"``: that engine alone. ``"ball"``:
+        interval arithmetic by python-flint (extra ``proof``), which proves every digit and may take seconds.
     tolerance
         Aliasing and truncation error that the inversion aims at, relative to the size of what is integrated. The
         error that was reached, not this aim, is what separates ``side="upper"`` from ``side="lower"``.
@@ -106,9 +100,6 @@ def tradeoff(
         Let a hard question take a hundred times as long, and more memory, before a wider bracket is returned: for steps
         other than sampled Gaussian ones, four times as many points; of runs of more than 512 different phases, all
         phases.
-    n_samples, confidence, rng
-        For the Monte Carlo engine: draws from either world, the probability with which all its bounds hold, and the
-        source of randomness.
 
     Raises
     ------
@@ -126,9 +117,6 @@ def tradeoff(
             tolerance=tolerance,
             adjacency=adjacency,
             patient=patient,
-            n_samples=n_samples,
-            confidence=confidence,
-            rng=rng,
         )
         return one.group(mechanism.records_per_person)
     own = mechanism.adjacency
@@ -141,7 +129,7 @@ def tradeoff(
         )
     effort = Effort.patient() if flag("patient", patient) else Effort()
     found = replace(
-        _add_or_remove(mechanism, engine, tolerance, effort, n_samples, confidence, rng),
+        _add_or_remove(mechanism, engine, tolerance, effort),
         holds_for=EVERY_CASE,
     )
     if _composed_of_several(mechanism):
@@ -163,14 +151,11 @@ def _add_or_remove(
     engine: Engine,
     tolerance: float,
     effort: Effort,
-    n_samples: int,
-    confidence: float,
-    rng: Seed,
 ) -> Tradeoff:
     parts = tuple(reduced(part) for part in parts_of(mechanism))
 
     def of(some: Sequence[Mechanism]) -> Tradeoff:
-        return _add_or_remove(Composition(some), engine, tolerance, effort, n_samples, confidence, rng)
+        return _add_or_remove(Composition(some), engine, tolerance, effort)
 
     dominated = [part for part in parts if isinstance(part, Dominated)]
     if dominated:
@@ -178,7 +163,7 @@ def _add_or_remove(
         above = of([*others, *(part.above for part in dominated)])
         below = Composition([*others, *(part.below for part in dominated)])
         own: Engine = engine if engine == "ball" else "auto"
-        reached = [_add_or_remove(below, own, tolerance, effort, n_samples, confidence, rng)]
+        reached = [_add_or_remove(below, own, tolerance, effort)]
         reached += [curve for part in dominated for curve in part.alone]
         if mechanism.adjacency == "replace":  # either content may be the one that is there
             reached += [curve.inverse() for curve in reached]
@@ -205,28 +190,20 @@ def _add_or_remove(
         return BallTradeoff.of(parts)
     loss = PrivacyLoss.of(parts)
     mixture = MixtureLoss.of(loss) if loss.others else None
-    if loss.others and engine not in (("auto", "grid", "inversion") if mixture else ("auto", "grid")):
+    if loss.others and engine not in (("auto", "pld", "inversion") if mixture else ("auto", "pld")):
         raise InputError(f"engine {engine!r} does not serve every step of this mechanism; use engine='auto'")
     sharp = loss.steps.size > 0 and float(loss.noise.min()) < SHARPEST
-    if sharp and engine in ("inversion", "direct", "grid"):
+    if sharp and engine in ("inversion", "direct"):
         raise InputError(
             f"engine {engine!r} works for noise multipliers of at least {SHARPEST:g}, got {loss.noise.min():g}; "
             "use engine='auto'"
         )
-    if engine == "monte-carlo":
-        count, level = (
-            integer("n_samples", n_samples, at_least=1),
-            number("confidence", confidence, above=0.0, below=1.0),
-        )
-        found: Tradeoff = MonteCarloTradeoff.sample(loss, count, level, seeded(rng))
+    if engine == "pld":
+        found: Tradeoff = MultiScaleTradeoff.of(loss, most=effort.cells)
     elif mixture is not None and engine == "inversion":
         found = InvertedTradeoff(mixture, tolerance, effort)
-    elif loss.others and engine == "grid":
-        found = GridTradeoff(loss, _CELLS)
     elif loss.others:
         found = _of_other_steps(loss, mixture, tolerance, effort)
-    elif engine == "grid":
-        found = GridTradeoff(loss)
     elif engine == "direct":
         found = _direct(loss)
     elif engine == "inversion":

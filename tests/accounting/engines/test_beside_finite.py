@@ -1,4 +1,4 @@
-"""Other laws beside finite ones: against mpmath, the certified grid, a played-out test and its own limits."""
+"""Other laws beside finite ones: against mpmath, the multi-scale distribution, a played-out test and its own limits."""
 
 import math
 
@@ -51,7 +51,7 @@ def test_the_two_sides_of_the_roc_meet(mechanism):
 
 def test_agrees_with_the_grid_which_knows_nothing_of_it():
     mechanism = dn.Composition([dn.PureDP(0.1)] * 30 + [dn.PureDP(0.7), dn.GaussianDP(0.5)])
-    t, grid = dn.tradeoff(mechanism), dn.tradeoff(mechanism, engine="grid")
+    t, grid = dn.tradeoff(mechanism), dn.tradeoff(mechanism, engine="pld")
     assert grid.advantage(side="lower") <= t.advantage()
     assert t.advantage(side="lower") <= grid.advantage()
     assert grid.tpr(0.01, "lower") <= t.tpr(0.01)

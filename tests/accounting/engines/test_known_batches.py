@@ -191,7 +191,7 @@ def test_played_out_at_tiny_noise():
 
 
 def test_the_engines_refuse_what_they_cannot_resolve():
-    for engine in ("inversion", "grid"):
+    for engine in ("inversion", "direct"):
         with pytest.raises(dn.InputError, match=r"at least 0\.1, got 0\.02"):
             dn.tradeoff(dn.SubsampledGaussian(0.02, 0.01, 1000), engine=engine)
 

@@ -12,15 +12,13 @@ from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
 import deniable as dn
-from deniable.accounting.engines.grid import GridTradeoff
+from deniable.accounting.pld.curve import MultiScaleTradeoff
 from deniable.accounting.steps.gaussian_mixture import several_records, truncated_around, truncated_poisson
 from deniable.accounting.transform.composed import PrivacyLoss
 
-POINTS = 1 << 13
-
 
 def coarse(*mechanisms):
-    return GridTradeoff(PrivacyLoss.of(mechanisms), POINTS)
+    return MultiScaleTradeoff.of(PrivacyLoss.of(mechanisms))
 
 
 def mixture(weights, sigma):
@@ -66,7 +64,7 @@ def test_a_person_of_several_records_against_quadrature(sigma, rate, records):
 
 def test_one_record_is_the_plain_mechanism():
     run = dn.SubsampledGaussian(0.8, 0.02, 30)
-    known, found = dn.tradeoff(run), GridTradeoff(PrivacyLoss.of([several_records(run).times(30)]), POINTS)
+    known, found = dn.tradeoff(run), MultiScaleTradeoff.of(PrivacyLoss.of([several_records(run).times(30)]))
     for fpr in (1e-5, 0.1):
         assert found.tpr(fpr, "lower") <= known.tpr(fpr)
         assert known.tpr(fpr, "lower") <= found.tpr(fpr)
@@ -130,7 +128,7 @@ def attacks(others, rate, most, sigma, log_gamma):
 def test_one_step_bounds_a_record_removed_and_one_added(n, rate, most, sigma):
     step = truncated_around(sigma, rate, most, n)
     assert math.fsum(case.probability for case in step.cases) == pytest.approx(1, rel=1e-14)
-    t = GridTradeoff(PrivacyLoss.of([step]), POINTS)
+    t = MultiScaleTradeoff.of(PrivacyLoss.of([step]))
     for size in (n, n + 1):
         for others in {(0,) * (size - 1), (1,) * (size - 1), (-1,) * (size - 1), (-1, 1, 0, 0)[: size - 1]}:
             for log_gamma in (0.0, 0.6):
@@ -143,7 +141,7 @@ def test_one_step_bounds_a_record_removed_and_one_added(n, rate, most, sigma):
 def test_neither_size_bounds_the_other_and_the_step_bounds_both(n, rate, most):
     """Negative control: where batches are seldom cut one record more tells more, where they always are, less."""
     sizes = [coarse(dn.TruncatedPoisson(0.5, rate, 1, most, size)) for size in (n, n + 1)]
-    both = GridTradeoff(PrivacyLoss.of([truncated_around(0.5, rate, most, n)]), POINTS)
+    both = MultiScaleTradeoff.of(PrivacyLoss.of([truncated_around(0.5, rate, most, n)]))
     fewer, more = (t.delta(1.0, "add", "lower") for t in sizes)
     assert (fewer < more) == (n == 40)
     assert max(t.delta(1.0, "add") for t in sizes) <= both.delta(1.0, "add") * (1 + 1e-6)

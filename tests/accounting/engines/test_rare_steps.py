@@ -158,7 +158,7 @@ def test_lines_far_left_of_the_poles_keep_every_node_that_matters():
     phase, threshold = (0.15885700808434175, 0.00013276595566728976, 28), np.array([5.0])
     inverted = dn.tradeoff(dn.SubsampledGaussian(*phase), engine="inversion")
     tails = inverted._tails(threshold, "dual")
-    grid = dn.tradeoff(dn.SubsampledGaussian(*phase), engine="grid")
+    grid = dn.tradeoff(dn.SubsampledGaussian(*phase), engine="pld")
     for direction in ("add", "remove"):
         at = threshold if direction == "add" else -threshold
         low, high = (float(inverted._hockey_sticks(at, direction, side)[0]) for side in ("lower", "upper"))

@@ -132,7 +132,7 @@ def test_composition_adds_orders_and_the_exact_part_bounds_from_below():
         (lambda: dn.RenyiDP([2.0], [float("nan")]), "epsilons"),
         (lambda: dn.ZeroConcentratedDP(float("inf")), "rho must be at least 0 and below inf"),
         (lambda: dn.ZeroConcentratedDP(-1.0), "rho"),
-        (lambda: dn.tradeoff(dn.ZeroConcentratedDP(1.0), engine="grid"), "engine must be 'auto'"),
+        (lambda: dn.tradeoff(dn.ZeroConcentratedDP(1.0), engine="pld"), "engine must be 'auto'"),
     ],
 )
 def test_bad_input_is_refused(make, words):

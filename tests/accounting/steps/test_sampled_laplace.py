@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 
 import deniable as dn
-from deniable.accounting.engines.grid import GridTradeoff
+from deniable.accounting.pld.curve import MultiScaleTradeoff
 from deniable.accounting.steps.laplace import SampledLaplaceTradeoff
 from deniable.accounting.transform.composed import PrivacyLoss
 
@@ -19,7 +19,7 @@ LOG_GAMMA = np.array([-3.0, -0.5, -0.01, 0.0, 0.005, 0.1, 0.5, 2.0, 6.0])
 @pytest.mark.parametrize("direction", ["add", "remove"])
 def test_closed_form_meets_the_grid(scale, rate, direction):
     mechanism = dn.Laplace(scale, 1.0, 1, rate)
-    t, grid = dn.tradeoff(mechanism), GridTradeoff(PrivacyLoss.of([mechanism]), 1 << 13)
+    t, grid = dn.tradeoff(mechanism), MultiScaleTradeoff.of(PrivacyLoss.of([mechanism]))
     assert isinstance(t, SampledLaplaceTradeoff)
     if direction == "remove":
         t, grid = t.inverse(), grid.inverse()

@@ -9,8 +9,8 @@ import pytest
 from scipy.special import ndtr
 
 import deniable as dn
-from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inverted import InvertedTradeoff
+from deniable.accounting.pld.curve import MultiScaleTradeoff
 from deniable.accounting.steps.gaussian_mixture import several_records
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.mixture import MixtureLoss
@@ -78,7 +78,7 @@ def test_the_envelope_bounds_the_transform_and_the_tail(run, c):
 @pytest.mark.parametrize("run", [CUT, PERSON + dn.GaussianDP(0.3) + dn.PureDP(0.1)])
 def test_brackets_meet_those_of_the_grid_and_are_narrow(run):
     parts = run.mechanisms if isinstance(run, dn.Composition) else (run,)
-    exact, grid = inverted(*parts), GridTradeoff(PrivacyLoss.of(parts), 1 << 12)
+    exact, grid = inverted(*parts), MultiScaleTradeoff.of(PrivacyLoss.of(parts))
     for ask in (
         lambda t, side: t.advantage(side=side),
         lambda t, side: t.tpr(1e-3, side),

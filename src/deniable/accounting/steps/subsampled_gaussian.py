@@ -57,13 +57,6 @@ class SubsampledGaussianStep(Step):
         )
         return (line,)
 
-    def drawn(self, size: int, member: bool, rng: np.random.Generator) -> FloatArray:
-        """Losses of random outcomes, "in" or "out"."""
-        u = rng.standard_normal(size)
-        if member:
-            u += (rng.random(size) < self.rate) / self.noise
-        return self.losses(u)
-
     def range(self, tilt: float) -> tuple[float, float]:
         top = max(tilt, 1.0) / self.noise + _BEYOND
         bottom = (min(tilt, 0.0) / self.noise - _BEYOND) / self.noise - 1 / (2 * self.noise**2)
