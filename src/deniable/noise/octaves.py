@@ -74,10 +74,10 @@ def year_cells(days: FloatArray) -> IntArray:
 
 
 def years_from_counts(counts: FloatArray, sd: float) -> tuple[float, float]:
-    """Return the days (low, high) of the years that stand out of the noise, else of those with the largest count."""
-    occupied = np.flatnonzero(counts > sd * ndtri(1 - _MISTAKEN / YEARS))
-    first, last = (occupied[0], occupied[-1]) if occupied.size else _window(counts, sd, YEARS, np.zeros(YEARS))
-    return float(first - _BEFORE) * _YEAR, float(last + 1 - _BEFORE) * _YEAR
+    """Return the days (low, high) of the years that stand out of the noise, alone or together."""
+    clear = np.flatnonzero(counts > sd * ndtri(1 - _MISTAKEN / YEARS))
+    years = np.append(clear, _window(counts, sd, YEARS, np.zeros(YEARS)))
+    return float(years.min() - _BEFORE) * _YEAR, float(years.max() + 1 - _BEFORE) * _YEAR
 
 
 def _window(counts: FloatArray, sd: float, widest: int, handicap: FloatArray) -> tuple[int, int]:
