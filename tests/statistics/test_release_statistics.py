@@ -444,6 +444,19 @@ def test_single_quantiles_are_chosen_by_rank_and_many_read_off_a_tree():
         assert row.low <= FRAME["income"].quantile(p) <= row.high
 
 
+def test_quantiles_of_groups_are_chosen_in_each():
+    asked = ["median(income) by region", "quantile(income, 0.9) by region", "median(income) by sex", "median(income)"]
+    made = dn.release_statistics(FRAME, asked, eta=0.2, ranges=RANGES)
+    assert [use.name for use in made.account if use.name.startswith("ranks")] == [
+        "ranks(income) by region", "ranks(income) by sex", "ranks(income)"
+    ]  # fmt: skip
+    for text, p in zip(asked, (0.5, 0.9, 0.5), strict=False):
+        for row in listed(made[text]):
+            values = FRAME["income"][FRAME[parse(text).by[0]] == row.group[0]]
+            assert abs((values < row.value).mean() - p) < 60 / len(values)
+    assert math.isnan(made[asked[0]][-1].value)  # nobody's region is missing
+
+
 def test_a_range_lost_in_the_noise_is_told_with_every_value():
     few = FRAME[:12]
     with insecure_noise(np.random.default_rng(0)):

@@ -174,12 +174,13 @@ class Queries:
         return {word: count / heaviest for word, count in found if count > threshold}
 
     def quantiles(
-        self, name: str, purpose: str, mu: float, ordered: IntArray, ends: tuple[int, int], of: Sequence[float]
-    ) -> tuple[list[int], list[RankWeights]]:
-        """Return points between ``ends`` near the quantiles ``of`` sorted whole numbers, one a record; and their laws.
+        self, name: str, purpose: str, mu: float, groups: Sequence[IntArray], ends: tuple[int, int], of: Sequence[float]
+    ) -> tuple[list[list[int]], list[RankWeights]]:
+        """Return points between ``ends`` near the quantiles ``of`` each group, (quantiles, groups); and their laws.
 
-        Equal parts of μ² each.
+        A group holds sorted whole numbers, one a record; a record is in one group, so all of them cost what one does.
+        Each quantile gets an equal part of μ².
         """
         weights = [RankWeights(mu / math.sqrt(len(of)) * (1 - MANY_ROUNDINGS), p) for p in of]
         self.pay(name, purpose, mu)
-        return [rank_choice(ordered, *ends, law) for law in weights], weights
+        return [[rank_choice(ordered, *ends, law) for ordered in groups] for law in weights], weights

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil, exp, floor, log
 
 import numpy as np
@@ -78,11 +79,15 @@ class RankWeights:
 
     def table(self) -> list[int]:
         """Return w(0), w(1), … up to the last one, by parts of a rank."""
-        weights = [1 << _UNIT]
-        ratio = self.ratio
-        for _ in range(ceil(_REACH / self.rate * _PARTS)):
-            weights.append(weights[-1] * ratio >> _UNIT)
-        return weights[::-1]
+        return list(_table(self.ratio, ceil(_REACH / self.rate * _PARTS)))
+
+
+@lru_cache(maxsize=4)
+def _table(ratio: int, steps: int) -> tuple[int, ...]:
+    weights = [1 << _UNIT]
+    for _ in range(steps):
+        weights.append(weights[-1] * ratio >> _UNIT)
+    return tuple(weights[::-1])
 
 
 def rank_choice(ordered: IntArray, low: int, high: int, weights: RankWeights) -> int:

@@ -37,7 +37,7 @@ class QueryAnswer:
     sums: FloatArray
     noise: FloatArray
     labels: list[tuple[str, ...]]
-    chosen: Mapping[float, float] = field(default_factory=dict)
+    chosen: Mapping[float, FloatArray] = field(default_factory=dict)
     rank_noise: Mapping[float, float] = field(default_factory=dict)
 
 

@@ -79,7 +79,7 @@ class Distribution:
 def quantiles(answer: QueryAnswer, scale: ColumnScale, probabilities: tuple[float, ...], limits: Limits) -> list[Row]:
     """Return the quantiles; a standard error from a tree is half the interval over z, since the interval is uneven."""
     rows = []
-    for group, curve in _curves(answer, scale):
+    for place, (group, curve) in enumerate(_curves(answer, scale)):
         for p in probabilities:
             item = f"{p:g}"
             if not curve.usable:
@@ -87,7 +87,8 @@ def quantiles(answer: QueryAnswer, scale: ColumnScale, probabilities: tuple[floa
                 continue
             near, far = curve.limits(p, limits.z, False), curve.limits(p, limits.z, True)
             if p in answer.chosen:
-                rows.append(_chosen(group, item, p, answer, scale, curve, near, far))
+                value = scale.centre + scale.half * float(answer.chosen[p][place])
+                rows.append(_chosen(group, p, value, answer.rank_noise[p] / curve.total, curve, near, far))
                 continue
             noise, whole = ((high - low) / (2 * limits.z) for low, high in (near, far))
             sampling = math.sqrt(max(whole**2 - noise**2, 0.0))
@@ -97,10 +98,9 @@ def quantiles(answer: QueryAnswer, scale: ColumnScale, probabilities: tuple[floa
 
 def _chosen(
     group: tuple[str, ...],
-    item: str,
     p: float,
-    answer: QueryAnswer,
-    scale: ColumnScale,
+    value: float,
+    rank: float,
     curve: Distribution,
     near: tuple[float, float],
     far: tuple[float, float],
@@ -109,14 +109,12 @@ def _chosen(
 
     Over less than two standard errors of the tree a slope is noise.
     """
-    value = scale.centre + scale.half * answer.chosen[p]
-    rank = answer.rank_noise[p] / curve.total
     reach = max(rank, 2 * float(np.interp(p, curve.values, curve.errors)))
     above, below = min(p + reach, 1.0), max(p - reach, 0.0)
     slope = (curve.quantile(above) - curve.quantile(below)) / (above - below)
     sampling = math.sqrt(p * (1 - p) / curve.total) * slope
     low, high, low_all, high_all = min(near[0], value), max(near[1], value), min(far[0], value), max(far[1], value)
-    return Row(group, item, value, rank * slope, sampling, low, high, low_all, high_all)
+    return Row(group, f"{p:g}", value, rank * slope, sampling, low, high, low_all, high_all)
 
 
 def distribution_function(answer: QueryAnswer, scale: ColumnScale, points: int, limits: Limits) -> list[Row]:

@@ -221,16 +221,19 @@ class Tree(Query):
 class Ranks(Tree):
     """A few quantiles of a column, each chosen by its rank among the lattice points; a tree says how sure they are.
 
-    Only without groups. Choosing a point needs far less budget than a whole tree, so the tree, from which only the
-    error bars come, gets a fifth of μ² (``OF_TREE``) and the choices share the rest.
+    Choosing a point needs far less budget than a whole tree, so the tree, from which only the error bars come, gets a
+    fifth of μ² (``OF_TREE``) and the choices share the rest.
     """
 
     probabilities: tuple[float, ...] = ()
 
-    def ordered(self, records: Records) -> IntArray:
-        """Return the numbers of the column as candidates, sorted."""
-        step = LATTICE // CANDIDATES
-        return np.sort((records.steps(self.columns[0])[records.present(self.columns)] + step // 2) // step)
+    def ordered(self, records: Records) -> list[IntArray]:
+        """Return the numbers of the column as candidates, sorted, of each group."""
+        step, present = LATTICE // CANDIDATES, records.present(self.columns)
+        codes, size = records.groups(self.by)
+        codes, places = codes[present], (records.steps(self.columns[0])[present] + step // 2) // step
+        order = np.lexsort((places, codes))
+        return np.split(places[order], np.searchsorted(codes[order], np.arange(1, size)))
 
 
 def _divided(products: IntArray) -> IntArray:
@@ -259,7 +262,7 @@ def query_of(statistic: Statistic, scales: Mapping[str, ColumnScale]) -> Query:
             return Moments(by, columns, function != "mean")
         case "covariance" | "correlation" | "regression":
             return Moments(by, tuple(sorted(columns)))
-    wanted = tuple(sorted(set(probabilities(statistic)))) if function in ("median", "quantile") and not by else ()
+    wanted = tuple(sorted(set(probabilities(statistic)))) if function in ("median", "quantile") else ()
     return Ranks(by, columns, wanted) if 0 < len(wanted) <= MOST_RANKS else Tree(by, columns)
 
 
@@ -284,12 +287,14 @@ def intervals(statistic: Statistic, scale: ColumnScale) -> tuple[str, ...]:
 
 def shared(queries: list[Query]) -> list[Query]:
     """Replace each query by a wider one that answers it, if there is one; quantiles of a column are chosen together."""
-    ranks: dict[tuple[str, ...], set[float]] = {}
+    ranks: dict[Query, set[float]] = {}
     for query in queries:
         if isinstance(query, Ranks):
-            ranks.setdefault(query.columns, set()).update(query.probabilities)
+            ranks.setdefault(replace(query, probabilities=()), set()).update(query.probabilities)
     queries = [
-        replace(query, probabilities=tuple(sorted(ranks[query.columns]))) if isinstance(query, Ranks) else query
+        replace(query, probabilities=tuple(sorted(ranks[replace(query, probabilities=())])))
+        if isinstance(query, Ranks)
+        else query
         for query in queries
     ]
 
