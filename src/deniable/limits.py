@@ -228,7 +228,8 @@ class Limit:
 
     def leakage(self, curve: Tradeoff) -> float:
         """Return how much a mechanism of this ``curve`` leaks, by its upper bound."""
-        return self._kind.leakage(curve.group(self.group_size), **self._at)
+        shared = curve if self.group_size == 1 else curve.group(self.group_size)
+        return self._kind.leakage(shared, **self._at)
 
     def is_met(self, curve: Tradeoff) -> bool:
         """Whether a mechanism of this ``curve`` is proven to meet the limit."""

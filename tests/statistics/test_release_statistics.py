@@ -446,7 +446,7 @@ def test_single_quantiles_are_chosen_by_rank_and_many_read_off_a_tree():
 
 def test_quantiles_of_groups_are_chosen_in_each():
     asked = ["median(income) by region", "quantile(income, 0.9) by region", "median(income) by sex", "median(income)"]
-    made = dn.release_statistics(FRAME, asked, eta=0.2, ranges=RANGES)
+    made = dn.release_statistics(FRAME, asked, advantage=0.4, ranges=RANGES)
     assert [use.name for use in made.account if use.name.startswith("ranks")] == [
         "ranks(income) by region", "ranks(income) by sex", "ranks(income)"
     ]  # fmt: skip

@@ -194,17 +194,17 @@ def open_table(source: Any) -> Opened:
     """
     if isinstance(source, str | Path) and str(source) in BUILTIN:
         return replace(_builtin(str(source)), name=str(source))
-    if not isinstance(source, str | Path) or Path(source).suffix == ".parquet" or Path(source).is_dir():
-        table = on_disk(source)
-        if table is not None:
-            named = replace(table, names=tuple(map(str, table.names)))
-            return Opened(named, left_out(table.index), name=table.title)
     if isinstance(source, pd.DataFrame):
         frame = source.reset_index(drop=True)
         problems = ("the columns have several levels of names; flatten them",) if frame.columns.nlevels > 1 else ()
         if not problems:
             frame = _named(frame.copy(deep=False), [str(name) for name in frame.columns])
         return Opened(frame, (), problems)
+    if not isinstance(source, str | Path) or Path(source).suffix == ".parquet" or Path(source).is_dir():
+        table = on_disk(source)
+        if table is not None:
+            named = replace(table, names=tuple(map(str, table.names)))
+            return Opened(named, left_out(table.index), name=table.title)
     if not isinstance(source, str | Path):
         raise InputError(f"a table must be a path or a data frame, got {type(source).__name__}")
     return replace(open_file(Path(source)), name=Path(source).name)
