@@ -15,6 +15,7 @@ ROOMS = {
     "deniable.accounting.steps": "A mechanism of your own",
     "deniable.curves": "Curves",
     "deniable.risks": "Other risks from a curve",
+    "deniable.limits": "Limits",
     "deniable.planning": "Calibration and planning",
     "deniable.bounds": "Closed forms: what ε and δ mean",
     "deniable.unlearning": "Unlearning",

@@ -14,6 +14,8 @@ from deniable import risks
 from deniable._check import InputError, integer, number, refuse_unknown
 from deniable.curves import Tradeoff
 
+__all__ = ["Limit"]
+
 DEFAULT_ADVANTAGE = 0.1  # of models and policies: at even odds, no attacker is right more than 55 % of the time
 ArgumentCheck = Callable[[str, Any], Any]
 

@@ -19,7 +19,7 @@ from guarantees.replay import Recorded, replayed
 
 RNG = np.random.default_rng(8)
 N = 60
-MU = 2 * norm.ppf(0.6) * (1 + 1e-6)  # of eta=0.1
+MU = 2 * norm.ppf(0.6) * (1 + 1e-6)  # of advantage=0.2
 SECRET = "see Mueller file 4711"
 DAYS = pd.date_range("2021-01-01", periods=N).strftime("%Y-%m-%d")
 PEOPLE = pd.DataFrame(

@@ -53,7 +53,7 @@ def outputs(model, rows):
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 def test_fit_clone_and_pickle(estimator):
     model = clone(MembershipPrivate(estimator, **QUICK)).fit(X, Y)
-    assert model.certificate_.advantage / 2 <= 0.1
+    assert model.certificate_.advantage <= 0.2
     assert model.certificate_.kind == "sampled"
     assert model.n_features_in_ == 6
     again = pickle.loads(pickle.dumps(model))
@@ -174,7 +174,7 @@ def test_without_thousands_of_fits_the_centre_is_the_default():
 def test_inside_a_pipeline_and_cross_validation():
     model = make_pipeline(StandardScaler(), MembershipPrivate(LogisticRegression(C=0.05), **QUICK))
     assert np.all(np.isfinite(cross_val_score(model, X, Y, cv=2)))
-    assert model.fit(X, Y)[-1].certificate_.advantage / 2 <= 0.1
+    assert model.fit(X, Y)[-1].certificate_.advantage <= 0.2
 
 
 def test_frames_and_text_labels():
