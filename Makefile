@@ -27,7 +27,7 @@ $(VENV)/.dev: $(BIN)/python pyproject.toml
 
 demo: $(VENV)/.base  ## fit a private model to real data and write out/demo.html
 	@mkdir -p out
-	$(BIN)/deniable train breast-cancer --advantage 0.1 --report out/demo.html
+	$(BIN)/deniable train breast-cancer --advantage 0.1 --owner-report out/demo.html
 	@echo "Open this page in a browser: $(CURDIR)/out/demo.html"
 
 test: $(VENV)/.dev  ## run the tests, in some four minutes

@@ -30,7 +30,7 @@ def test_audit_reports_and_keeps_the_exit_code_of_a_verdict(scores, tmp_path, ca
     assert run(["audit", scores, "gaussian,1.5"]) == 0
     assert "consistent" in capsys.readouterr().out
     page = tmp_path / "audit.html"
-    assert run(["audit", scores, "epsilon,0.1", "--report", str(page)]) == 1
+    assert run(["audit", scores, "epsilon,0.1", "--owner-report", str(page)]) == 1
     assert "repeat" in capsys.readouterr().out
     assert page.stat().st_size > 1000
 
@@ -56,7 +56,7 @@ def test_attack_trains_and_reports(tmp_path, capsys):
     kept = tmp_path / "scores.npz"
     command = ["attack", str(tmp_path / "data.csv"), "--target", "y", "--shadows", "8", "--seed", "0"]
     model = ["--model", "tree"]
-    assert run([*command, *model, "--out", str(kept), "--report", str(tmp_path / "audit.html")]) == 0
+    assert run([*command, *model, "--out", str(kept), "--owner-report", str(tmp_path / "audit.html")]) == 0
     assert "Advantage" in capsys.readouterr().out
     assert run(["audit", str(kept), "epsilon,0.5"]) == 1
 

@@ -50,10 +50,10 @@ LONG = {
         "deniable:privacy_profile",
     ),
     "attack-parallel": (
-        [*ATTACK, "--shadows", "400", "--jobs", "2", "--report", "a.html", "--out", "s.npz"],
+        [*ATTACK, "--shadows", "400", "--jobs", "2", "--owner-report", "a.html", "--out", "s.npz"],
         "deniable:attack_estimator",
     ),
-    "audit": (["audit", "scores.npz", "epsilon,1", "--report", "audit.html"], "deniable:audit_scores"),
+    "audit": (["audit", "scores.npz", "epsilon,1", "--owner-report", "audit.html"], "deniable:audit_scores"),
     "plan": (
         [*PLAN, "--precision", "0.3", "--fpr", "1e-6", "--plot", "plan.svg"],
         "deniable.planning:plan_subsampling",

@@ -130,7 +130,7 @@ def test_a_measurement_and_a_profile_are_made_again_into_a_page(suggested, peopl
         (["profile", people, "--target", "ill", "--epsilon", "1", "--regularization", "0.1"], "profile.html"),
     ):
         follow = suggested(*words)
-        assert follow == [*words, "--report", page]
+        assert follow == [*words, "--owner-report", page]
         assert suggested(*follow) == []
 
 

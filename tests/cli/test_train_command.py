@@ -127,7 +127,7 @@ def test_a_useless_model_is_said_first(people, capsys):
     frame["answer"] = np.random.default_rng(1).permutation(frame["answer"])  # nothing to be learned
     with dn.testing.insecure_noise(np.random.default_rng(0)):  # who is held out and the noise, so that it is useless
         made = train_table(frame, target="answer", advantage=0.1)
-    finish(made, None, None, False)
+    finish(made, None, None, None, False)
     out = " ".join(capsys.readouterr().out.split())
     assert "This model is no better than always naming the most frequent class" in out
     for advice in ("weaker target", "more records", "--ranges", "deniable plan"):
@@ -233,8 +233,8 @@ def test_bad_input_is_one_line_and_no_file(people, tmp_path, capsys, monkeypatch
 def test_the_demo_of_the_makefile_writes_a_page(tmp_path, capsys):
     out = tmp_path / "demo.html"
     makefile = Path(__file__).parents[2] / "Makefile"
-    (line,) = re.findall(r"deniable (train .*) --report out/demo.html", makefile.read_text())
-    assert run([*line.split(), "--report", str(out)]) == 0
+    (line,) = re.findall(r"deniable (train .*) --owner-report out/demo.html", makefile.read_text())
+    assert run([*line.split(), "--owner-report", str(out)]) == 0
     printed = capsys.readouterr().out.replace("\u00a0", " ")
     assert "more often than 55 %" in printed
     assert "held-out records" in printed
@@ -314,3 +314,16 @@ def test_tables_and_ranges_that_cannot_be_used_leave_no_file(
     assert message in captured.err
     assert captured.err.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_the_public_page_holds_nothing_that_no_noise_protects(people, tmp_path):
+    public, owner = tmp_path / "public.json", tmp_path / "owner.json"
+    words = ("--target", "answer", "--advantage", 0.4, "--report", public, "--owner-report", owner)
+    assert train(people, *words) == 0
+    shown, kept = dn.Assessment.from_json(public), dn.Assessment.from_json(owner)
+    assert "What the model is good for" in kept.for_owner
+    assert shown.for_owner == ""
+    unprotected = [key for key in kept.numbers if key.startswith("use.")]
+    assert unprotected
+    assert shown.numbers == {key: number for key, number in kept.numbers.items() if key not in unprotected}
+    assert "held-out" not in shown.to_html()

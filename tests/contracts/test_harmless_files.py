@@ -81,7 +81,7 @@ def test_the_net_catches_what_it_should(people):
 
 @pytest.mark.parametrize("suffix", [".html", ".json", ".csv"])
 def test_profiles_name_no_person(table, people, suffix, capsys):
-    out, option = table.parent / f"profile{suffix}", "--out" if suffix == ".csv" else "--report"
+    out, option = table.parent / f"profile{suffix}", "--out" if suffix == ".csv" else "--owner-report"
     assert run(["profile", str(table), "--target", "y", "--epsilon", "1", "--seed", "0", option, str(out)]) == 0
     told = capsys.readouterr()
     for text in (content(out), told.out, told.err):
@@ -92,7 +92,7 @@ def test_profiles_name_no_person(table, people, suffix, capsys):
 def test_attacks_name_no_person(table, people, capsys):
     out = table.parent / "attack.json"
     words = ["attack", str(table), "--target", "y", "--model", "linear", "--shadows", "8"]
-    assert run([*words, "--seed", "0", "--report", str(out)]) == 0
+    assert run([*words, "--seed", "0", "--owner-report", str(out)]) == 0
     told = capsys.readouterr()
     for text in (content(out), told.out, told.err):
         assert_harmless(text, people)

@@ -54,7 +54,7 @@ FILES = {
 COMMANDS = {
     "check": [],
     "profile": ["--epsilon", "1", "--out", "made.csv"],
-    "attack": ["--model", "tree", "--report", "made.json", "--shadows", "4"],
+    "attack": ["--model", "tree", "--owner-report", "made.json", "--shadows", "4"],
     "train": ["--out", "made.skops", "--report", "made.html"],
 }
 # a training reads each cell alone and refuses no table for what is in it: only noisy counts of so few records say no
@@ -211,7 +211,7 @@ LINES = [  # what is typed, and a word of what is said
     "audit scores.csv dpsgd,1",
     "audit scores.csv --stream -> RUN is missing",
     "audit scores.csv --fpr 3",
-    "audit scores.csv --report made.pdf",
+    "audit scores.csv --owner-report made.pdf",
     "bound epsilon,x",
     "bound epsilon,-1 -> epsilon",
     "bound epsilon,nan -> epsilon",
@@ -307,7 +307,7 @@ def test_what_is_not_hostile_works(folder, capsys):
     for line in (
         f"check {DATA}",
         f"profile {DATA} --epsilon 1 --out made.csv",
-        f"attack {DATA} --model tree --shadows 8 --report made.json",
+        f"attack {DATA} --model tree --shadows 8 --owner-report made.json",
         "publish good.csv --statistic mean(age) --range age=0:90",
         "audit scores.csv",
         "assess dpsgd,1,1e-300,10",

@@ -83,7 +83,7 @@ def table(frame, path, **options):
     frame.to_csv(path, index=False)
     options = {"target": "ill", "advantage": 0.1, "classes": ["no", "yes"], "holdout": 0.0} | options
     made = train_table(path, **options)
-    page = "\n".join([made.assessment.to_json(), made.assessment.to_text()])
+    page = "\n".join([made.public.to_json(), made.public.to_text(), made.public.to_html()])
     return {"model": made.model, "remarks": made.remarks, "page": page}
 
 

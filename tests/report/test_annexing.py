@@ -21,7 +21,7 @@ def test_every_field_is_filled_from_numbers_or_left_to_a_person(report, kind):
     layout = document(kind)
     assert all(field.get("fill", "title") in FILLERS for field in layout["field"])
     assert {"title", "document", "url", "checked"} <= set(layout)
-    text = report.annex(kind).replace("\u00a0", " ")
+    text = report.annex(kind, owner=True).replace("\u00a0", " ")
     assert TO_FILL in text
     assert "46.22 %" in text  # the proven advantage
     for field in layout["field"]:
@@ -44,11 +44,16 @@ def test_the_registry_entry_is_json_and_the_card_has_a_metadata_block(report):
     assert report.annex("model-card").startswith("---\ntags:\n- membership-privacy\n- differential-privacy\n---\n")
 
 
+def test_what_no_noise_protects_enters_a_document_only_if_asked(report):
+    with pytest.raises(dn.InputError, match="from its public page"):
+        report.annex("dpia")
+
+
 def test_an_attack_alone_proves_nothing_in_an_annex():
     import numpy as np
 
     rng = np.random.default_rng(0)
-    text = dn.assess(dn.audit_scores(rng.normal(1, 1, 300), rng.normal(0, 1, 300))).annex("dpia")
+    text = dn.assess(dn.audit_scores(rng.normal(1, 1, 300), rng.normal(0, 1, 300))).annex("dpia", owner=True)
     assert "Nothing is proven" in text
     assert "differential-privacy" not in text
 

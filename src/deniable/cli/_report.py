@@ -24,7 +24,14 @@ PolicyOption = Annotated[
 ]
 MetaOption = Annotated[Path | None, more("--meta", help="TOML file with date, author, data, who signs, review date.")]
 FullOption = Annotated[bool, typer.Option("--full", help="Print every number, not only the decision.")]
-ReportOption = Annotated[Path | None, typer.Option("--report", help="Write the report here: .html, .json or .md.")]
+ReportOption = Annotated[
+    Path | None,
+    typer.Option("--report", help="Write a report that may be published here: .html, .json or .md."),
+]
+OwnerReportOption = Annotated[
+    Path | None,
+    typer.Option("--owner-report", help="Write a report with what no noise protects here: it stays with the data."),
+]
 FirstRowOption = Annotated[
     int,
     more("--first-row", help="Number of the first row (2: line numbers of a file with a header).", min=0),
@@ -39,10 +46,10 @@ EarlierOption = Annotated[
 ]  # fmt: skip
 
 
-def checked_report(report: Path | None) -> None:
-    """Refuse a file of --report that cannot be written, before any work."""
+def checked_report(report: Path | None, option: str = "--report") -> None:
+    """Refuse a file of --report (or --owner-report) that cannot be written, before any work."""
     if report is not None:
-        check_writable("--report", report, suffixes=(".html", ".htm", ".json", ".md"))
+        check_writable(option, report, suffixes=(".html", ".htm", ".json", ".md"))
 
 
 def checked_policy(policy: str | None) -> Any:

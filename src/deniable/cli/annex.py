@@ -24,6 +24,7 @@ def annex(
     report: Annotated[Path, typer.Argument(help="A report as .json, written with --out or --report.")],
     kind: Annotated[AnnexKind, typer.Option(help="Kind of document to fill in.")],
     meta: MetaOption = None,
+    owner: Annotated[bool, typer.Option("--owner", help="Also of a report with what no noise protects.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write it here: .md, or .json for dp-registry.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -42,7 +43,7 @@ def annex(
     made = Assessment.from_json(report)
     if meta is not None:
         made = replace(made, meta={**made.meta, **read_meta(meta)})
-    text = made.annex(kind)
+    text = made.annex(kind, owner=owner)
     if out is not None:
         write_atomically(out, text)
     if as_json:

@@ -14,8 +14,8 @@ from deniable.cli._app import JsonFlag, SeedOption, app, command_line, examples,
 from deniable.cli._report import (
     FullOption,
     MetaOption,
+    OwnerReportOption,
     PolicyOption,
-    ReportOption,
     checked_policy,
     checked_report,
     code,
@@ -34,7 +34,7 @@ _NAMED = {  # name → classifier, regressor
 @app.command(
     epilog=examples(
         "deniable attack breast-cancer --model forest --jobs 2 --seed 0",
-        "deniable attack data.csv --target y --model mine.skops --method lira --shadows 64 --report audit.html",
+        "deniable attack data.csv --target y --model mine.skops --method lira --shadows 64 --owner-report audit.html",
     )
 )
 def attack(
@@ -49,7 +49,7 @@ def attack(
     cluster: ClusterOption = None,
     seed: SeedOption = None,
     out: Annotated[Path | None, typer.Option(help="Write the scores here: .npz, as audit reads it.")] = None,
-    report: ReportOption = None,
+    owner_report: OwnerReportOption = None,
     policy: PolicyOption = None,
     meta: MetaOption = None,
     full: FullOption = False,
@@ -58,7 +58,7 @@ def attack(
     """Train shadow models on random halves of the data and measure how well they tell members from others."""
     if out is not None:
         check_writable("--out", out, suffixes=(".npz",))
-    checked_report(report)
+    checked_report(owner_report, "--owner-report")
     limits = checked_policy(policy)
     number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")  # before models are trained
     import deniable as dn
@@ -83,7 +83,7 @@ def attack(
     )
     leaks = found.advantage().low > 0
     private = ("train", *of_table(data, target, drop), "--report", "private.html") if leaks else ()
-    show(made, report, as_json, full=full, following=private)
+    show(made, owner_report, as_json, full=full, following=private)
     return code(made, limits)
 
 

@@ -29,8 +29,8 @@ from deniable.cli._picture import checked_picture, draw
 from deniable.cli._report import (
     FullOption,
     MetaOption,
+    OwnerReportOption,
     PolicyOption,
-    ReportOption,
     checked_policy,
     checked_report,
     code,
@@ -44,7 +44,7 @@ _STREAM = "-"
 
 @app.command(
     epilog=examples(
-        "deniable audit scores.npz epsilon,2 --report audit.html",
+        "deniable audit scores.npz epsilon,2 --owner-report audit.html",
         "deniable audit scores.csv dpsgd,1,0.01,5000 --score llr --member is_member",
         "python train_and_attack.py | deniable audit - gaussian,0.5 --plot wealth.svg",
         "deniable audit synthetic.csv --members train.csv --nonmembers holdout.csv --reference survey.csv",
@@ -78,7 +78,7 @@ def audit(
     fpr: Annotated[list[float] | None, more(help="False positive rate to report; may be repeated.")] = None,
     seed: SeedOption = None,
     plot: PlotOption = None,
-    report: ReportOption = None,
+    owner_report: OwnerReportOption = None,
     policy: PolicyOption = None,
     meta: MetaOption = None,
     full: FullOption = False,
@@ -90,13 +90,13 @@ def audit(
     a fresh training with the record or without it. However often one looks, a true promise is called violated with
     probability at most 1 − confidence.
     """
-    checked_report(report)
+    checked_report(owner_report, "--owner-report")
     picture, limits = checked_picture(plot), checked_policy(policy)
     promised = None if promise is None else read_run(promise)
     if stream or str(scores) == _STREAM:
-        return _sequential(scores, promised, confidence, picture, report, as_json)
+        return _sequential(scores, promised, confidence, picture, owner_report, as_json)
     if picture is not None:
-        raise InputError("--plot goes with --stream, whose wealth it draws; for a picture of scores use --report")
+        raise InputError("--plot goes with --stream, whose wealth it draws; for a picture of scores use --owner-report")
     import deniable as dn
 
     title = None
@@ -113,8 +113,8 @@ def audit(
     bound = None if promised is None else dn.tradeoff(promised)
     with stage("comparing scores"):
         made = dn.assess(found, bound=bound, title=title, command=command_line(), policy=limits, meta=meta, **options)
-    following = again("--report", "audit.html") if report is None else ()
-    show(made, report, as_json, full=full, following=following)
+    following = again("--owner-report", "audit.html") if owner_report is None else ()
+    show(made, owner_report, as_json, full=full, following=following)
     return code(made, limits)
 
 
@@ -133,7 +133,7 @@ def _measured(scores: Path, score: str | None, member: str | None, reverse: bool
 
 
 def _sequential(
-    scores: Path, promise: Any, confidence: float, picture: Path | None, report: Path | None, as_json: bool
+    scores: Path, promise: Any, confidence: float, picture: Path | None, owner_report: Path | None, as_json: bool
 ) -> int:
     """Judge a promise by scores as they come, and stop as soon as it is broken."""
     if promise is None:
@@ -151,8 +151,8 @@ def _sequential(
                 break
     verdict, shown = audit.verdict(), audit.epsilon()
     draw(audit, picture)
-    if report is not None:
-        write(dn.assess(audit, command=command_line()), report)
+    if owner_report is not None:
+        write(dn.assess(audit, command=command_line()), owner_report)
     if as_json:
         print(to_json({**vars(verdict), "epsilon": shown.low}))
     else:

@@ -16,8 +16,8 @@ from deniable.cli._ranges import RangesOption, read_ranges
 from deniable.cli._report import (
     FirstRowOption,
     MetaOption,
+    OwnerReportOption,
     PolicyOption,
-    ReportOption,
     checked_policy,
     checked_report,
     code,
@@ -34,7 +34,7 @@ ProfileNoise = Literal["norm-laplace", "gaussian"]
 
 @app.command(
     epilog=examples(
-        "deniable profile breast-cancer --epsilon 1 --regularization 1e-2 --report profile.html",
+        "deniable profile breast-cancer --epsilon 1 --regularization 1e-2 --owner-report profile.html",
         "deniable profile adult.parquet --target income --drop split --epsilon 1 --by race --json",
         "deniable profile breast-cancer --epsilon 1 --noise gaussian --delta 1e-5",
         "deniable profile records/ --target y --epsilon 1 --in-blocks --jobs 4 --out each.parquet",
@@ -62,7 +62,7 @@ def profile(
         Path | None,
         typer.Option(help="Write the whole table here, a row a record: .csv or .parquet."),
     ] = None,
-    report: ReportOption = None,
+    owner_report: OwnerReportOption = None,
     in_blocks: Annotated[
         bool,
         more(
@@ -84,7 +84,7 @@ def profile(
     """
     if out is not None:
         check_writable("--out", out, suffixes=(".csv", ".parquet"))
-    checked_report(report)
+    checked_report(owner_report, "--owner-report")
     import deniable as dn
     from deniable.tables import encode, read_table
 
@@ -128,8 +128,8 @@ def profile(
         found.to_parquet(out, fpr)
     rates = (0.1, 0.01, fpr) if fpr not in (0.1, 0.01) else (0.1, 0.01)
     made = dn.assess(found, fpr=rates, policy=limits, meta=meta, first_row=first_row)
-    if report is not None:
-        write(made, report)
+    if owner_report is not None:
+        write(made, owner_report)
     exposed = found.most_exposed(top, fpr, by="typical").drop(columns="privacy_loss")  # no release was given
     exposed["record"] += first_row
     groups = None if by is None or table is None else found.by(table.features[by].to_numpy(), fpr)
@@ -162,8 +162,8 @@ def profile(
     print(f"\n{found.warning}")
     if limits is not None and made.decision is not None:
         print(f"\n{made.decision.outcome} ({limits.name}): {made.decision.reason}")
-    if report is None and not in_blocks:
-        suggest(*again("--report", "profile.html"))
+    if owner_report is None and not in_blocks:
+        suggest(*again("--owner-report", "profile.html"))
     return code(made, limits)
 
 

@@ -19,6 +19,7 @@ from deniable.cli._report import (
     EarlierOption,
     FullOption,
     MetaOption,
+    OwnerReportOption,
     PolicyOption,
     ReportOption,
     annex_of,
@@ -50,7 +51,7 @@ def train(
     ] = "auto",
     model: Annotated[
         Literal["additive", "linear"],
-        typer.Option(help="One shape function per column (additive) or one coefficient (linear)."),
+        more("--model", help="One shape function per column (additive) or one coefficient (linear)."),
     ] = "additive",
     tune: Annotated[
         bool,
@@ -76,6 +77,7 @@ def train(
     ] = 0.25,
     out: Annotated[Path | None, typer.Option(help="Write the model here (.skops).")] = None,
     report: ReportOption = None,
+    owner_report: OwnerReportOption = None,
     policy: PolicyOption = None,
     meta: MetaOption = None,
     earlier: EarlierOption = None,
@@ -95,6 +97,7 @@ def train(
     if tune and model != "additive":
         raise InputError("--tune chooses between the models itself; leave out --model")
     checked_report(report)
+    checked_report(owner_report, "--owner-report")
     limits = checked_policy(policy)
     before = [dn.Assessment.from_json(path) for path in earlier or ()]
     from deniable.workflows.training_run import train_table
@@ -117,19 +120,29 @@ def train(
         meta=meta,
     )
     if before:
-        made = replace(made, assessment=made.assessment.with_history(*before))
-    finish(made, out, report, as_json, full=full)
+        public = [one for one in before if not one.for_owner]
+        made = replace(made, assessment=made.assessment.with_history(*before), public=made.public.with_history(*public))
+    finish(made, out, report, owner_report, as_json, full=full)
     return code(made.assessment, limits)
 
 
-def finish(made: Trained, out: Path | None, report: Path | None, as_json: bool, *, full: bool = False) -> None:
+def finish(
+    made: Trained,
+    out: Path | None,
+    report: Path | None,
+    owner_report: Path | None,
+    as_json: bool,
+    *,
+    full: bool = False,
+) -> None:
     """Write the files, complete or not at all, and print what was reached."""
     from deniable._progress import stage
 
     files: list[tuple[Path, str | bytes]] = []
     with stage("writing"):
-        if report is not None:
-            files.append((report, written(made.assessment, report)))
+        for page, assessment in ((report, made.public), (owner_report, made.assessment)):
+            if page is not None:
+                files.append((page, written(assessment, page)))
         if out is not None:
             files.append((out, require("skops.io", purpose="writing a .skops model").dumps(made.model)))
         for path, content in files:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from importlib import resources
 from typing import Any
 
-from deniable._check import choice
+from deniable._check import InputError, choice
 from deniable._files import to_json
 from deniable.report.model import Assessment, Number
 from deniable.report.risk_table import risk_table
@@ -23,7 +23,7 @@ TO_FILL = "to be filled by you"
 _SIGNS = {"provable upper bound": "≤ ", "empirical lower bound": "≥ ", "estimate": "≈ "}
 
 
-def annex(assessment: Assessment, kind: str) -> str:
+def annex(assessment: Assessment, kind: str, *, owner: bool = False) -> str:
     """Return an annex: Markdown, or JSON for "dp-registry".
 
     Parameters
@@ -32,14 +32,21 @@ def annex(assessment: Assessment, kind: str) -> str:
         The report that it goes with.
     kind
         One of :data:`KINDS`.
+    owner
+        Whether the document stays with the owner of the data, and may hold what no noise protects.
 
     Raises
     ------
     InputError
-        For an unknown kind.
+        For an unknown kind; for a report with figures that no noise protects and a document that would hold them.
     """
     layout = document(kind)
     public = bool(layout.get("public", False))
+    if assessment.for_owner and not public and not owner:
+        raise InputError(
+            "this report holds figures that no noise protects; make the annex from its public page (deniable train "
+            "--report), or say that the document stays with the owner of the data: owner=True (--owner)"
+        )
     filled = [(field["section"], field["name"], _filled(assessment, field, public)) for field in layout["field"]]
     if layout.get("form") == "json":
         return _json(layout, filled)

@@ -39,6 +39,7 @@ def history_section(now: Assessment, earlier: Iterable[Assessment]) -> Section:
         "here is that of one report alone.",
         series=(series,) if lines and len(every) > 2 else (),
         grids=(Grid(KEY, "This report and those before it", columns, rows),),
+        protected=not any(report.for_owner for report in every),
     )
 
 

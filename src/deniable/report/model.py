@@ -267,14 +267,15 @@ class Assessment:
 
         return _written("path", to_html(self), path, (".html", ".htm"))
 
-    def annex(self, kind: str) -> str:
+    def annex(self, kind: str, *, owner: bool = False) -> str:
         """Return the fields of a document filled from these numbers, the rest marked "to be filled by you".
 
         ``kind`` is "dpia", "cnil", "ico", "nist-800-226", "sacro", "model-card" (Markdown) or "dp-registry" (JSON).
+        Figures that no noise protects go into a document only with ``owner=True``, and into the last two never.
         """
         from deniable.report.annexing import annex
 
-        return annex(self, kind)
+        return annex(self, kind, owner=owner)
 
     def __str__(self) -> str:
         return self.to_text(full=False)

@@ -47,7 +47,9 @@ class Trained:
     usefulness
         The private model beside an unprotected one, on held-out records: not protected. None if none were held out.
     assessment
-        The report.
+        The report for the owner of the table: with usefulness, and how the file was read.
+    public
+        The same without what no noise protects: declared names and released numbers only; it may be published.
     remarks
         What released counts say of the columns, and other lines that a person has to see. No cell is among them:
         ``deniable check`` tells the owner of the table more.
@@ -56,6 +58,7 @@ class Trained:
     model: Any
     usefulness: Usefulness | None
     assessment: Assessment
+    public: Assessment
     remarks: tuple[str, ...]
 
     @property
@@ -152,26 +155,31 @@ def train_table(
             warnings.simplefilter("ignore")  # others' words on records
             useful = _measured(estimator, X, cells, train, [column for column in X.columns if column not in given])
     pipeline = Pipeline([("read", TableReader(list(X.columns))), ("model", estimator)])
-    with stage("writing the report", shown=progress):
+    facts = {"data": name, "target": target, "task": kind, "model": model, "holdout": share, "columns": len(X.columns)}
+    told = tuple(_read(estimator, X))
+
+    def page(useful: Usefulness | None, read: Sequence[str]) -> Assessment:
         made = assess(
             estimator, usefulness=useful, command=command, policy=policy, meta=meta,
             title=title or f"{_NAME[kind]} on {name}: {estimator.certificate_.target}",
         )  # fmt: skip
-    read = (*opened.notes, *_read(estimator, X))
+        said = (*made.assumptions.notes, *(f"Table: {line}" for line in read))
+        return replace(
+            made,
+            assumptions=replace(made.assumptions, notes=said),
+            warnings=(*felt, *made.warnings),
+            reproduction={**facts, **made.reproduction},
+        )
+
+    with stage("writing the report", shown=progress):
+        owners, public = page(useful, (*opened.notes, *told)), page(None, told)
     remarks = (
-        *read,
+        *opened.notes,
+        *told,
         f"task: {kind}" + (" (from noisy counts of the target; --task overrides it)" if task == "auto" else ""),
         *felt,
     )
-    said = (*made.assumptions.notes, *(f"Table: {line}" for line in read))
-    facts = {"data": name, "target": target, "task": kind, "model": model, "holdout": share, "columns": len(X.columns)}
-    made = replace(
-        made,
-        assumptions=replace(made.assumptions, notes=said),
-        warnings=(*felt, *made.warnings),
-        reproduction={**facts, **made.reproduction},
-    )
-    return Trained(pipeline, useful, made, remarks)
+    return Trained(pipeline, useful, owners, public, remarks)
 
 
 def _checked(opened: Opened, target: str | None) -> tuple[pd.DataFrame, str]:
