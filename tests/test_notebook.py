@@ -7,7 +7,6 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
-import pytest
 
 import deniable as dn
 from deniable._notebook import panel
@@ -143,16 +142,3 @@ def test_several_curves_in_one_picture():
     assert two.plot(ax=axes) is axes
     unnamed = [line.get_label() for line in one.plot(two).lines]
     assert len(set(unnamed)) == 3  # equal methods are numbered
-
-
-@pytest.mark.parametrize(
-    ("call", "why"),
-    [
-        (lambda t: t.plot(dn.GaussianDP(1.0)), "must be trade-offs, got GaussianDP"),
-        (lambda t: t.plot(t, label="one"), "one text for each of the 2 curves, got 1"),
-        (lambda t: t.plot(t.plot(), ax=t.plot()), "ax must be given only once"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(call, why):
-    with pytest.raises(dn.InputError, match=why):
-        call(dn.tradeoff(dn.GaussianDP(1.0)))

@@ -312,26 +312,6 @@ def test_why_certificates_refuse_n_identical_secrets_and_their_mean():
     assert release.certificate.tradeoff.advantage() < 1e-9  # TPR(κ) = κ would have promised that nobody learns it
 
 
-@pytest.mark.parametrize(
-    ("ask", "message"),
-    [
-        (lambda t: t.reconstruction(1.5), "baseline must be"),
-        (lambda t: t.reconstruction(float("nan")), "baseline must be"),
-        (lambda t: t.attribute([0.5, 0.1]), "adding up to 1"),
-        (lambda t: t.attribute([[0.5, 0.5]], weights=[1, 2]), "weights must be"),
-        (lambda t: t.singling_out(2.5, 0.1), "whole number"),
-        (lambda t: t.singling_out(0, 0.1), "n must be"),
-        (lambda t: t.singling_out(5, -0.1), "weight must be"),
-        (lambda t: t.singling_out(5, 0.1, side="middle"), "side must be"),
-        (lambda t: t.group(0), "k must be"),
-        (lambda t: t.group(1.5), "k must be"),
-    ],
-)
-def test_bad_questions_say_what_is_wrong(ask, message):
-    with pytest.raises(dn.InputError, match=message):
-        ask(dn.tradeoff(dn.PureDP(1.0)))
-
-
 def test_shapes_and_extremes():
     for mechanism in (
         dn.PureDP(0.0),

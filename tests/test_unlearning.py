@@ -111,27 +111,6 @@ def test_plan_is_figure_7_corrected():
     axes.figure.clear()
 
 
-@pytest.mark.parametrize(
-    ("call", "word"),
-    [
-        (lambda: unlearning.deletion_capacity(1, 0.0, 0.8), "prior"),
-        (lambda: unlearning.deletion_capacity(1, 1.0, 0.8), "prior"),
-        (lambda: unlearning.deletion_capacity(-1, 0.1, 0.8), "epsilon"),
-        (lambda: unlearning.deletion_capacity(float("nan"), 0.1, 0.8), "epsilon"),
-        (lambda: unlearning.deletion_capacity(1, 0.1, 1.0), "confidence"),
-        (lambda: unlearning.deletion_capacity(1, 0.1, 0.0), "confidence"),
-        (lambda: unlearning.deletion_capacity([1, 2], [0.1, 0.2, 0.3], 0.5), "broadcast"),
-        (lambda: unlearning.deletion_capacity_of_records(1, [0.1, 2.0], 0.8), "priors"),
-        (lambda: unlearning.guarantee(1, [float("nan")]), "priors"),
-        (lambda: unlearning.plan(1, 100, 0.8, [200]), "expected_size"),
-        (lambda: unlearning.sekhari_trend(-1), "training_size"),
-    ],
-)
-def test_bad_input_is_one_clear_error(call, word):
-    with pytest.raises(dn.InputError, match=word):
-        call()
-
-
 def test_the_guarantee_is_rounded_down_where_log_odds_cancel():
     """ε = 600 beside log-odds of −598: each is rounded, and B is the exponential of their sum."""
     rng = np.random.default_rng(3)

@@ -190,21 +190,3 @@ def test_the_natural_filter_is_broken_by_a_schedule_and_the_renyi_filter_is_not(
     for gamma in (0.3, 0.7, 1.0, 1.5, 4.0):
         assert hockey_stick(*ran, gamma) <= curve.hockey_stick(gamma)
         assert hockey_stick(*ran[::-1], gamma) <= curve.hockey_stick(gamma, "remove")
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: dn.accounting.GaussianFilter(0.0), "mu must be above 0"),
-        (lambda: dn.accounting.GaussianFilter(1.0).spend(-0.1), "step must be at least 0"),
-        (lambda: dn.accounting.GaussianFilter(1.0).spend(math.nan), "step"),
-        (lambda: dn.accounting.GaussianFilter(1.0).spend(dn.SubsampledGaussian(1.0, 0.1, 2)), "RenyiFilter serves"),
-        (lambda: dn.accounting.GaussianFilter(1.0).spend(dn.MatrixMechanism(9.0, np.eye(2))), "adjacency 'zero-out'"),
-        (lambda: dn.accounting.RenyiFilter([2.0], [1.0]).spend([0.1, 0.1]), "one divergence per order"),
-        (lambda: dn.accounting.RenyiFilter([2.0], [1.0]).spend(dn.ApproximateDP(0.1, 1e-9)), "do not run it"),
-        (lambda: dn.accounting.RenyiFilter([0.5], [1.0]), "orders must be above 1"),
-    ],
-)
-def test_bad_input_is_refused(make, words):
-    with pytest.raises(dn.InputError, match=words):
-        make()

@@ -148,40 +148,6 @@ def test_all_records_at_once():
     assert any("not something to publish" in note for note in curves[0].assumptions.notes)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: dn.accounting.individual_tradeoffs(np.ones((2, 399)), 1.0, RUN),
-            "cover each of the run's 400 steps, got 399",
-        ),
-        (lambda: dn.accounting.individual_tradeoffs(np.ones(400), 1.0, RUN), r"shape \(records, steps\)"),
-        (lambda: dn.accounting.individual_tradeoffs(np.ones((0, 400)), 1.0, RUN), r"shape \(records, steps\)"),
-        (lambda: dn.accounting.individual_tradeoffs("norms", 1.0, RUN), "array of numbers"),
-        (lambda: dn.accounting.individual_tradeoffs(-np.ones((1, 400)), 1.0, RUN), "at least 0, got -1"),
-        (lambda: dn.accounting.individual_tradeoffs(np.ones((1, 400)), 0.0, RUN), "clip must be above 0"),
-        (lambda: dn.accounting.individual_tradeoffs(np.ones((1, 400)), math.nan, RUN), "clip must be"),
-        (
-            lambda: dn.accounting.individual_tradeoffs(np.ones((1, 400)), 1.0, RUN, levels=0),
-            "levels must be at least 1",
-        ),
-        (
-            lambda: dn.accounting.individual_tradeoffs(np.ones((1, 1)), 1.0, dn.GaussianDP(1.0)),
-            "mechanism must add noise",
-        ),
-        (lambda: NormRecorder(0), "records must be at least 1"),
-        (lambda: NormRecorder(3).add([0, 3], [1.0, 1.0]), r"indices must be in 0\.\.2"),
-        (lambda: NormRecorder(3).add([0, 0], [1.0, 1.0]), "at most once per step"),
-        (lambda: NormRecorder(3).add([0], [1.0, 1.0]), "equal length"),
-        (lambda: NormRecorder(3).add([0.5], [1.0]), "whole numbers"),
-        (lambda: NormRecorder(3).add([0], [math.nan]), "norms must be at least 0"),
-    ],
-)
-def test_bad_input(call, message):
-    with pytest.raises(dn.InputError, match=message):
-        call()
-
-
 def _steps(run):
     return run.steps if hasattr(run, "steps") else run.batches * run.epochs
 

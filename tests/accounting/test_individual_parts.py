@@ -114,21 +114,3 @@ def test_a_sampler_is_composed_with_other_parts():
     own = individual_tradeoffs([[0.5, 0.1, 0.1, 1.0]], 1.0, run)[0]
     truth = dn.tradeoff(dn.RandomAllocation(4.0, 3) + dn.Laplace(4.0))
     assert truth.advantage(side="lower") <= own.advantage() <= truth.advantage() + 3e-3
-
-
-@pytest.mark.parametrize(
-    ("run", "why"),
-    [
-        (dn.PureDP(1.0), "name the mechanism that gave it"),
-        (dn.ZeroConcentratedDP(0.1), "name the mechanism that gave it"),
-        (dn.RandomizedResponse(1.0), "reports a whole category"),
-        (dn.mechanisms.FinitePair((0.5, 0.5), (0.4, 0.6)), "its two laws are given"),
-        (dn.NoisyGradientDescent(5.0, 1, 0.1, 2.0, 0.5), "at every point"),
-        (dn.mechanisms.tuned(dn.Laplace(1.0), trials=3), "runs that could have been made"),
-        (dn.SubsampledGaussian(1.0, 0.1, 1, 2), "ask for each record apart"),
-        (dn.MatrixMechanism(1.0, sensitivity=1.0) + dn.ShuffledBatches(1.0, 1), "with its strategy"),
-    ],
-)
-def test_where_it_makes_no_sense_the_reason_is_given(run, why):
-    with pytest.raises(dn.InputError, match=why):
-        individual_tradeoffs([[0.5]], 1.0, run)

@@ -114,14 +114,3 @@ def test_what_is_tabulated_holds_between_the_orders():
     assert np.all(found >= order * 0.5)
     assert np.all(found[:6] <= np.array([0.75, 0.75, 1.0, 3.0, 3.0, 10.0]))
     assert np.all(np.isinf(found[6:]))
-
-
-@pytest.mark.parametrize("order", [1.0, 0.5, math.nan])
-def test_orders_up_to_one_are_refused(order):
-    with pytest.raises(dn.InputError, match="order must be above 1"):
-        dn.tradeoff(dn.GaussianDP(1.0)).renyi(order)
-
-
-def test_curves_without_a_law_refuse():
-    with pytest.raises(dn.InputError, match="renyi is not known"):
-        dn.tradeoff(dn.PureDP(1.0), adjacency="replace").renyi(2.0)

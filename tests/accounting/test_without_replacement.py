@@ -99,21 +99,6 @@ def test_it_composes_and_is_symmetric():
         dn.tradeoff(first, adjacency="add-remove")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ((0.0, 2, 4), "noise_multiplier must be above 0"),
-        ((1.0, 0, 4), "batch must be"),
-        ((1.0, 5, 4), "batch must be at most n_records, got 5 and 4"),
-        ((1.0, 2, 4.5), "n_records must be"),
-        ((1.0, 2, 4, 0), "steps must be"),
-    ],
-)
-def test_what_has_no_bound_is_refused(arguments, words):
-    with pytest.raises(dn.InputError, match=words):
-        dn.WithoutReplacement(*arguments)
-
-
 def test_rare_records_in_many_steps_have_a_bracket():
     """Above one direction of the sampled pair, below its chain with the other one: both are known by other engines."""
     t = dn.tradeoff(dn.WithoutReplacement(1.0, 100, 1_000_000, 1000))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-import deniable as dn
 from deniable.audit import audit_one_run
 from deniable.audit.families import EpsilonDelta
 from deniable.audit.guessing import largest_rejected, rejects_f_dp
@@ -87,21 +86,6 @@ def test_delta_weakens_the_claim():
     audit = audit_one_run(*randomised_response(1.4, 1000, np.random.default_rng(3)))
     assert audit.epsilon(1e-2).low < audit.epsilon(1e-5).low <= audit.epsilon().low
     assert (audit.epsilon().method, audit.epsilon(1e-2).method) == ("one run, ordered", "one run, f-dp")
-
-
-@pytest.mark.parametrize(
-    ("scores", "included", "options", "message"),
-    [
-        ([1.0, float("nan")], [1, 0], {}, "got nan"),
-        ([], [], {}, "not empty"),
-        ([1.0, 2.0], [1], {}, "of one length"),
-        ([1.0, 2.0], [1, 2], {}, "True or False"),
-        ([1.0, 2.0], [1, 0], {"confidence": 2}, "confidence"),
-    ],
-)
-def test_bad_input(scores, included, options, message):
-    with pytest.raises(dn.InputError, match=message):
-        audit_one_run(scores, included, **options)
 
 
 def test_a_fifth_chooses_the_guesses_and_the_others_are_tested():

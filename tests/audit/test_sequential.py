@@ -218,9 +218,3 @@ def test_plots(halfway):
     axes = halfway.plot()
     assert axes.get_yscale() == "log"
     assert len(axes.lines[0].get_xdata()) == halfway.pairs + 1
-
-
-@pytest.mark.parametrize("bad", [[np.nan], [[1.0, 2.0]], "high"])
-def test_unusable_scores_are_refused(bad):
-    with pytest.raises(dn.InputError):
-        dn.SequentialAudit(dn.PureDP(1)).update(bad, [0.0])

@@ -122,9 +122,3 @@ def test_default_rates_lie_below_the_target():
 def test_bad_input_is_one_clear_error(change, word):
     with pytest.raises(dn.InputError, match=word):
         full_batch_plan(**change)
-
-
-@pytest.mark.parametrize(("precision", "fpr"), [(0.0, 0.1), (1.0, 0.1), (0.3, 0.0), (0.3, 2.0), (float("nan"), 0.1)])
-def test_bad_target_is_one_clear_error(precision, fpr):
-    with pytest.raises(dn.InputError, match=r"precision|fpr"):
-        dn.planning.plan_subsampling(1000, precision, fpr, batch_size=10)

@@ -220,9 +220,3 @@ def test_least_squares_without_regularization():
     for i in range(0, 60, 11):
         refit = np.linalg.lstsq(without(X, i), without(y, i), rcond=None)[0]
         assert np.linalg.norm(profile.leave_one_out()[i] - refit) <= profile.radius()[i] + 1e-13
-
-
-@pytest.mark.parametrize("X", [np.ones((6, 2)), np.eye(6)[:, :3] + 0.0], ids=["collinear", "a row alone"])
-def test_no_unique_optimum_without_regularization(X):
-    with pytest.raises(InputError, match="raise regularization"):
-        privacy_profile(X, np.arange(6.0), regularization=0.0, loss="squared", mechanism=LAX)

@@ -284,29 +284,3 @@ def test_certified_curves_hold_what_drawn_models_show(noise, seed, dimension, lo
     assert np.all(stick.mean(axis=0) <= allowed + 5 * stick.std(axis=0) / np.sqrt(150) + 1e-9)
     if noise == "norm-laplace":  # and every single loss is within the pure ε of its record
         assert np.all(np.abs(p.typical.sample.losses) <= bound.epsilon(0.0, "upper") + 1e-7)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({}, "exactly one of"),
-        ({"epsilon": 1.0, "scale": 1.0}, "exactly one of"),
-        ({"epsilon": 0.0}, "epsilon must be above 0"),
-        ({"epsilon": float("nan")}, "epsilon"),
-        ({"epsilon": float("inf")}, "epsilon"),
-        ({"scale": -1.0}, "scale"),
-        ({"epsilon": 1.0, "noise": "cauchy"}, "noise must be one of"),
-        ({"epsilon": 1.0, "row_bound": 0.0}, "row_bound"),
-    ],
-)
-@pytest.mark.parametrize("mechanism", [OutputPerturbation, ObjectivePerturbation])
-def test_bad_parameters(mechanism, arguments, message):
-    with pytest.raises(InputError, match=message):
-        mechanism(**arguments)
-
-
-def test_delta_belongs_to_gaussian_noise():
-    with pytest.raises(InputError, match="delta"):
-        OutputPerturbation(epsilon=1.0, delta=1e-5)
-    with pytest.raises(InputError, match="delta"):
-        OutputPerturbation(epsilon=1.0, noise="gaussian")

@@ -247,11 +247,6 @@ def test_a_wrong_policy_is_refused_in_words(tmp_path, text, words):
     assert all(word in str(error.value) for word in words), str(error.value)
 
 
-def test_no_file():
-    with pytest.raises(dn.InputError, match="no such file"):
-        dn.Policy.from_toml("nowhere.toml")
-
-
 def test_what_a_person_adds_stands_in_every_form(tmp_path):
     (tmp_path / "model.skops").write_bytes(b"a model")
     meta = tmp_path / "meta.toml"

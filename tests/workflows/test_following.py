@@ -87,26 +87,6 @@ def test_the_assessment_at_the_end_covers_every_step(accountant):
     assert follow.plot().get_ylabel() == "provable upper bound (%)"
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: dn.workflows.OpacusCallback("engine"), ["engine", "str"]),
-        (lambda: dn.workflows.OpacusCallback(Accountant(), every=0), ["every", "at least 1"]),
-        (lambda: dn.workflows.OpacusCallback(Accountant(), fpr=0.0), ["fpr", "above 0"]),
-        (
-            lambda: dn.workflows.OpacusCallback(Accountant(), loader=[1, 2]),
-            ["DPDataLoader", "list", "another mechanism"],
-        ),
-        (dn.workflows.OpacusCallback(Accountant()), ["history is empty"]),
-        (dn.workflows.OpacusCallback(Accountant()).assessment, ["history is empty"]),
-    ],
-)
-def test_bad_input(call, words):
-    with pytest.raises(dn.InputError) as error:
-        call()
-    assert all(word in str(error.value) for word in words), str(error.value)
-
-
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("poisson", [True, False])
 def test_a_real_training_run(poisson):

@@ -1,0 +1,241 @@
+"""What is refused, in one line: a call, and words that are said; ";" divides several calls, "&" several words."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+
+import deniable as dn
+from deniable import accounting, audit, bounds, mechanisms, noise, planning, records, report, unlearning
+from deniable.laws.norm_laplace import NormLaplaceTradeoff
+from deniable.noise.laws import GaussianNoise
+from deniable.noise.rounding import rounded_gaussian
+from deniable.workflows import OpacusCallback
+
+MODULES = (accounting, audit, mechanisms, noise, planning, records, report, dn)
+NAMES = {name: getattr(module, name) for module in MODULES for name in module.__all__} | {
+    **{"NormLaplaceTradeoff": NormLaplaceTradeoff, "GaussianNoise": GaussianNoise, "OpacusCallback": OpacusCallback},
+    **{"rounded_gaussian": rounded_gaussian, "bounds": bounds, "unlearning": unlearning},
+    **{"np": np, "nan": math.nan, "inf": math.inf, "ONE": np.ones(1), "TABLE": np.eye(3), "COLUMN": np.arange(3.0)},
+    "RUN": dn.SubsampledGaussian(1.0, 0.1, 10),
+    "CURVE": dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 50)),
+    "GAUSS": dn.tradeoff(dn.GaussianDP(1.0)),
+    "PURE": dn.tradeoff(dn.PureDP(1.0)),
+    "AUDIT": dn.audit_scores([1.0] * 9, [0.0] * 9),
+    "ACCOUNTANT": SimpleNamespace(history=[], mechanism=lambda: "prv"),
+    "TREE": np.vstack([np.kron(np.eye(8 // w), np.ones(w)) for w in (1, 2, 4, 8)]),
+    "individual": lambda run: accounting.individual_tradeoffs([[0.5]], 1.0, run),
+    "profile": lambda X: dn.privacy_profile(
+        X, np.arange(6.0), regularization=0.0, loss="squared", mechanism=dn.OutputPerturbation(scale=1.0)
+    ),
+}
+
+REFUSED = """
+PureDP(-1.0) -> epsilon & at least 0 & -1
+PureDP(nan) -> epsilon & nan
+PureDP("1") -> epsilon & number
+ApproximateDP(1.0, 1.5) -> delta & at most 1 & 1.5
+GaussianDP(nan) -> mu
+SubsampledGaussian(0.0, 0.1, 10) -> noise_multiplier & above 0
+SubsampledGaussian(inf, 0.1, 10) -> noise_multiplier & finite
+SubsampledGaussian(1.0, 0.0, 10) -> sample_rate & above 0
+SubsampledGaussian(1.0, 1.01, 10) -> sample_rate & at most 1 & 1.01
+SubsampledGaussian(1.0, 0.1, 2.5) -> steps & whole number & 2.5
+SubsampledGaussian(1.0, 0.1, -3) -> steps & at least 1 & -3
+SubsampledGaussian(1.0, 0.1, True) -> steps & True
+Composition([]) -> mechanisms & empty
+Composition([1.0]) -> mechanisms & 1.0
+tradeoff(RUN, engine="fft") -> engine must be one of
+tradeoff(RUN, adjacency="swap") -> adjacency must be one of
+tradeoff(RUN, tolerance=0.0) -> tolerance must be above 0
+tradeoff(RUN, tolerance=nan) -> tolerance must be
+CURVE.tpr(-0.1); CURVE.tpr(1.1); CURVE.tpr(nan); CURVE.tpr([0.1, nan]); CURVE.tpr("x") -> fpr must be
+tradeoff("DP-SGD") -> mechanism must be
+GaussianFilter(0.0) -> mu must be above 0
+GaussianFilter(1.0).spend(-0.1) -> step must be at least 0
+GaussianFilter(1.0).spend(nan) -> step
+GaussianFilter(1.0).spend(SubsampledGaussian(1.0, 0.1, 2)) -> RenyiFilter serves
+GaussianFilter(1.0).spend(MatrixMechanism(9.0, np.eye(2))) -> adjacency 'zero-out'
+RenyiFilter([2.0], [1.0]).spend([0.1, 0.1]) -> one divergence per order
+RenyiFilter([2.0], [1.0]).spend(ApproximateDP(0.1, 1e-9)) -> do not run it
+RenyiFilter([0.5], [1.0]) -> orders must be above 1
+individual_tradeoffs(np.ones((2, 9)), 1.0, RUN) -> cover each of the run's 10 steps, got 9
+individual_tradeoffs(np.ones(10), 1.0, RUN) -> shape (records, steps)
+individual_tradeoffs(np.ones((0, 10)), 1.0, RUN) -> shape (records, steps)
+individual_tradeoffs("norms", 1.0, RUN) -> array of numbers
+individual_tradeoffs(-np.ones((1, 10)), 1.0, RUN) -> at least 0, got -1
+individual_tradeoffs(np.ones((1, 10)), 0.0, RUN) -> clip must be above 0
+individual_tradeoffs(np.ones((1, 10)), nan, RUN) -> clip must be
+individual_tradeoffs(np.ones((1, 10)), 1.0, RUN, levels=0) -> levels must be at least 1
+individual_tradeoffs(np.ones((1, 1)), 1.0, GaussianDP(1.0)) -> mechanism must add noise
+NormRecorder(0) -> records must be at least 1
+NormRecorder(3).add([0, 3], [1.0, 1.0]) -> indices must be in 0..2
+NormRecorder(3).add([0, 0], [1.0, 1.0]) -> at most once per step
+NormRecorder(3).add([0], [1.0, 1.0]) -> equal length
+NormRecorder(3).add([0.5], [1.0]) -> whole numbers
+NormRecorder(3).add([0], [nan]) -> norms must be at least 0
+individual(PureDP(1.0)) -> name the mechanism that gave it
+individual(ZeroConcentratedDP(0.1)) -> name the mechanism that gave it
+individual(RandomizedResponse(1.0)) -> reports a whole category
+individual(FinitePair((0.5, 0.5), (0.4, 0.6))) -> its two laws are given
+individual(NoisyGradientDescent(5.0, 1, 0.1, 2.0, 0.5)) -> at every point
+individual(tuned(Laplace(1.0), trials=3)) -> runs that could have been made
+individual(SubsampledGaussian(1.0, 0.1, 1, 2)) -> ask for each record apart
+individual(MatrixMechanism(1.0, sensitivity=1.0) + ShuffledBatches(1.0, 1)) -> with its strategy
+NoisyGradientDescent(1.0, 10, 0.0, 1.0, 0.5) -> strong_convexity must be above 0 & penalise every weight
+NoisyGradientDescent(1.0, 10, 0.5, 0.1, 0.5) -> smoothness must be at least strong_convexity
+NoisyGradientDescent(1.0, 10, 0.5, 1.0, 2.0) -> step_size must be below 2/smoothness
+NoisyGradientDescent(0.0, 10, 0.5, 1.0, 0.5) -> noise_multiplier
+NoisyGradientDescent(1.0, 0, 0.5, 1.0, 0.5) -> steps
+NoisyGradientDescent(1.0, 10, nan, 1.0, 0.5) -> strong_convexity
+MatrixMechanism(1.0); MatrixMechanism(1.0, np.eye(2), sensitivity=1.0) -> either strategy or sensitivity
+MatrixMechanism(1.0, np.ones(3)) -> one column per step
+MatrixMechanism(1.0, TREE, sample_rate=0.1) -> from the first step to the last one
+MatrixMechanism(1.0, np.zeros((2, 2))) -> must not be 0
+MatrixMechanism(1.0, [[1.0, nan], [0.0, 1.0]]) -> strategy
+MatrixMechanism(1.0, np.ones((3, 3)), sample_rate=0.1) -> fewer bands
+MatrixMechanism(1.0, np.tril(np.ones((3, 3))), sample_rate=0.1) -> fewer bands
+MatrixMechanism(1.0, np.eye(3), sample_rate=0.1, participations=2) -> not used with sample_rate
+MatrixMechanism(1.0, sensitivity=1.0, sample_rate=0.1) -> needs the strategy
+MatrixMechanism(0.0, np.eye(3)) -> noise_multiplier
+GAUSS.renyi(1.0); GAUSS.renyi(0.5); GAUSS.renyi(nan) -> order must be above 1
+tradeoff(PureDP(1.0), adjacency="replace").renyi(2.0) -> renyi is not known
+tuned(PureDP(1.0), trials=1.0) -> trials must be above 1
+tuned(PureDP(1.0), trials=0.0, shape=inf) -> trials must be above 0
+tuned(PureDP(1.0), trials=5.0, shape=-1.0) -> shape must be above -1
+tuned("x", trials=5.0) -> mechanism must be
+tradeoff(tuned(ApproximateDP(1.0, 1e-6), trials=5.0)) -> finite Rényi divergences
+tuned(PureDP(1.0), trials=5.0, shape=inf).stop -> Poisson
+WithoutReplacement(0.0, 2, 4) -> noise_multiplier must be above 0
+WithoutReplacement(1.0, 0, 4) -> batch must be
+WithoutReplacement(1.0, 5, 4) -> batch must be at most n_records, got 5 and 4
+WithoutReplacement(1.0, 2, 4.5) -> n_records must be
+WithoutReplacement(1.0, 2, 4, 0) -> steps must be
+audit_scores([0.1, nan], [0.2]) -> member scores must be a number, got nan
+audit_scores([], [0.2]) -> member scores must be a non-empty
+audit_scores([0.1], []) -> nonmember scores must be a non-empty
+audit_scores([[0.1]], [0.2]) -> one-dimensional
+audit_scores(["a"], [0.2]) -> must be a number or an array of numbers
+audit_scores([1.0], [0.0], 0.5); audit_scores([1.0], [0.0], 1.0); audit_scores([1.0], [0.0], nan) -> confidence
+audit_scores([1.0], [0.0], 95) -> confidence
+AUDIT.tpr(0.0) -> fpr must be above 0
+AUDIT.tpr(10) -> percentage
+AUDIT.epsilon(nan) -> delta
+AUDIT.compare(1.0) -> tradeoff must be a Tradeoff
+attack_output_perturbation([0.0], [0.0, 1.0], "gaussian", 1.0) -> one shape
+attack_output_perturbation([0.0], [1.0], "cauchy", 1.0) -> noise must be one of
+attack_output_perturbation([0.0], [1.0], "gaussian", 0.0) -> scale must be above 0
+attack_output_perturbation([nan], [1.0], "gaussian", 1.0) -> centre_in
+output_perturbation_scores([[1.0, 2.0]], [1.0], [2.0], "gaussian", 1.0) -> as many columns
+attack_transcript(PureDP(1.0)) -> SubsampledGaussian phases
+attack_random_subset(np.mean, [1.0, 2.0], 5, "gaussian", 1.0) -> below the number of records
+ratio_advantage(AttackScores(np.ones(3), np.zeros(3), "loss", "a model")) -> exact log-likelihood
+attack_last_iterate(GaussianDP(1.0)) -> NoisyGradientDescent
+audit_one_run([1.0, nan], [1, 0]) -> got nan
+audit_one_run([], []) -> not empty
+audit_one_run([1.0, 2.0], [1]) -> of one length
+audit_one_run([1.0, 2.0], [1, 2]) -> True or False
+audit_one_run([1.0, 2.0], [1, 0], confidence=2) -> confidence
+SequentialAudit(PureDP(1)).update([nan], [0.0]); SequentialAudit(PureDP(1)).update([[1.0, 2.0]], [0.0]) -> scores
+SequentialAudit(PureDP(1)).update("high", [0.0]) -> scores
+NormLaplaceTradeoff(-1.0, 3); NormLaplaceTradeoff(nan, 3); NormLaplaceTradeoff(inf, 3) -> rho
+GaussianNoise(0.0, ONE); GaussianNoise(-1.0, ONE); GaussianNoise(nan, ONE); GaussianNoise(inf, ONE) -> scale
+GaussianNoise(1.0, np.array([0.0])); GaussianNoise(1.0, np.array([nan])) -> factor
+GaussianNoise(1.0, np.array([[1.0, 2.0]])) -> factor
+GaussianNoise(1.0, np.array(np.eye(2) + np.triu(np.ones((2, 2)), 1))) -> factor
+rounded_gaussian(0.0, 3); rounded_gaussian(-1.0, 3); rounded_gaussian(nan, 3); rounded_gaussian(inf, 3) -> scale
+rounded_gaussian(2.0**40 * 1.001, 3); rounded_gaussian([1.0, nan], 3); rounded_gaussian("wide", 3) -> scale
+Histogram((1.0,)); Histogram((1.0, 1.0)) -> edges
+Quantile(1.5) -> q must
+Covariance(ddof=-1) -> ddof
+Covariance()(COLUMN) -> table
+Quantile()(TABLE) -> one column
+plan_subsampling(1000, 0.0, 0.1, batch_size=10); plan_subsampling(1000, 1.0, 0.1, batch_size=10) -> precision
+plan_subsampling(1000, 0.3, 0.0, batch_size=10); plan_subsampling(1000, 0.3, 2.0, batch_size=10) -> fpr
+plan_subsampling(1000, nan, 0.1, batch_size=10) -> precision
+profile(np.ones((6, 2))); profile(np.eye(6)[:, :3]) -> raise regularization
+OutputPerturbation(); ObjectivePerturbation(); OutputPerturbation(epsilon=1.0, scale=1.0) -> exactly one of
+ObjectivePerturbation(epsilon=1.0, scale=1.0) -> exactly one of
+OutputPerturbation(epsilon=0.0); ObjectivePerturbation(epsilon=0.0) -> epsilon must be above 0
+OutputPerturbation(epsilon=nan); ObjectivePerturbation(epsilon=nan); OutputPerturbation(epsilon=inf) -> epsilon
+ObjectivePerturbation(epsilon=inf) -> epsilon
+OutputPerturbation(scale=-1.0); ObjectivePerturbation(scale=-1.0) -> scale
+OutputPerturbation(epsilon=1.0, noise="cauchy") -> noise must be one of
+ObjectivePerturbation(epsilon=1.0, noise="cauchy") -> noise must be one of
+OutputPerturbation(epsilon=1.0, row_bound=0.0); ObjectivePerturbation(epsilon=1.0, row_bound=0.0) -> row_bound
+OutputPerturbation(epsilon=1.0, delta=1e-5); OutputPerturbation(epsilon=1.0, noise="gaussian") -> delta
+Policy.from_toml("nowhere.toml") -> no such file
+assess(PureDP(1.0), prior=1.0) -> prior & below 1
+assess(PureDP(1.0), fpr=[0.0]) -> fpr & above 0
+assess(PureDP(1.0), delta=nan) -> delta
+assess(PureDP(1.0)).to_html("nowhere/a.html") -> nowhere & does not exist
+assess(PureDP(1.0)).to_html("a.pdf") -> .html & a.pdf
+assess(3.5) -> source & 3.5
+with_limit(assess(PureDP(1.0)), nan) -> max_advantage & nan
+with_limit(assess(PureDP(1.0)), 20) -> max_advantage & at most 1 & fraction
+bounds.accuracy(1, delta=0, prior=0.0); bounds.accuracy(1, delta=0, prior=1.0) -> prior
+bounds.positive_accuracy(1, prior=nan) -> prior
+bounds.advantage(1, delta=1.5); bounds.advantage(1, delta=nan) -> delta
+bounds.advantage(-0.1); bounds.negative_accuracy(nan, prior=0.5); bounds.advantage("one") -> epsilon
+bounds.positive_accuracy(1, prior=0.5, fpr=50) -> fpr
+bounds.positive_accuracy(1, prior=0.5, fpr=0.1, recall=0.1) -> not both
+bounds.positive_accuracy(1, prior=[0.5, 0.1], delta=[0, 1e-5]) -> no bound
+bounds.negative_accuracy(1, prior=0.5, delta=1e-5) -> no bound
+bounds.accuracy([1, 2], delta=0, prior=[0.1, 0.2, 0.3]) -> broadcast
+bounds.epsilon_for_advantage(1e-6, delta=1e-5) -> remains at epsilon 0
+bounds.epsilon_for_positive_accuracy(0.005, prior=0.01) -> remains at epsilon 0
+bounds.pinsker(-1) -> kl
+bounds.tpr_from_mip(0.6, fpr=0.1) -> eta
+bounds.mip_from_dp(1, adjacency="swap") -> adjacency
+bounds.SubsetIndicator(7) -> even
+bounds.TwoRecordResponse(1.0).law(2) -> record
+GAUSS.plot(GaussianDP(1.0)) -> must be trade-offs, got GaussianDP
+GAUSS.plot(GAUSS, label="one") -> one text for each of the 2 curves, got 1
+GAUSS.plot(GAUSS.plot(), ax=GAUSS.plot()) -> ax must be given only once
+PURE.reconstruction(1.5); PURE.reconstruction(nan) -> baseline must be
+PURE.attribute([0.5, 0.1]) -> adding up to 1
+PURE.attribute([[0.5, 0.5]], weights=[1, 2]) -> weights must be
+PURE.singling_out(2.5, 0.1) -> whole number
+PURE.singling_out(0, 0.1) -> n must be
+PURE.singling_out(5, -0.1) -> weight must be
+PURE.singling_out(5, 0.1, side="middle") -> side must be
+PURE.group(0); PURE.group(1.5) -> k must be
+unlearning.deletion_capacity(1, 0.0, 0.8); unlearning.deletion_capacity(1, 1.0, 0.8) -> prior
+unlearning.deletion_capacity(-1, 0.1, 0.8); unlearning.deletion_capacity(nan, 0.1, 0.8) -> epsilon
+unlearning.deletion_capacity(1, 0.1, 1.0); unlearning.deletion_capacity(1, 0.1, 0.0) -> confidence
+unlearning.deletion_capacity([1, 2], [0.1, 0.2, 0.3], 0.5) -> broadcast
+unlearning.deletion_capacity_of_records(1, [0.1, 2.0], 0.8); unlearning.guarantee(1, [nan]) -> priors
+unlearning.plan(1, 100, 0.8, [200]) -> expected_size
+unlearning.sekhari_trend(-1) -> training_size
+OpacusCallback("engine") -> engine & str
+OpacusCallback(ACCOUNTANT, every=0) -> every & at least 1
+OpacusCallback(ACCOUNTANT, fpr=0.0) -> fpr & above 0
+OpacusCallback(ACCOUNTANT, loader=[1, 2]) -> DPDataLoader & list & another mechanism
+OpacusCallback(ACCOUNTANT)(); OpacusCallback(ACCOUNTANT).assessment() -> history is empty
+assess(PureDP(1.0), n_sample=3) -> 'n_sample' & known are prior
+assess("breast-cancer", epsilon=1) -> source must be & train a PrivateClassifier
+assess(audit_scores([1.0] * 9, [0.0] * 9), bounds=None) -> did you mean 'bound'
+assess(PureDP(1.0), np.ones((3, 1)), np.ones(3)) -> X and y go with a fitted model
+assess(object()); assess([1, 2]) -> source must be
+"""
+
+
+def said(call):
+    """What an InputError says; or what happened instead."""
+    try:
+        return f"returned {eval(call, NAMES)!r}"
+    except dn.InputError as error:
+        return str(error)
+    except Exception as error:
+        return f"{type(error).__name__}\n{error}"
+
+
+def test_every_refusal_is_one_line_that_names_the_argument_and_the_rule():
+    wrong = {}
+    for line in REFUSED.strip().splitlines():
+        calls, words = line.split(" -> ")
+        for call in calls.split("; "):
+            message = said(call)
+            if "\n" in message or message.startswith("returned ") or not all(w in message for w in words.split(" & ")):
+                wrong[call] = message
+    assert wrong == {}
