@@ -65,7 +65,7 @@ def test_commands_on_runs_work_and_the_others_say_the_line_that_installs_them():
         "bound epsilon,1 --json": "",
         "bound gaussian,1 --plot a.svg": "report",
         "calibrate dpsgd,?,1,10 --advantage 0.1": "",
-        "plan dpsgd,?,0.5,2 --records 40 --advantage 0.2": "",
+        "plan dpsgd,?,1,1 --records 10 --advantage 0.2": "",
         "plan dpsgd,?,1,10 --records 100 --precision 0.3 --fpr 0.01 --rate 0.1": "",
         "compare gaussian,0.1 laplace,20": "",
         "assess gaussian,0.1": "",
