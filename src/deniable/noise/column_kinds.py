@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -54,7 +54,7 @@ class ColumnKind:
         return (" and " if self.sure else " or ").join(part for part in (numbers, words) if part)
 
 
-def ask_kinds(look: Queries, columns: Sequence[ColumnCells], n_rows: int, mu: float) -> tuple[float, list[ColumnKind]]:
+def ask_kinds(look: Queries, columns: Iterable[ColumnCells], n_rows: int, mu: float) -> tuple[float, list[ColumnKind]]:
     """Return about how many units there are, and what each column holds, by one query.
 
     A record is in one cell of each column (missing, part of a whole, whole, date, flag or other word), and is at most
@@ -62,13 +62,13 @@ def ask_kinds(look: Queries, columns: Sequence[ColumnCells], n_rows: int, mu: fl
     a person, whose weights sum to at most ``heaviest``: of a word min(heaviest, its weights) is counted.
     """
     heaviest = look.units.heaviest
+    counts = np.array([_counted(cells, look.units) for cells in columns])
     paid = look.pay("kinds", "how many there are, and what the columns hold", mu)
-    sd = math.sqrt(max(len(columns), 1) * (1 + DISTINCT**2)) / mu * (1 + MANY_ROUNDINGS)
-    if not columns:
+    sd = math.sqrt(max(len(counts), 1) * (1 + DISTINCT**2)) / mu * (1 + MANY_ROUNDINGS)
+    if not len(counts):
         total = np.array([look.units.total(n_rows)])
         return max(float(paid.channel("kinds", np.array([sd * heaviest]))(total)[0]) / heaviest, 1.0), []
-    counts = np.array([_counted(cells, look.units) for cells in columns])
-    sds = np.tile([*[sd * heaviest] * len(_KINDS), sd * heaviest / DISTINCT], len(columns))
+    sds = np.tile([*[sd * heaviest] * len(_KINDS), sd * heaviest / DISTINCT], len(counts))
     noised = (paid.channel("kinds", sds)(counts.ravel()) / heaviest).reshape(counts.shape)
     n = float(noised[:, : len(_KINDS)].sum(axis=1).mean())
     return max(n, 1.0), [_told(row, sd) for row in noised]

@@ -31,7 +31,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray, InputError, IntArray
+from deniable._check import FloatArray, InputError
 
 MISSING, NUMBER, DATE, WORD = range(4)
 Value = float | str | None  # of a number or a date, of a word, of nothing
@@ -196,7 +196,7 @@ class ColumnCells:
 
     kind: NDArray[np.uint8]
     number: FloatArray
-    word: IntArray
+    word: NDArray[np.int32]
     words: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -204,8 +204,10 @@ class ColumnCells:
 
     def at(self, rows: Any) -> ColumnCells:
         """Return other rows; row −1 is a missing cell."""
-        kind, number = np.append(self.kind, np.uint8(MISSING)), np.append(self.number, np.nan)
-        return ColumnCells(kind[rows], number[rows], np.append(self.word, -1)[rows], self.words)
+        kind = np.append(self.kind, np.uint8(MISSING))[rows]
+        words = np.isnan(self.number).all()  # then no number takes memory
+        number = np.broadcast_to(np.nan, kind.shape) if words else np.append(self.number, np.nan)[rows]
+        return ColumnCells(kind, number, np.append(self.word, np.int32(-1))[rows], self.words)
 
     @property
     def spelled(self) -> NDArray[Any]:
@@ -286,13 +288,14 @@ def _found(cells: list[tuple[int, Value]]) -> ColumnCells:
     words = {value: i for i, value in enumerate(dict.fromkeys(value for kind, value in cells if kind == WORD))}
     kind = np.array([kind for kind, _ in cells], dtype=np.uint8)
     number = np.array([value if kind in (NUMBER, DATE) else np.nan for kind, value in cells], dtype=np.float64)
-    word = np.array([words[value] if kind == WORD else -1 for kind, value in cells], dtype=np.int64)
+    word = np.array([words[value] if kind == WORD else -1 for kind, value in cells], dtype=np.int32)
     return ColumnCells(kind, number, word, tuple(map(str, words)))
 
 
 def _measured(number: FloatArray, kind: int) -> ColumnCells:
     number = np.where(np.isfinite(number), number, np.nan)
-    return ColumnCells(np.where(np.isnan(number), MISSING, kind).astype(np.uint8), number, np.full(len(number), -1))
+    kinds = np.where(np.isnan(number), MISSING, kind).astype(np.uint8)
+    return ColumnCells(kinds, number, np.broadcast_to(np.int32(-1), kinds.shape))
 
 
 def _days(values: Any) -> FloatArray:

@@ -77,13 +77,17 @@ class FeatureTable:
         return self.n_rows
 
     def cells(self, column: FeatureColumn) -> ColumnCells:
-        """Return the cells of a column; those of a table in memory are read once."""
+        """Return the cells of a column; texts of a table in memory are read once."""
         place = column.place
         if isinstance(self._X, ColumnsOnDisk):
             return read_cells(self._X.column(place))
-        if place not in self._read:
-            self._read[place] = read_cells(self._X.iloc[:, place] if hasattr(self._X, "iloc") else self._X[:, place])
-        return self._read[place]
+        if place in self._read:
+            return self._read[place]
+        raw = self._X.iloc[:, place] if hasattr(self._X, "iloc") else self._X[:, place]
+        found = read_cells(raw)
+        if getattr(raw.dtype, "kind", "O") not in "biufmM":
+            self._read[place] = found
+        return found
 
     def numbers(self, column: FeatureColumn) -> FloatArray:
         """Return the numbers of a column, or its days; NaN for other cells."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -41,8 +42,8 @@ def kinds(look: Queries, table: FeatureTable, declared: Declared, target: Column
     Nearly unique words are left out. A ``target`` is one more column: what it holds is returned, too.
     """
     known = [declared.column(column) for column in table.columns]
-    asked = [table.cells(column) for column, found in zip(table.columns, known, strict=True) if found is None]
-    every = asked if target is None else [*asked, target]
+    asked = (table.cells(column) for column, found in zip(table.columns, known, strict=True) if found is None)
+    every = chain(asked, () if target is None else (target,))
     n, told = ask_kinds(look, every, table.n_rows, look.ledger.mu * math.sqrt(KINDS_SHARE))
     found = iter(told)
     columns = [
