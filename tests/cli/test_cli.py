@@ -82,6 +82,8 @@ def test_help_is_one_screen_with_examples_and_the_rest_is_shown_on_request(comma
     assert [option.name for option in options if not option.help] == []
     assert run([command, "--help-all"]) == 0
     whole = capsys.readouterr().out
+    taken = {option.name for option in options} & {"run", "runs", "promise"}
+    assert ("  dpsgd,NOISE_MULTIPLIER,SAMPLE_RATE,STEPS,[RECORDS_PER_PERSON]" in whole) == bool(taken)
     assert [
         option.name for option in options if not any(name in whole for name in (*option.opts, option.metavar))
     ] == []

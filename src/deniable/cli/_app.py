@@ -103,8 +103,10 @@ def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code; an error is one line on stderr unless --debug is given."""
     _words.set(tuple(arguments))
     arguments = arguments or ["--help"]
-    debug, hidden = "--debug" in arguments, _all_options() if HELP_ALL in arguments else []
-    arguments = ["--help" if word == HELP_ALL else word for word in arguments if word != "--debug"]
+    if HELP_ALL in arguments:
+        return _help_all(["--help" if word == HELP_ALL else word for word in arguments])
+    debug = "--debug" in arguments
+    arguments = [word for word in arguments if word != "--debug"]
     try:
         code: Any = _called(arguments)
     except (KeyboardInterrupt, typer.Abort):
@@ -120,9 +122,6 @@ def run(arguments: list[str]) -> int:
             said = error.format_message()
             return _bad(said + _way_out(said, getattr(error, "ctx", None)), debug)
         return _defect(error, debug)
-    finally:
-        for option in hidden:
-            option.hidden = True
     if code == INTERRUPTED:  # Typer may also turn Ctrl-C into this code by itself
         print("interrupted; no file was left half written", file=sys.stderr)
     return code if isinstance(code, int) else FINE
@@ -149,13 +148,23 @@ def _parser() -> Any:
     return typer.main.get_command(app)
 
 
-def _all_options() -> list[Any]:
-    """Show the options that --help leaves out, and return them."""
+def _help_all(arguments: list[str]) -> int:
+    """Print the help with the options that --help leaves out and, where a run is taken, how each kind is written."""
     options = [option for command in _parser().commands.values() for option in command.params]
     hidden = [option for option in options if getattr(option, "hidden", False)]
     for option in hidden:
         option.hidden = False
-    return hidden
+    try:
+        code = run(arguments)
+    finally:
+        for option in hidden:
+            option.hidden = True
+    command = _parser().commands.get(arguments[0])
+    if command is not None and {one.name for one in command.params} & _OF_RUNS:
+        from deniable.cli.run import forms
+
+        print("\nRuns ([…] may be left out; numbers may be named, as steps=10):", *forms(), sep="\n  ")
+    return code
 
 
 def _called(arguments: list[str]) -> Any:

@@ -38,7 +38,7 @@ RunArgument = Annotated[
         metavar="RUN",
         show_default=False,
         help="What ran: dpsgd,NOISE,RATE,STEPS; epsilon,EPSILON,DELTA; gaussian,MU; laplace,SCALE; allocation, "
-        "shuffled and others (any wrong name lists them); 'A + B' both; 'person,3: A' for a person of three records; "
+        "shuffled and others (all: --help-all); 'A + B' both; 'person,3: A' for a person of three records; "
         "'tuned,5: A' for the best of some five runs; a file of Opacus (.pt) or a history (.json).",
     ),
 ]
@@ -177,6 +177,13 @@ def _no_name(text: str, name: str) -> str:
 def _form(name: str, parameters: Mapping[str, Any]) -> str:
     words = [one.name if one.default is one.empty else f"[{one.name}]" for one in parameters.values()]
     return ",".join([name, *(word.upper() for word in words)])
+
+
+def forms() -> list[str]:
+    """Return how each kind of run is written."""
+    parameters = {name: inspect.signature(kind).parameters for name, kind in _kinds().items()}
+    prefixes = [_form(name, dict(list(parameters[name].items())[1:])) + ": RUN" for name in PREFIXES]
+    return [*(_form(name, parameters[name]) for name in NAMES), *prefixes, "RUN + RUN"]
 
 
 def _value(text: str, parameter: str, word: str, sought: float | None) -> Any:
