@@ -16,7 +16,7 @@ from deniable._check import FloatArray, InputError
 from deniable._floats import MANY_ROUNDINGS
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism
 
-_ROUNDED = 1 + MANY_ROUNDINGS  # charged on every sum of μ² and of δ
+_ROUNDED = 1 + MANY_ROUNDINGS  # charged on every sum of μ²
 _SAFE = 1 - MANY_ROUNDINGS  # of a record's budget: more than the rounding of its sum of squares
 
 
@@ -90,7 +90,7 @@ def total_mu(uses: Sequence[Use]) -> float:
 
 def total_delta(uses: Sequence[Use]) -> float:
     """Return Σδ, rounded up: at least 1 − Π(1 − δ)."""
-    return math.fsum(use.delta for use in uses) * _ROUNDED if any(use.delta for use in uses) else 0.0
+    return math.fsum(use.delta for use in uses) * (1 + MANY_ROUNDINGS / 32) if any(use.delta for use in uses) else 0.0
 
 
 class RecordLedger:

@@ -177,7 +177,7 @@ def spreads(answer: QueryAnswer, function: str, scale: ColumnScale, limits: Limi
     power, relative = (1.0, 2.0) if function == "variance" else (0.5, 0.5)
 
     def spread(x: FloatArray) -> FloatArray:
-        return np.asarray(np.maximum(_covariance(x, 1)[0] * scale.half**2, 0.0) ** power)
+        return np.asarray(np.maximum(_covariance(x, 1)[0] * scale.half * scale.half, 0.0) ** power)
 
     def judged(x: FloatArray) -> Judgement:
         return "" if spread(x)[0] > 0 else "not above zero in the noise", "", spread(x) * math.sqrt(relative / x[0])
