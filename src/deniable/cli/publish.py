@@ -45,6 +45,9 @@ def publish(
         list[str] | None,
         typer.Option(help="Public categories of a column, region=N,S,E,W; may be repeated. Otherwise found privately."),
     ] = None,
+    records: Annotated[
+        int | None, more(help="The number of records, if it is public; otherwise it is counted with noise.")
+    ] = None,
     suppress_below: Annotated[float, more(help="Withhold counts whose noisy value is below this.")] = 0.0,
     plot: PlotOption = None,
     advantage: AdvantageOption = None,
@@ -68,7 +71,7 @@ def publish(
     public: dict[str, Any] = dict(read_ranges(ranges) or {})
     public |= dict(_range(text) for text in given_range or ()) | dict(_categories(text) for text in categories or ())
     asked = asked_for(advantage, limit, DEFAULT_ADVANTAGE)
-    made = release_statistics(data, statistic, limit=asked, ranges=public, suppress_below=suppress_below)
+    made = release_statistics(data, statistic, limit=asked, ranges=public, n=records, suppress_below=suppress_below)
     if certificate is not None:  # first: no table may exist without its certificate
         made.certificate.to_json(certificate)
     if plot is not None:
