@@ -64,10 +64,10 @@ def test_debug_shows_the_traceback(capsys):
     assert "Traceback" in capsys.readouterr().err
 
 
-def test_there_are_sixteen_commands_at_most_and_a_parameter_less_is_progress():
+def test_commands_and_their_parameters_are_few():
     parser = get_command(app)
     assert len(parser.commands) <= 16
-    assert sum(len(command.params) for command in parser.commands.values()) <= 210
+    assert sum(len(command.params) for command in parser.commands.values()) <= 160
 
 
 @pytest.mark.parametrize("command", commands())
