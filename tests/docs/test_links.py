@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 COPIES = {"architecture.md", "changelog.md", "contributing.md", "security.md"}  # made for the site
 MARKDOWN = sorted(p for p in (ROOT / "docs").glob("**/*.md") if "_build" not in p.parts and p.name not in COPIES)
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *MARKDOWN]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links(page):
-    targets = re.findall(r"\]\((?!https?://|#)([^)#\s]+)", page.read_text())
-    assert [target for target in targets if not (page.parent / target).exists()] == []
+def test_links():
+    targets = [(page, to) for page in PAGES for to in re.findall(r"\]\((?!https?://|#)([^)#\s]+)", page.read_text())]
+    assert [(page.name, target) for page, target in targets if not (page.parent / target).exists()] == []
 
 
 def test_every_page_of_the_site_is_in_a_table_of_contents():
