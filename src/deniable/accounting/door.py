@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
+import numpy as np
+
 from deniable._check import InputError, choice, flag, number
 from deniable._floats import EPS
 from deniable._optional import require
@@ -47,6 +49,7 @@ from deniable.mechanisms import (
     ADJACENCIES,
     ApproximateDP,
     Composition,
+    FinitePair,
     GaussianDP,
     Grouped,
     Mechanism,
@@ -322,6 +325,8 @@ def _failure(parts: tuple[Mechanism, ...]) -> float:
     It is 1 only if it is certain: the double below stands for what rounds to 1.
     """
     pure = [p for p in parts if isinstance(p, PureDP | ApproximateDP)]
+    if any(isinstance(p, FinitePair) and not np.any(np.minimum(p.p, p.q) > 0) for p in parts):  # nothing in common
+        return 1.0
     if any(math.isinf(p.epsilon) for p in pure) or any(isinstance(p, GaussianDP) and math.isinf(p.mu) for p in parts):
         return 1.0
     deltas = [p.delta for p in pure if isinstance(p, ApproximateDP)]

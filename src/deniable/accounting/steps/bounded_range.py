@@ -9,8 +9,8 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.accounting.steps.base import LossCells, Step, tilted_moments
-from deniable.accounting.steps.laplace import LEGENDRE, FlatOutcomes, flat_cells
+from deniable.accounting.steps.base import Step
+from deniable.accounting.steps.laplace import FlatOutcomes
 from deniable.curves import Charged, Direction, Question, Side, Tradeoff
 
 
@@ -47,15 +47,6 @@ class BoundedRangeStep(Step):
 
     def pieces(self) -> tuple[FlatOutcomes]:
         return (FlatOutcomes.of(self.epsilon, 1.0, 2 / -math.expm1(-self.epsilon)),)
-
-    def cells(self, spacing: float, tilt: float) -> LossCells:
-        return flat_cells(self.epsilon, 1.0, spacing, 2 / -math.expm1(-self.epsilon))
-
-    def cumulants(self, c: float) -> tuple[float, float, float]:
-        nodes, weights = LEGENDRE
-        value = self.epsilon * nodes
-        log_mass = np.log(weights * (self.epsilon / 4)) - self.epsilon / 2 + math.log(2 / -math.expm1(-self.epsilon))
-        return tilted_moments(value, log_mass - value / 2, c)
 
     def one_step(self) -> Tradeoff | None:
         return BoundedRangeTradeoff(self.epsilon)

@@ -12,14 +12,13 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
-from deniable.accounting.steps.base import LossCells, Step, atoms, log_moment
+from deniable.accounting.steps.base import Step, log_moment
 from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.accounting.steps.outcomes import ListedOutcomes
 from deniable.accounting.steps.ratios import sampled_losses
 from deniable.curves import Direction
 
 _REACH = 13.5  # standard deviations beyond which a discrete Gaussian has less than 1e-39
-_FAR = 37.0  # standard deviations at which its mass is below e^{−668} < 1e-290
 _MOST_OUTCOMES = 1 << 16  # in a list
 _MOST_SUMMED = 1 << 20  # of a sum for divergences
 _ALIKE = 1e-12  # in units of a lattice: nearer than that, losses lie on it
@@ -41,52 +40,39 @@ class DiscreteStep(Step):
     """A step whose outcomes can be listed."""
 
     @abstractmethod
-    def outcomes(self, tilt: float) -> Outcomes:
-        """Return the outcomes that matter at a tilt."""
+    def outcomes(self) -> Outcomes:
+        """Return the outcomes that matter."""
 
     def pieces(self) -> tuple[ListedOutcomes, ...]:
-        found = self.outcomes(0.5)
+        found = self.outcomes()
         seen = (found.p > 0) & (found.q > 0)
         masses = found.loss[seen], found.p[seen], found.q[seen]
         return (ListedOutcomes(*masses, found.shift, found.relative_error),)
 
     @property
     def lost(self) -> tuple[float, float]:
-        return self.outcomes(0.5).lost
+        return self.outcomes().lost
 
     @property
     def lowest(self) -> float:
-        return float(np.min(self.outcomes(0.0).loss))
+        return float(np.min(self.outcomes().loss))
 
     @property
     def highest(self) -> float:
-        return float(np.max(self.outcomes(0.0).loss))
+        return float(np.max(self.outcomes().loss))
 
     @property
     def attained(self) -> bool:
         return True
 
-    def range(self, tilt: float) -> tuple[float, float]:
-        loss = self.outcomes(tilt).loss
-        return float(loss.min()), float(loss.max())
+    @property
+    def even(self) -> bool:
+        return self.pitch > 0
 
     def support(self) -> FiniteLaw | None:
-        found = self.outcomes(0.5)
+        found = self.outcomes()
         reach = self.highest, -self.lowest
         return FiniteLaw(found.loss, found.p, found.q, found.relative_error, found.shift, lost=found.lost, reach=reach)
-
-    def cells(self, spacing: float, tilt: float) -> LossCells:
-        found = self.outcomes(tilt)
-        return atoms(
-            found.loss,
-            found.p,
-            found.q,
-            spacing,
-            lattice=self.lattice,
-            shift=found.shift,
-            relative_error=found.relative_error + 64 * EPS,
-            lost=found.lost,
-        )
 
 
 @dataclass(frozen=True)
@@ -105,23 +91,22 @@ class FinitePairStep(DiscreteStep):
     def only(self) -> tuple[float, float]:
         return self.law.only
 
-    def outcomes(self, tilt: float) -> Outcomes:
+    def outcomes(self) -> Outcomes:
         law = self.law
         if law.p.size == 0:  # the two have nothing in common
             return Outcomes(np.zeros(1), np.zeros(1), np.full(1, 1e-320), 0.0, 0.0)
-        shift = law.shift + (0.0 if self.lattice is None else _ALIKE * self.lattice[1])
+        shift = law.shift + _ALIKE * self.pitch
         return Outcomes(law.log_ratio, law.p, law.q, shift, law.relative_error)
 
     @property
-    def lattice(self) -> tuple[float, float] | None:
+    def pitch(self) -> float:
         losses = self.law.log_ratio
         if losses.size < 2:
-            return None if losses.size == 0 else (float(losses[0]), 1.0)
-        rise = losses - losses[0]
-        apart = np.diff(rise)
-        unit = float(np.max(apart, initial=0.0)) if losses.size == 2 else float(np.min(apart[apart > 1e-9 * rise[-1]]))
+            return 1.0
+        rise, apart = losses - losses[0], np.diff(losses)
+        unit = float(np.max(apart)) if losses.size == 2 else float(np.min(apart[apart > 1e-9 * rise[-1]]))
         places = rise / unit
-        return (float(losses[0]), unit) if np.all(np.abs(places - np.rint(places)) < _ALIKE) else None
+        return unit if np.all(np.abs(places - np.rint(places)) < _ALIKE) else 0.0
 
     def support(self) -> FiniteLaw | None:
         return self.law
@@ -142,7 +127,7 @@ class ResponseStep(DiscreteStep):
     epsilon: float
     categories: int
 
-    def outcomes(self, tilt: float) -> Outcomes:
+    def outcomes(self) -> Outcomes:
         small = math.exp(-self.epsilon)
         total = 1 + (self.categories - 1) * small
         loss = np.array([-self.epsilon, 0.0, self.epsilon])
@@ -155,8 +140,8 @@ class ResponseStep(DiscreteStep):
         return True
 
     @property
-    def lattice(self) -> tuple[float, float]:
-        return -self.epsilon, self.epsilon if self.categories > 2 else 2 * self.epsilon
+    def pitch(self) -> float:
+        return self.epsilon if self.categories > 2 else 2 * self.epsilon
 
 
 def _sampled(found: Outcomes, rate: float) -> Outcomes:
@@ -180,7 +165,7 @@ class DiscreteLaplaceStep(DiscreteStep):
     sensitivity: int
     rate: float
 
-    def outcomes(self, tilt: float) -> Outcomes:
+    def outcomes(self) -> Outcomes:
         moved, b = self.sensitivity, self.scale
         x = np.arange(moved + 1, dtype=np.float64)
         q = np.exp(-x / b) * (math.tanh(1 / (2 * b)))  # (1 − a)/(1 + a)
@@ -193,10 +178,6 @@ class DiscreteLaplaceStep(DiscreteStep):
     @property
     def symmetric(self) -> bool:
         return self.rate == 1
-
-    @property
-    def lattice(self) -> tuple[float, float] | None:
-        return (-self.sensitivity / self.scale, 2 / self.scale) if self.rate == 1 else None
 
     @property
     def pitch(self) -> float:
@@ -259,17 +240,13 @@ class DiscreteGaussianStep(DiscreteStep):
             log_outside = c * math.log(2) + float(np.logaddexp(0.0, grown))
         # 8 roundings of exponents that are as large as these
         size = 8 * EPS * (abs(c) * float(np.max(np.abs(loss))) + float(np.max(-log_q)))
-        return (
-            log_moment(loss, loss + log_q, c, math.exp(min(log_outside - 700, MOST_EXPONENT))) * (1 + size)
-            + size * 1e-2
-        )
+        # a share of what the moment exceeds 1 by is at most that share of its logarithm
+        return log_moment(loss, loss + log_q, c, math.exp(min(log_outside - 700, MOST_EXPONENT))) * (1 + size)
 
-    def outcomes(self, tilt: float) -> Outcomes:
+    def outcomes(self) -> Outcomes:
         sigma, moved = self.sigma, self.sensitivity
         reach = _REACH * sigma + 2
-        far = math.ceil(_FAR * sigma)  # whatever the tilt: beyond, masses are too small to be kept
-        low = max(math.floor(min(0.0, tilt * moved) - reach), -far)
-        high = min(math.ceil(max(moved, tilt * moved) + reach), moved + far)
+        low, high = math.floor(-reach), math.ceil(moved + reach)
         x = np.arange(low, high + 1, dtype=np.float64)
         size = _theta(sigma)
         with np.errstate(under="ignore"):
@@ -294,23 +271,8 @@ class DiscreteGaussianStep(DiscreteStep):
         return self.rate == 1
 
     @property
-    def lattice(self) -> tuple[float, float] | None:
-        if self.rate < 1:
-            return None
-        spacing = self.sensitivity / self.sigma**2
-        return -self.sensitivity * spacing / 2, spacing
-
-    def cumulants(self, c: float) -> tuple[float, float, float]:
-        if self.rate < 1 or self.sigma < 1:
-            return super().cumulants(c)
-        variance = (self.sensitivity / self.sigma) ** 2  # about that of the Gaussian
-        return variance * c * (c - 1) / 2, variance * (c - 0.5), variance
-
-    def log_mgf(self, points: FloatArray) -> FloatArray:
-        if self.rate < 1 or self.sigma < 1:
-            return super().log_mgf(points)
-        found: FloatArray = (self.sensitivity / self.sigma) ** 2 * points * (points - 1) / 2
-        return found
+    def pitch(self) -> float:
+        return self.sensitivity / self.sigma**2 if self.rate == 1 else 0.0
 
 
 def _theta(sigma: float) -> float:

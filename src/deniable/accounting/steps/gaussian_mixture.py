@@ -13,14 +13,12 @@ from functools import partial
 from typing import Protocol
 
 import numpy as np
-from scipy.special import ndtr
 
 from deniable._check import FloatArray, InputError
 from deniable._floats import EPS, PRODUCT_EXPONENT
-from deniable.accounting.steps.base import LossCells, Step, TooSlowError, joined, tilted_moments
+from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.binomial import binomial
 from deniable.accounting.steps.mixture_moments import log_excess
-from deniable.accounting.steps.normal_cells import normal_centres, normal_masses
 from deniable.accounting.steps.outcomes import NormalOutcomes
 from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
 from deniable.curves import Direction
@@ -97,10 +95,6 @@ class GaussianMixtureStep(Step):
             error=2 * self.error,
         )
 
-    def range(self, tilt: float) -> tuple[float, float]:
-        tops = [self.losses_of(case, np.array([self._span(case, tilt)[1]]))[0] for case in self.cases]
-        return self.lowest, float(max(tops))
-
     def losses_of(self, case: Case, u: FloatArray) -> FloatArray:
         """L(u), to full relative precision near 0 and wherever the ratio is far from 1."""
         j, w = np.array(case.records) / self.noise, np.array(case.weight)
@@ -139,90 +133,6 @@ class GaussianMixtureStep(Step):
         total = float(np.logaddexp.reduce(logs))
         rounding = 4 * (1 + abs(c)) * (self.error + EPS)  # of weights and probabilities
         return rounding + (float(np.logaddexp(0.0, total)) if total > 0 else math.log1p(math.exp(total)))
-
-    def _slope(self, case: Case, u: FloatArray) -> FloatArray:
-        j, w = np.array(case.records) / self.noise, np.array(case.weight)
-        exponent = np.multiply.outer(u, j) - j**2 / 2 + np.log(w)
-        share = np.exp(exponent - exponent.max(axis=-1, keepdims=True))
-        slope: FloatArray = (share @ j) / share.sum(axis=-1)
-        return slope
-
-    def _span(self, case: Case, tilt: float) -> tuple[float, float]:
-        """Outcomes between which the densities tilted by 0, by 1 and by ``tilt`` have all but e^{−90} of their mass."""
-        reach = max(abs(tilt), 1.0) * case.records[-1] / self.noise + 14.0
-        u = np.linspace(-reach, reach, 4001)
-        loss = self.losses_of(case, u)
-        ends = []
-        for c in {0.0, 1.0, tilt}:
-            density = c * loss - u**2 / 2
-            seen = np.flatnonzero(density > density.max() - _DEEP)
-            if seen.size == 0:  # so far out that neighbouring densities cannot be told in floating point
-                raise TooSlowError(f"the law tilted by {tilt:g} is too far out")
-            ends += [float(u[max(seen[0] - 1, 0)]), float(u[min(seen[-1] + 1, u.size - 1)])]
-        return min(ends), max(ends)
-
-    def cumulants(self, c: float) -> tuple[float, float, float]:
-        value, log_mass = [], []
-        for case in self.cases:
-            u = np.linspace(*self._span(case, c), 1001)
-            value.append(self.losses_of(case, u))
-            spacing = float(u[1] - u[0])
-            log_mass.append(math.log(case.probability * spacing / math.sqrt(2 * math.pi)) - u**2 / 2)
-        return tilted_moments(np.concatenate(value), np.concatenate(log_mass), c)
-
-    def cells(self, spacing: float, tilt: float) -> LossCells:
-        found = None
-        for case in self.cases:
-            one = self._cells(case, spacing, tilt)
-            found = one if found is None else joined(found, one, spacing)
-        assert found is not None  # a step has at least one case
-        return found
-
-    def _cells(self, case: Case, spacing: float, tilt: float) -> LossCells:
-        start = math.floor((math.log(case.weight[0]) - self.lowest) / spacing)
-        first = self.lowest + spacing * start
-        _, top = self._span(case, tilt)
-        count = int((float(self.losses_of(case, np.array([top]))[0]) - first) / spacing) + 1
-        table = np.linspace(-14.0 - 1 / self.noise, top + 1.0, 20_001)
-        loss = partial(self.losses_of, case)
-        known = loss(table)
-        p, q, centre = np.empty(count), np.empty(count), np.empty(count)
-        missed, last, steepest = 0.0, -math.inf, case.records[-1] / self.noise
-        for k in range(0, count, _BLOCK):
-            part = slice(k, min(k + _BLOCK, count))
-            edges: FloatArray = first + spacing * np.arange(k, part.stop + 1, dtype=np.float64)
-            u = self._outcomes(case, edges, table, known)
-            finite = np.isfinite(u)
-            missed = max(missed, float(np.max(np.abs(self.losses_of(case, u[finite]) - edges[finite]), initial=0.0)))
-            last = float(u[-1])
-            q[part] = normal_masses(u)
-            hit = sum(w * normal_masses(u - j / self.noise) for j, w in zip(case.records, case.weight, strict=True))
-            p[part] = hit
-            centre[part] = normal_centres(loss, u, edges, p[part], q[part], spacing, steepest)
-        beyond = sum(w * float(ndtr(j / self.noise - last)) for j, w in zip(case.records, case.weight, strict=True))
-        share = case.probability
-        size = max(abs(top), 14.0) * steepest + steepest**2
-        wobble = missed + 16 * EPS * (1 + size) + self.error
-        return LossCells(
-            first,
-            p * share,
-            q * share,
-            centre,
-            64 * EPS + 2 * self.error,
-            wobble,
-            lost=(share * (beyond + case.lost), share * float(ndtr(-last))),
-        )
-
-    def _outcomes(self, case: Case, edges: FloatArray, table: FloatArray, known: FloatArray) -> FloatArray:
-        """The u of every edge, increasing: −∞ where the edge is not above the infimum. Newton's method, L is convex."""
-        inside = edges > math.log(case.weight[0]) + 4 * EPS * abs(edges[0])
-        u: FloatArray = np.interp(edges, known, table)
-        for _ in range(2):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                moved = u - (self.losses_of(case, u) - edges) / self._slope(case, u)
-            u = np.where(np.isfinite(moved), np.clip(moved, u - 1.0, u + 1.0), u)
-        u = np.maximum.accumulate(np.where(inside & (u > table[0]), u, -np.inf))
-        return u
 
 
 def _log_dot(exponent: FloatArray, weight: FloatArray) -> FloatArray:

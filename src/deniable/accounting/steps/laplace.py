@@ -16,7 +16,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, PRODUCT_EXPONENT
-from deniable.accounting.steps.base import LossCells, Step, atoms, joined, tilted_moments
+from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.outcomes import Cut, ListedOutcomes, OutcomeLine, Piece
 from deniable.accounting.steps.ratios import plain_losses, sampled_error, sampled_losses
 from deniable.curves import Charged, Direction, Question, Side, Tradeoff, randomized_response_divergence
@@ -59,24 +59,6 @@ class LaplaceStep(Step):
         wrong = sampled_error(np.array([-self.epsilon, self.epsilon]), np.zeros(2), self.rate)
         atoms = ListedOutcomes(ends, p, q, float(wrong.max()), 8 * EPS * (1 + self.epsilon))
         return atoms, FlatOutcomes.of(self.epsilon, self.rate, 1.0)
-
-    def cells(self, spacing: float, tilt: float) -> LossCells:
-        eps, rate = self.epsilon, self.rate
-        ends = np.array([self.lowest, self.highest])
-        q = np.array([0.5, math.exp(-eps) / 2])
-        p = (1 - rate) * q + rate * q[::-1]
-        between = flat_cells(eps, rate, spacing, 1.0)
-        # the upper atom lies in the last cell of the density
-        return joined(atoms(ends, p, q, spacing, lattice=(self.lowest, self.pitch)), between, spacing)
-
-    def cumulants(self, c: float) -> tuple[float, float, float]:
-        if self.rate < 1:
-            return super().cumulants(c)
-        ends = np.array([-self.epsilon, self.epsilon])
-        nodes, weights = LEGENDRE
-        value = np.concatenate([ends, self.epsilon * nodes])
-        mass = np.concatenate([[0.5, 0.5], weights * (self.epsilon / 4)]) * math.exp(-self.epsilon / 2)
-        return tilted_moments(value, np.log(mass) - value / 2, c)
 
     def one_step(self) -> Tradeoff | None:
         return LaplaceTradeoff(self.epsilon) if self.rate == 1 else SampledLaplaceTradeoff(self.epsilon, self.rate)
@@ -138,25 +120,6 @@ def sampled(loss: float, rate: float) -> float:
     if rate == 1:
         return loss
     return float(sampled_losses(np.array(loss), rate))
-
-
-def flat_cells(epsilon: float, rate: float, spacing: float, scale: float) -> LossCells:
-    """Cells of the law with density ``scale``·¼·e^{−(ε + ℓ)/2} in ℓ under Q, between −ε and ε, sampled at a rate.
-
-    With edges x < y in ℓ, Q has ½·scale·e^{−(ε + x)/2}·(1 − e^{−(y − x)/2}), and P/Q of the cell is e^{(x + y)/2}.
-    """
-    low, high = sampled(-epsilon, rate), sampled(epsilon, rate)
-    count = int((high - low) / spacing) + 1
-    edges: FloatArray = low + spacing * np.arange(count + 1, dtype=np.float64)
-    plain = np.clip(edges if rate == 1 else plain_losses(edges, rate), -epsilon, epsilon)
-    plain[0], plain[-1] = -epsilon, epsilon
-    x, y = plain[:-1], plain[1:]
-    q = scale / 2 * np.exp(-(epsilon + x) / 2) * -np.expm1((x - y) / 2)
-    ratio = np.exp((x + y) / 2)
-    p = ((1 - rate) + rate * ratio) * q
-    centre = sampled_losses((x + y) / 2, rate) - edges[:-1]
-    wobble = 16 * EPS * (1 + epsilon)  # of edges and centres
-    return LossCells(low, p, q, np.clip(centre, 0.0, spacing), 64 * EPS * (1 + epsilon), wobble)
 
 
 def epsilon_of(sensitivity: float, scale: float) -> float:

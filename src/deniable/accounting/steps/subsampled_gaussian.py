@@ -11,12 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.special import ndtr
 
 from deniable._check import FloatArray
-from deniable._floats import EPS
-from deniable.accounting.steps.base import MOST_CELLS, LossCells, Step, TooSlowError
-from deniable.accounting.steps.normal_cells import normal_centres, normal_masses
+from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.outcomes import NormalOutcomes
 from deniable.accounting.steps.ratios import log_ratio, plain_losses, ratio_error
 
@@ -56,31 +53,3 @@ class SubsampledGaussianStep(Step):
             outcome=lambda x: noise * plain_losses(x, rate) + s / 2,
         )
         return (line,)
-
-    def range(self, tilt: float) -> tuple[float, float]:
-        top = max(tilt, 1.0) / self.noise + _BEYOND
-        bottom = (min(tilt, 0.0) / self.noise - _BEYOND) / self.noise - 1 / (2 * self.noise**2)
-        return self.lowest if self.rate < 1 else bottom, float(self.losses(np.array(top)))
-
-    def cells(self, spacing: float, tilt: float) -> LossCells:
-        sigma, rate = self.noise, self.rate
-        low, high = self.range(tilt)
-        if not (high - low) < MOST_CELLS * spacing:
-            raise TooSlowError(f"{(high - low) / spacing:.3g} cells")
-        count = int((high - low) / spacing) + 1
-        p, q, centre = np.empty(count), np.empty(count), np.empty(count)
-        ends = (-np.inf, np.inf)
-        for k in range(0, count, _BLOCK):
-            part = slice(k, min(k + _BLOCK, count))
-            edges: FloatArray = low + spacing * np.arange(k, part.stop + 1, dtype=np.float64)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                u = sigma * plain_losses(edges, rate) + 1 / (2 * sigma)
-            if rate < 1 and k == 0:
-                u[0] = -np.inf
-            ends = (u[0] if k == 0 else ends[0], u[-1])
-            q[part] = normal_masses(u)
-            p[part] = (1 - rate) * q[part] + rate * normal_masses(u - 1 / sigma)
-            centre[part] = normal_centres(self.losses, u, edges, p[part], q[part], spacing, 1 / sigma)
-        lost = float(ndtr(-ends[1]) + ndtr(1 / sigma - ends[1]) + (ndtr(ends[0]) if rate == 1 else 0.0))
-        wobble = 16 * EPS * (1 + abs(low) + spacing * count)
-        return LossCells(low, p, q, centre, centre_error=wobble, lost=(lost, lost))

@@ -15,14 +15,11 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import erf, ndtr
+from scipy.special import erf
 
-from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.accounting.steps.base import LossCells, Step, joined, tilted_moments
-from deniable.accounting.steps.normal_cells import normal_centres, normal_masses
+from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.outcomes import ListedOutcomes, Piece
-from deniable.accounting.steps.ratios import log_ratio, plain_losses
 from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
 from deniable.mechanisms import WithoutReplacement
 
@@ -61,56 +58,6 @@ class ReplacedStep(Step):
         above = replace(SubsampledGaussianStep(self.noise, self.rate).pieces()[0], low=1 / (2 * self.noise))
         middle = np.array([self.unchanged])
         return above.swapped(), ListedOutcomes(np.zeros(1), middle, middle, 0.0, 64 * EPS), above
-
-    def range(self, tilt: float) -> tuple[float, float]:
-        low, high = (float(self._loss(np.array([self._farthest(c)]))[0]) for c in (1 - tilt, tilt))
-        return -low, high
-
-    def _farthest(self, tilt: float) -> float:
-        """The u beyond which the densities tilted by 0, by 1 and by ``tilt`` have next to nothing."""
-        return max(tilt, 1.0) / self.noise + _REACH
-
-    def _loss(self, u: FloatArray) -> FloatArray:
-        return log_ratio(u, np.array(self.noise), np.array(self.rate))
-
-    def cells(self, spacing: float, tilt: float) -> LossCells:
-        above = self._above(spacing, tilt)
-        # tilted by e^{−cL}, the mirrored masses of P are those of Q tilted by 1 − c
-        below = self._above(spacing, 1 - tilt).swapped(spacing)
-        middle = np.array([self.unchanged])
-        return joined(joined(below, above, spacing), LossCells(0.0, middle, middle, np.zeros(1)), spacing)
-
-    def _above(self, spacing: float, tilt: float) -> LossCells:
-        """Cells of the sampled pair from loss 0 on."""
-        rate, mu = self.rate, 1 / self.noise
-        top = float(self._loss(np.array([self._farthest(tilt)]))[0])
-        edges: FloatArray = spacing * np.arange(int(top / spacing) + 2, dtype=np.float64)
-        u = plain_losses(edges, rate) * self.noise + mu / 2
-        q = normal_masses(u)
-        p = (1 - rate) * q + rate * normal_masses(u - mu)
-        end = float(u[-1])
-        beyond = float(ndtr(-end))
-        return LossCells(
-            0.0,
-            p,
-            q,
-            normal_centres(self._loss, u, edges, p, q, spacing, mu),
-            64 * EPS,
-            32 * EPS * (1 + mu * (end + mu)),
-            (beyond + float(ndtr(mu - end)), beyond),
-        )
-
-    def cumulants(self, c: float) -> tuple[float, float, float]:
-        u = np.linspace(1 / (2 * self.noise), self._farthest(max(c, 1 - c)), _POINTS)
-        loss = self._loss(u)
-        share = np.full(u.size, float(u[1] - u[0]) / math.sqrt(2 * math.pi))
-        share[[0, -1]] /= 2
-        log_mass = np.log(share) - u**2 / 2
-        return tilted_moments(
-            np.concatenate([-loss, [0.0], loss]),
-            np.concatenate([log_mass + loss, [math.log(self.unchanged)], log_mass]),
-            c,
-        )
 
 
 def without_replacement(run: WithoutReplacement) -> ReplacedStep:

@@ -107,9 +107,6 @@ class PrivacyLoss(ComposedLoss):
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """K(c), K′(c) and K″(c) of the composed loss under "out", for real c."""
         k, first, second = self.real_line(c).cumulants
-        for step, count in self.others:
-            more = step.cumulants(c)
-            k, first, second = k + count * more[0], first + count * more[1], second + count * more[2]
         return k, first, second
 
     def guessed_cumulants(self, c: float) -> tuple[float, float, float]:
@@ -125,7 +122,6 @@ class PrivacyLoss(ComposedLoss):
             (count, *map(float, randomized_response_cumulants(epsilon, np.asarray(c))))
             for epsilon, count in self.randomized_responses
         ]
-        more += [(float(count), *step.cumulants(c)) for step, count in self.others]
         for count, *parts in more:
             found = found[0] + count * parts[0], found[1] + count * parts[1], found[2] + count * parts[2]
         return found
@@ -156,8 +152,6 @@ class PrivacyLoss(ComposedLoss):
                 size = np.sum(np.exp(exponent[k] + log_weight - top[k])) * line.density_unit
                 value[k] = top[k] + np.log(size + cut[phase, k] * np.exp(-top[k]))
             total = total + self.steps[phase] * value
-        for step, count in self.others:
-            total = total + count * step.log_mgf(points)
         return total
 
     def log_mgf_known(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
