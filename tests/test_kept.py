@@ -10,7 +10,6 @@ import pytest
 
 import deniable as dn
 from deniable._kept import Drawn, Kept
-from deniable.accounting.steps.discrete import DiscreteGaussianStep
 
 SRC = Path(dn.__file__).parent
 CONTAINERS = ("dict", "list", "set", "OrderedDict")
@@ -56,12 +55,6 @@ def test_lines_and_lattices_are_not_pickled() -> None:
         curve.tpr(0.01)
         assert len(pickle.dumps(curve)) < 100_000, mechanism
         assert pickle.loads(pickle.dumps(curve)).tpr(0.01) == curve.tpr(0.01)
-
-
-def test_guides_of_a_step_do_not_depend_on_which_tilt_was_asked_for_first() -> None:
-    fresh, used = DiscreteGaussianStep(2.0, 1, 0.5), DiscreteGaussianStep(2.0, 1, 0.5)
-    used.cumulants(3.9)
-    assert used.cumulants(0.5) == fresh.cumulants(0.5)
 
 
 def test_items_are_drawn_when_asked_for() -> None:

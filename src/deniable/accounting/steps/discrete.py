@@ -19,7 +19,6 @@ from deniable.accounting.steps.ratios import sampled_losses
 from deniable.curves import Direction
 
 _REACH = 13.5  # standard deviations beyond which a discrete Gaussian has less than 1e-39
-_MOST_OUTCOMES = 1 << 16  # in a list
 _MOST_SUMMED = 1 << 20  # of a sum for divergences
 _ALIKE = 1e-12  # in units of a lattice: nearer than that, losses lie on it
 

@@ -24,10 +24,8 @@ from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
 from deniable.curves import Direction
 from deniable.mechanisms import TruncatedPoisson
 
-_DEEP = 60.0  # nats below the largest density at which a law ends
 _MOST_TERMS = 1 << 16
 _LEAST, _UNLIKELY = 1e-290, 1e-60  # weights that are left out, and those that only divergences see
-_BLOCK = 1 << 14  # cells at a time
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,6 @@ from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.outcomes import NormalOutcomes
 from deniable.accounting.steps.ratios import log_ratio, plain_losses, ratio_error
 
-_BLOCK = 1 << 16  # cells at a time: keeps memory at a few MB
-_BEYOND = 13.0  # standard deviations beyond which a law has about 1e-38 of its mass
-
 
 @dataclass(frozen=True)
 class SubsampledGaussianStep(Step):

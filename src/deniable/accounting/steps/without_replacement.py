@@ -23,9 +23,6 @@ from deniable.accounting.steps.outcomes import ListedOutcomes, Piece
 from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
 from deniable.mechanisms import WithoutReplacement
 
-_REACH = 14.0  # deviations beyond which a normal law has 1e-44
-_POINTS = 2001  # of a guide
-
 
 @dataclass(frozen=True)
 class ReplacedStep(Step):
