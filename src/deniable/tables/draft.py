@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -161,7 +161,6 @@ def understand(
     drop: Sequence[str] = (),
     ranges: Ranges | None = None,
     strict: bool = True,
-    only: Collection[str] | None = None,
 ) -> Understood:
     """Read a table as people have it, and say of every column what was understood.
 
@@ -184,8 +183,6 @@ def understand(
         dropped; what does not fit in it is missing.
     strict
         Whether problems raise; otherwise they are listed in ``problems``.
-    only
-        Names of the columns to read, if others are not needed.
 
     Raises
     ------
@@ -203,8 +200,6 @@ def understand(
     for what, asked in named:
         if asked is not None and str(asked) not in names:
             problems.append(f"{what} {asked!r} is not a column{_near(str(asked), names)}; it has: {listed(names)}")
-    if only is not None and set(only) <= set(names):
-        frame = frame[[column for column in frame.columns if str(column) in only]]
     if target is not None and str(target) in drop:
         problems.append(f"column {target!r} is both the target and to be dropped")
     if not len(frame):
