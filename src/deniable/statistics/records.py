@@ -167,9 +167,10 @@ class Categories:
     @classmethod
     def of(cls, cells: ColumnCells, labels: tuple[str, ...]) -> Categories:
         """Return the records' categories: a cell has the one that is read as it is."""
-        place = {spelled(*read_cell(label)): i for i, label in enumerate(labels)} | {None: len(labels) + 1}
-        codes = [place.get(text, len(labels)) for text in cells.spelled.tolist()]
-        return cls((*labels, OTHER, ABSENT), np.array(codes, dtype=np.int64))
+        place = {spelled(*read_cell(label)): i for i, label in enumerate(labels)}
+        codes, texts = cells.coded
+        found = [*(place.get(text, len(labels)) for text in texts), len(labels) + 1]
+        return cls((*labels, OTHER, ABSENT), np.array(found, dtype=np.int64)[codes])
 
 
 @dataclass(frozen=True, eq=False)

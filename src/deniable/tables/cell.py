@@ -31,7 +31,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray, InputError
+from deniable._check import FloatArray, InputError, IntArray
 
 MISSING, NUMBER, DATE, WORD = range(4)
 Value = float | str | None  # of a number or a date, of a word, of nothing
@@ -210,14 +210,21 @@ class ColumnCells:
         return ColumnCells(kind, number, np.append(self.word, np.int32(-1))[rows], self.words)
 
     @property
-    def spelled(self) -> NDArray[Any]:
-        """Return every cell as its canonical text, None for a missing one: equal cells are spelled alike."""
-        out = np.array([*self.words, None], dtype=object)[self.word]
+    def coded(self) -> tuple[IntArray, tuple[str, ...]]:
+        """Return every cell's place among canonical texts, −1 for a missing one, and these: equal cells are alike."""
+        codes, texts = self.word.astype(np.int64), list(self.words)
         for kind in (NUMBER, DATE):
             here = self.kind == kind
             distinct, place = np.unique(self.number[here], return_inverse=True)
-            out[here] = np.array([spelled(kind, value) for value in distinct.tolist()], dtype=object)[place]
-        return np.asarray(out)
+            codes[here] = len(texts) + place
+            texts += [str(spelled(kind, value)) for value in distinct.tolist()]
+        return codes, tuple(texts)
+
+    @property
+    def spelled(self) -> NDArray[Any]:
+        """Return every cell as its canonical text, None for a missing one."""
+        codes, texts = self.coded
+        return np.asarray(np.array([*texts, None], dtype=object)[codes])
 
 
 def spelled(kind: int, value: Value) -> str | None:
