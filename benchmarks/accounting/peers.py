@@ -4,8 +4,8 @@
 
 Every tool gets a process of its own with one thread. Truth of the advantage: the transform inverted with 30 digits
 (below; none of deniable's code). Truth at FPR 1e-5: a likelihood-ratio attack that is played out. Writes
-docs/peers.json, docs/peers.md and docs/peers.svg. riskcal's calibration to TPR 1e-4 takes minutes, so that it is run
-separately, with ``--slow``, and kept in docs/peers_slow.json.
+results/peers.json, results/peers.md and docs/images/peers.svg. riskcal's calibration to TPR 1e-4 takes minutes, so that
+it is run separately, with ``--slow``, and kept in results/peers_slow.json.
 """
 
 import argparse
@@ -28,7 +28,8 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 OURS = "deniable"
-SLOW = ROOT / "docs/peers_slow.json"
+RESULTS = Path(__file__).resolve().parent / "results"
+SLOW = RESULTS / "peers_slow.json"
 
 
 def true_advantage(sigma, rate, steps):
@@ -100,7 +101,7 @@ def measure(peers_python):
 
 
 def table(result):
-    """The page docs/peers.md."""
+    """The tables in results/peers.md."""
     ours = {(r["sigma"], r["rate"], r["steps"]): r for r in result["rows"] if r["tool"] == OURS}
     lines = [
         "# Measured against its peers",
@@ -130,7 +131,7 @@ def table(result):
     played = result["attack"]
     lines += [
         "",
-        "![Time against error](peers.svg)",
+        "![Time against error](../../../docs/images/peers.svg)",
         "",
         "## Who is right about FPR 1e-5?",
         "",
@@ -187,9 +188,9 @@ def main():
         SLOW.write_text(json.dumps(found) + "\n")
         return
     result = measure(arguments.peers)
-    (ROOT / "docs/peers.json").write_text(json.dumps(result, indent=1) + "\n")
-    (ROOT / "docs/peers.md").write_text(table(result))
-    plot(result, ROOT / "docs/peers.svg")
+    (RESULTS / "peers.json").write_text(json.dumps(result, indent=1) + "\n")
+    (RESULTS / "peers.md").write_text(table(result))
+    plot(result, ROOT / "docs/images/peers.svg")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Coverage of every interval of ``audit_scores`` over 2,000 seeded simulations: the table of docs/audit_statistics.md.
+"""Coverage of every interval of ``audit_scores`` over 2,000 seeded simulations.
 
 python benchmarks/audit/coverage.py [simulations] [whole]
 

@@ -1,4 +1,4 @@
-"""Attacks in the games of Mahloujifar et al., Appendix H, against the bound: the table of docs/audit_statistics.md.
+"""Attacks in the games of Mahloujifar et al., Appendix H, against the bound.
 
 python benchmarks/audit/games.py [games per side and cell]
 """

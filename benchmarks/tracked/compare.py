@@ -1,7 +1,7 @@
 """Compare a run of the tracked benchmarks with the last recorded one, as ratios to the yardstick of the same run.
 
     python benchmarks/tracked/compare.py out/bench.json             # exit code 1 on a loss beyond noise
-    python benchmarks/tracked/compare.py out/bench.json --record    # add it to the history, and write the page
+    python benchmarks/tracked/compare.py out/bench.json --record    # add it to the history, and write history.md
 
 A loss: a time more than ``SLOWER`` times the recorded ratio, or a bracket more than ``WIDER`` times as wide.
 """
@@ -16,7 +16,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 HISTORY = HERE / "history.json"  # every record, oldest first
-PAGE = HERE.parents[1] / "docs" / "benchmarks.md"
+PAGE = HERE / "history.md"
 SHOWN = 6  # records on the page
 SLOWER, WIDER = 2.0, 1.5  # a shared machine moves minima by up to about a half
 NEGLIGIBLE = 1e-12  # widths at rounding level move with the platform
@@ -48,7 +48,7 @@ def losses(now: dict[str, dict[str, float | None]], before: dict[str, dict[str, 
 
 
 def page(history: list[dict[str, Any]]) -> str:
-    """Return the page of the site."""
+    """Return the history as tables."""
     shown = history[-SHOWN:]
 
     def table(title: str, about: str, key: str) -> str:
@@ -62,8 +62,8 @@ def page(history: list[dict[str, Any]]) -> str:
 
     head = (
         "# Tracked benchmarks\n\nWritten by `make bench ARGS=--record`; `make bench` compares with the last record and "
-        f"fails on a time above {SLOWER:g} times or\na width above {WIDER:g} times that. How others do:\n"
-        "[peers](peers.md), [private training](training_benchmark.md), [releases](release_benchmark.md).\n\n"
+        f"fails on a time above {SLOWER:g} times or\na width above {WIDER:g} times that. "
+        "Compared with others: [evidence](../../docs/evidence.md).\n\n"
     )
     times = "CPU times from scratch, as multiples of a fixed piece of NumPy work measured in the same run."
     widths = "(upper − lower)/upper of an advantage or a rate, upper − lower of δ and of an audit's advantage."

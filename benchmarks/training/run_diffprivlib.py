@@ -3,7 +3,7 @@
 Target: these are pure ε-DP, so ε = ln((1 + a)/(1 − a)). Its logistic regression is proven for replacing a record, which
 is taken as adding or removing one. Given for nothing: ranges and means of the training part, categories, the number of
 records, and the choice among the settings below by held-out score. (Its logistic regression is known to exceed its ε
-with data_norm above 2, see docs/audit_benchmarks.md; the scores are reported as they are.)
+with data_norm above 2, see docs/evidence.md; the scores are reported as they are.)
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The table and the picture of all results: docs/training_benchmark.md, docs/images/training_benchmark.svg.
+"""The table and the picture of all results: results/scores.md, docs/images/training_benchmark.svg.
 
 python benchmarks/training/table.py
 """
@@ -35,18 +35,18 @@ SHADES = (
 COLOURS = dict(zip(METHODS, SHADES, strict=True))
 WIDTH = 5  # panels of the picture beside each other
 TOO_SLOW = {("places", "diffprivlib")}
-DOCUMENT = ROOT / "docs" / "training_benchmark.md"
+DOCUMENT = RESULTS / "scores.md"
 PICTURE = ROOT / "docs" / "images" / "training_benchmark.svg"
 
-HEAD = """# Private training beside other tools
+HEAD = """# Private training compared with other tools
 
-Use this page to see what a [private model](training.md) costs in accuracy on data like yours, with deniable and with
+See here what a [private model](../../../docs/training.md) costs in accuracy on data like yours, with deniable and with
 other tools.
 
 Held-out scores on the same ten splits (`train_test_split(test_size=0.25, random_state=0…9)`; on `places`, which takes
 long, the first three), mean ± standard error; accuracy, then AUC (macro, one against the rest), or R² for regression.
 All methods get the same target: no attacker who knows all other records can tell whether one record was in the data
-(added or removed) with an advantage above 0.1, 0.2 or 0.462. The page is made by `benchmarks/training/table.py` from
+(added or removed) with an advantage above 0.1, 0.2 or 0.462. This file is made by `benchmarks/training/table.py` from
 `benchmarks/training/results/`.
 
 "The same target", an advantage of a, means for each tool: for deniable, Gaussian DP with μ = 2Φ⁻¹((1 + a)/2); for
@@ -163,7 +163,7 @@ def main() -> None:
         if name in FEWER:
             text.append(
                 f"Splits 0 to {FEWER[name] - 1} only, and rivals' settings compared on split 0, because fits take "
-                'long. Unprotected boosting was not run for the same reason. "Ranges given": deniable is told that all '
+                'long. Unprotected boosting was not run for the same reason. "Ranges given": deniable knows that all '
                 "columns are yes or no (not that they are numbers from 0 to 1, which takes ten times as long).\n\n"
             )
         if max(draws) > 1:
@@ -183,7 +183,7 @@ def main() -> None:
     for name, heading in parts.items():
         if (RESULTS / f"{name}.md").exists():
             text.append(f"\n{heading}{(RESULTS / f'{name}.md').read_text()}")
-    text.append(f"\n## Picture\n\n![accuracy against advantage](images/{PICTURE.name})\n")
+    text.append(f"\n## Picture\n\n![accuracy against advantage](../../../docs/images/{PICTURE.name})\n")
     DOCUMENT.write_text("".join(text))
     draw(found, [n for n in names if load(n).task == "classification"])
 
