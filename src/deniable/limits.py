@@ -28,7 +28,7 @@ class LimitKind:
     at: Mapping[str, ArgumentCheck]  # the other arguments, each with its check
     leakage: Callable[..., float]  # of a curve, and what stands in ``at``
     name: str
-    promise: str
+    promise: str  # with all digits: what is promised is not rounded
     floor: Callable[..., float] = lambda **at: 0.0  # the leakage of a mechanism that leaks nothing
     reached: str = ""  # why a limit at the floor is refused
     check: ArgumentCheck | None = None  # of the limit; otherwise it lies between the floor and 1
@@ -67,7 +67,7 @@ KINDS = (
         leakage=lambda t, prior: t.advantage(prior),
         reached="0.1: right 55 % of the time at even odds",
         name="advantage{game}",
-        promise="membership advantage of every attacker at most {most:g}{game}",
+        promise="membership advantage of every attacker at most {most:.15g}{game}",
     ),
     LimitKind(
         "tpr",
@@ -75,8 +75,8 @@ KINDS = (
         leakage=lambda t, fpr: t.tpr(fpr),
         floor=lambda fpr: fpr,
         reached="a coin flip already reaches tpr = fpr",
-        name="TPR at FPR {fpr:g}",
-        promise="true positive rate at most {most:g} at a false positive rate of {fpr:g}",
+        name="TPR at FPR {fpr:.15g}",
+        promise="true positive rate at most {most:.15g} at a false positive rate of {fpr:.15g}",
     ),
     LimitKind(
         "accuracy",
@@ -86,23 +86,23 @@ KINDS = (
         floor=lambda prior: max(prior, 1 - prior),
         reached="guessing from the prior already reaches that",
         name="accuracy{game}",
-        promise="accuracy of every membership attacker at most {most:g}{game}",
+        promise="accuracy of every membership attacker at most {most:.15g}{game}",
     ),
     LimitKind(
         "delta",
         at={"epsilon": _finite},
         leakage=lambda t, epsilon: t.delta(epsilon),
         check=lambda name, value: number(name, value, above=0.0, below=1.0),
-        name="delta at epsilon {epsilon:g}",
-        promise="(ε, δ) = ({epsilon:g}, {most:g}) differential privacy",
+        name="delta at epsilon {epsilon:.15g}",
+        promise="(ε, δ) = ({epsilon:.15g}, {most:.15g}) differential privacy",
     ),
     LimitKind(  # δ(ε) = 0 can underflow; ε at δ = 0 is the supremum of the loss, which cannot
         "epsilon",
         at={"delta": _share},
         leakage=lambda t, delta: t.epsilon(delta),
         check=_finite,
-        name="epsilon at delta {delta:g}",
-        promise="(ε, δ) = ({most:g}, {delta:g}) differential privacy",
+        name="epsilon at delta {delta:.15g}",
+        promise="(ε, δ) = ({most:.15g}, {delta:.15g}) differential privacy",
     ),
     LimitKind(
         "reconstruction",
@@ -110,8 +110,8 @@ KINDS = (
         leakage=lambda t, baseline: t.reconstruction(baseline),
         floor=lambda baseline: baseline,
         reached="blind guessing already reaches baseline",
-        name="reconstruction at baseline {baseline:g}",
-        promise="reconstruction succeeds with probability at most {most:g} (blind guessing: {baseline:g})",
+        name="reconstruction at baseline {baseline:.15g}",
+        promise="reconstruction succeeds with probability at most {most:.15g} (blind guessing: {baseline:.15g})",
     ),
     LimitKind(
         "singling_out",
@@ -120,8 +120,8 @@ KINDS = (
         floor=lambda n, weight: min(n * weight, 1.0),
         reached="a curve without any leak gives that",
         name="singling out one of {n:,} records",
-        promise="one of {n:,} {unit}s is singled out with probability at most {most:g} (predicates of weight "
-        "{weight:g})",
+        promise="one of {n:,} {unit}s is singled out with probability at most {most:.15g} (predicates of weight "
+        "{weight:.15g})",
     ),
     LimitKind(
         "attribute",
@@ -130,7 +130,7 @@ KINDS = (
         floor=risks.best_guess,
         reached="the best guess from the prior already reaches that",
         name="inference of an attribute whose best guess is right with chance {floor:g}",
-        promise="an attribute is inferred with probability at most {most:g} (best guess: {floor:g})",
+        promise="an attribute is inferred with probability at most {most:.15g} (best guess: {floor:g})",
     ),
 )
 
@@ -248,7 +248,7 @@ class Limit:
         return self._said(self._kind.promise, unit) + together
 
     def _said(self, text: str, unit: str = "record") -> str:
-        game = "" if not self._kind.even or self._even else f" (prior {self.prior:g})"
+        game = "" if not self._kind.even or self._even else f" (prior {self.prior:.15g})"
         return text.format(unit=unit, most=self.most, floor=self.floor, game=game, **self._at)
 
     @property

@@ -56,6 +56,7 @@ def test_a_limit_is_a_value_that_is_written_as_it_is_made():
     assert wrong == []
     assert dn.Limit(advantage=0.1) == dn.Limit(advantage=0.1, prior=0.5) != dn.Limit(advantage=0.1, prior=0.4)
     assert repr(dn.Limit(advantage=0.1)) == "Limit(advantage=0.1)"
+    assert "at most 0.1234564 at a false positive rate of 0.01234564" in dn.Limit(tpr=0.1234564, fpr=0.01234564).words()
     assert dn.Limit(attribute=0.8, prior=np.array(KNOWN)) == dn.Limit(attribute=0.8, prior=KNOWN)
     assert read_limit("gaussian,0.25") == dn.GaussianDP(0.25)
 
