@@ -4,8 +4,6 @@ python benchmarks/install_sizes.py      # in an environment that has the extras;
 git show 127a311:pyproject.toml > old.toml; python benchmarks/install_sizes.py old.toml   # core of another version
 """
 
-from __future__ import annotations
-
 import sys
 import tomllib
 from importlib import metadata

@@ -6,8 +6,6 @@ git archive --prefix old/ 127a311 | tar x -C /tmp; python benchmarks/install_tim
 Downloads are not counted: an installation of all that is asked for fills pip's cache first. Pip compiles bytecode.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """One page of reference for every public name, read off the package, so that none is missing."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 from typing import Any

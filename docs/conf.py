@@ -1,7 +1,5 @@
 """The site: ``make site`` builds it into docs/_build/html, with warnings as errors."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -16,8 +16,6 @@ The attack is the likelihood ratio of the released coefficients. With noise b th
 c·R with c = 1/4, but the curvature of a row of norm R is c·R²: for R > 1 the determinant tells more than was paid for.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 import warnings

@@ -10,8 +10,6 @@ records are needed, not only of those in the batch. Opacus shows the batch; a se
 out and every step that did not draw a record counts with the clipping norm, which is valid but close to the worst case.
 """
 
-from __future__ import annotations
-
 import copy
 import os
 import sys

@@ -1,7 +1,5 @@
 """Who is exposed by a DP-SGD run? Logistic regression on breast cancer data, trained in NumPy, norms recorded."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import expit
 from sklearn.datasets import load_breast_cancer

@@ -7,8 +7,6 @@ comes from (``source``) and either ``value`` and ``tolerance`` or ``between: [lo
 ``erratum`` marks a number that the paper prints otherwise (``printed``).
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """Shared fixtures: data sets that may be absent, a browser that may be absent, quiet property tests."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from contextlib import nullcontext

@@ -3,8 +3,6 @@
 Private fits and releases draw from it whatever seeds a test gives; only the processes that a test starts do not.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Iterator

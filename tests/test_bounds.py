@@ -1,7 +1,5 @@
 """The papers' closed forms, against brute force over the worst pair, printed numbers and each other."""
 
-from __future__ import annotations
-
 import itertools
 
 import mpmath

@@ -1,7 +1,5 @@
 """Closed-form trade-offs: reference values, an mpmath oracle, and the identities that tie the methods together."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath

@@ -1,7 +1,5 @@
 """Files that are written: complete or not at all, for the eyes of those who could read them before, through links."""
 
-from __future__ import annotations
-
 import os
 import stat
 

@@ -1,7 +1,5 @@
 """The bound on the rounding of fast Fourier transforms, against sums in 50 digits and transforms in long double."""
 
-from __future__ import annotations
-
 import mpmath as mp
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Mechanisms: validated, frozen, composable."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """What a notebook shows: the numbers of the result, and nothing of a text that is not escaped."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
 

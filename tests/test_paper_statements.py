@@ -1,7 +1,5 @@
 """Numbered statements of the papers that no other test covers, by enumeration or quadrature beside our functions."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Work on processes and on a cluster of two: the same bits for any number of workers, whoever dies on the way."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Other risks from one curve: all attackers of finite mechanisms, Gaussian attacks, and the curves that must refuse."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Binomial tails and beta quantiles stay on their side of 50-digit values."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath

@@ -1,7 +1,5 @@
 """Deletion capacity: the chain rule, brute force over mechanisms, and the limits."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 

@@ -6,8 +6,6 @@ pip-audit ends well where it could not look a package up (no network, no index),
 Exit code 0: every package but our own was audited; 1: a known vulnerability; 3: packages that could not be audited.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -5,8 +5,6 @@
 Links to other hosts are counted, not opened. Pages must load nothing from elsewhere, so that search works offline.
 """
 
-from __future__ import annotations
-
 import sys
 from html.parser import HTMLParser
 from pathlib import Path

@@ -3,8 +3,6 @@
 Every number in them is computed here; the draws of the attack are seeded.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import matplotlib.pyplot as plt

@@ -4,8 +4,6 @@ A DP-SGD run that misses the default policy, a private model that meets it, and 
 proven. Data that come with scikit-learn; seeds fix the splits and attacks, never the noise that is released.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from sklearn.datasets import load_breast_cancer

@@ -5,8 +5,6 @@ files of the package that mention Laplace noise. The second form counts at anoth
 counted, not a meaning: the ``rate`` of a test counts as a q, and the σ of any Gaussian as that of the noise.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import io

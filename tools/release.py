@@ -6,8 +6,6 @@ It wants a changelog with something under "Unreleased". Afterwards: commit, tag 
 ``.dev0`` version in pyproject.toml.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import re

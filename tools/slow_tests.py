@@ -8,8 +8,6 @@ fixture. A test function is slow if all its cases together take ``FUNCTION`` sec
 read, if its slow functions take ``FILE`` seconds. The seconds are of the machine that printed them.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections import Counter

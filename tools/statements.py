@@ -3,8 +3,6 @@
 ``make statements``; a test compares the page with the table, and every name in it with what there is.
 """
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

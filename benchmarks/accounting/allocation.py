@@ -8,8 +8,6 @@ CPU seconds are of one process and one thread; the peer gets its default accurac
 is [lower, upper] in the worse direction. Monte Carlo plays the best test out, with four standard errors.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -5,8 +5,6 @@
 Prints the largest error in units of 2^−52 beside what is charged for it; exits with 1 if a charge is too small.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable

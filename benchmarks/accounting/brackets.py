@@ -3,8 +3,6 @@
 ``OMP_NUM_THREADS=1 python benchmarks/accounting/brackets.py [random runs of either kind]``
 """
 
-from __future__ import annotations
-
 import sys
 import time
 

@@ -6,8 +6,6 @@ Prints, for each device at hand, precision and number of parameters in one tenso
 the clipping norm, minus 1: for equal entries (the worst here), and for normal ones.
 """
 
-from __future__ import annotations
-
 import torch
 from opacus.optimizers import DPOptimizer
 

@@ -5,8 +5,6 @@
 Times are medians of CPU time of one thread after a warm-up call; every repetition builds the trade-off anew.
 """
 
-from __future__ import annotations
-
 import resource
 import time
 from collections.abc import Callable

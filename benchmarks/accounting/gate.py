@@ -9,8 +9,6 @@ because machines are noisy. Sharper: ``--beside PATH``, the ``src`` of another c
 with ours, in processes of their own; it prints the ratios of the least CPU seconds.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

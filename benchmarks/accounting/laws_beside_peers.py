@@ -9,8 +9,6 @@ lost), inside, or BELOW (no bound). ``time`` is CPU time divided by ours for the
 same law. Without replacement, the noise of a replacement is half of that of one record.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

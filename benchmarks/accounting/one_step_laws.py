@@ -6,8 +6,6 @@ dp-accounting's pessimistic and optimistic estimates (value discretisation 1e-4)
 not, the last column says so.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@
 largest relative (or absolute, or per 1 + x²) error, and the argument at which it occurs. Seeded; minutes at 20,000.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from typing import Any

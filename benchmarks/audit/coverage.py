@@ -6,8 +6,6 @@ With "whole", only what is said about whole curves: the advantage, ε, μ, and t
 it attains (the share of simulations in which it is *not* called violated).
 """
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 python benchmarks/audit/games.py [games per side and cell]
 """
 
-from __future__ import annotations
-
 import sys
 
 import deniable as dn

@@ -16,8 +16,6 @@ of independent losses would show (Xiang et al. 2025, arXiv:2509.08704), and how 
 independent.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

@@ -13,8 +13,6 @@ stopped:
     python benchmarks/audit/peers.py table FOLDER                 # with deniable
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import sys

@@ -3,8 +3,6 @@
 python benchmarks/audit/power.py [simulations]
 """
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Callable

@@ -12,8 +12,6 @@ SACRO-ML lives in an environment of its own, so there are three steps that share
 The first two can be interrupted, and go on where they stopped.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import sys

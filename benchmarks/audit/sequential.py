@@ -10,8 +10,6 @@ smallest fixed sample (n pairs, the same for all runs) at which ``audit_scores``
 n has to be known beforehand, and a sample that was too small cannot be continued.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

@@ -3,8 +3,6 @@
 PYTHONPATH=src:tests python benchmarks/audit/signals.py [targets]
 """
 
-from __future__ import annotations
-
 import sys
 import warnings
 from typing import Any

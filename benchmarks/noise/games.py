@@ -15,8 +15,6 @@ are alike.
     python benchmarks/noise/games.py [--releases 1000] [--advantage 0.2] [--only BOUND …] [--released NAME …]
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from contextlib import contextmanager

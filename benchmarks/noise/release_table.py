@@ -11,8 +11,6 @@ column, which favours DP (a real release would have to guess or pay for it). DP 
     python benchmarks/noise/release_table.py [breast adult paper] [--advantages 0.1 0.2 0.4] [--repeats 200]
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import time

@@ -3,8 +3,6 @@
 python benchmarks/records/leave_one_out.py path/to/adult.parquet
 """
 
-from __future__ import annotations
-
 import argparse
 import resource
 import time

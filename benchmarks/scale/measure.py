@@ -10,8 +10,6 @@ minutes on two idle cores and 6 GB of disk in the temporary folder. What is foun
 parent.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

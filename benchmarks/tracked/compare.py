@@ -6,8 +6,6 @@
 A loss: a time more than ``SLOWER`` times the recorded ratio, or a bracket more than ``WIDER`` times as wide.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import json

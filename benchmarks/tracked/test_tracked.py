@@ -4,8 +4,6 @@ Run by ``make bench``. Times are compared as ratios to :func:`test_yardstick`, w
 that a slower machine is no loss; see ``compare.py``.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer

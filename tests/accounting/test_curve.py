@@ -1,7 +1,5 @@
 """The door ``dn.tradeoff`` for composed mechanisms: reference values, properties, hard corners, bad input."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

@@ -1,7 +1,5 @@
 """Mechanisms of which only a dominating pair is proven: lower sides are what attacks on enumerated data sets reach."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

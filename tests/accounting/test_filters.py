@@ -1,7 +1,5 @@
 """Filters keep their budget under adversarial schedules; the natural filter of trade-off curves does not."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

@@ -1,7 +1,5 @@
 """Persons of several records under any mechanism: attacks played out, closed forms, and what cannot be grouped."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

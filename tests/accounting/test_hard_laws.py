@@ -1,7 +1,5 @@
 """Laws with a sharp edge or a far second mode, which are hard on transforms and on grids."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A record's own curve for every law: enumerated, or attacked as promised, and never below what its own norms show."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

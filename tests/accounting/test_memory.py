@@ -1,7 +1,5 @@
 """No question takes more than 500 MB: what does not fit gets a wider bracket."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

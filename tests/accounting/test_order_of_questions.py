@@ -1,7 +1,5 @@
 """Bounds do not depend on what was asked before, and ε keeps its promise on any object of the same mechanism."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st

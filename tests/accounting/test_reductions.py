@@ -1,7 +1,5 @@
 """The last iterate and matrix mechanisms: exact propagation, enumeration of patterns, attacks that are played out."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

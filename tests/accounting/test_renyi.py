@@ -1,7 +1,5 @@
 """Rényi divergences out of curves: closed forms, quadrature in 40 digits, dp-accounting, enumeration."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

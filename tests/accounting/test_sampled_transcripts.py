@@ -5,8 +5,6 @@ it ≤ 0. Erratum E9: Hoeffding's tail is 2·e^{−2mδ²}, about six times fewe
 Dvoretzky–Kiefer–Wolfowitz inequality has the same tail for all thresholds at once.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

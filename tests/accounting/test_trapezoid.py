@@ -1,7 +1,5 @@
 """What engines share of the trapezoid rule, against sums and integrals that are known."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tuning counted in: finite mechanisms repeated a random number of times, enumerated."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Batches of a fixed size: against enumerated batches, the definition of C_q, full batches, and an attack."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

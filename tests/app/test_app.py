@@ -1,7 +1,5 @@
 """The local page: numbers equal the library's, a target gives the noise, a bad upload leaves the page standing."""
 
-from __future__ import annotations
-
 import socket
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The local page end to end: a real server, a real Chromium, the numbers of the library on the page."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

@@ -1,7 +1,5 @@
 """Record canaries: what an Opacus run does wrong shows while it trains, and an honest run stands."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

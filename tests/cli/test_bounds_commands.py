@@ -1,7 +1,5 @@
 """``deniable bound`` and ``plan``: numbers, JSON, pictures, exit codes and one-line errors."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

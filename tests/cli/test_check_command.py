@@ -1,7 +1,5 @@
 """``deniable check``: what was understood, in words and as JSON, and the exit code says whether it can be used."""
 
-from __future__ import annotations
-
 import json
 import shlex
 

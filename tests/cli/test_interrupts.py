@@ -4,8 +4,6 @@ Each command is a process of its own in a session of its own, as in a terminal, 
 too. A line on stderr says that the long part has begun; the work itself is the real one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

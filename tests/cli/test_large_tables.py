@@ -1,7 +1,5 @@
 """Parquet folders that are not what they should be, on the command line: told with file and row, nothing is written."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the papers offer, from the command line: inverses, other perturbations."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

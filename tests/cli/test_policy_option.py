@@ -1,7 +1,5 @@
 """--policy, --meta and --full on every command that makes a report; exit code 1 unless it is met."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

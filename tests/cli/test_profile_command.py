@@ -1,7 +1,5 @@
 """``deniable profile`` prints what the library says, and says that it is sensitive."""
 
-from __future__ import annotations
-
 import json
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """``person,3: …``: every command that takes a DP-SGD run answers for persons, or says why it does not."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A run is one argument: every mechanism of the library, files, persons and tuning, in every command that takes one."""
 
-from __future__ import annotations
-
 import json
 import math
 

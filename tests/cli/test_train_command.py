@@ -1,7 +1,5 @@
 """``deniable train``: a raw table in, a private model, its report and what it costs out; or one line and no file."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

@@ -1,7 +1,5 @@
 """What is meant to be published holds no value of an identifying column, no extreme of any column, no fitted state."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

@@ -1,7 +1,5 @@
 """Hostile inputs through the command line: one clear line and code 2; no traceback, no half-written file, no guess."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -4,8 +4,6 @@ Guards against results that inherit an integer type, masks that are ignored, res
 and arguments that are written to.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every dataclass of the package can be compared and, if it is frozen, hashed without raising."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import inspect

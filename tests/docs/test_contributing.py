@@ -1,7 +1,5 @@
 """What the guide for contributors names is there: files, folders, tests, targets of make."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

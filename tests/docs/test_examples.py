@@ -5,8 +5,6 @@ it are what it must print; ``...`` stands for anything. Blocks that follow ``<!-
 block of code that is neither run nor marked so is an error. The cells of a tutorial are run in order.
 """
 
-from __future__ import annotations
-
 import contextlib
 import doctest
 import io

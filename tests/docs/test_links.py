@@ -1,7 +1,5 @@
 """Every relative link of README and docs leads to a file that exists."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What stands in several places is the same everywhere: version, dependencies, references of the paper."""
 
-from __future__ import annotations
-
 import datetime
 import importlib.util
 import os

@@ -1,7 +1,5 @@
 """A sentence that says how often an attacker is right, or how accurate he is, names his prior."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The page from the papers to here: complete, up to date, and every name and link in it leads somewhere."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import importlib

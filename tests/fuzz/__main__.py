@@ -8,8 +8,6 @@ Configuration number k of a run with --seed s has the seed s + k and depends on 
 forked child; each ends at a limit of CPU time, and a child that dies is replaced and goes on behind that seed.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import resource

@@ -6,8 +6,6 @@ An attack is a point (FPR, TPR): the probabilities of one event under "out" and 
 noise: N(0, 1) out, (1 − q)·N(0, 1) + q·N(1/σ, 1) in.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import mpmath as mp

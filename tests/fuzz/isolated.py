@@ -1,7 +1,5 @@
 """A call in a forked child: its CPU time, its peak memory, and an end to it when it takes too long. Unix only."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import resource

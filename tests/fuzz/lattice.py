@@ -5,8 +5,6 @@ Both masses of a cell of losses are split between its ends, which makes the worl
 half the spacing shows how much of it is left.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ An event of one step has probability ``out`` under "out" and ``hit`` under "in".
 steps, or in at least m of them, is an attack: a lower bound on what the best one reaches. 60-digit arithmetic.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Random mechanisms over the whole range that the library claims to serve, phase by phase."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,8 +3,6 @@
 Samplers that answer in hundredths of a second are drawn often, the others rarely; the summary says how often each.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

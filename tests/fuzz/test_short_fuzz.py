@@ -1,7 +1,5 @@
 """The fuzz in short: a few seeds and mechanisms; and proof that it notices what it is there to notice."""
 
-from __future__ import annotations
-
 import json
 import signal
 import sys

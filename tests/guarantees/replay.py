@@ -4,8 +4,6 @@ The mechanism is the whole way from a table to every byte that leaves. Of two ne
 differ by what the account charges (realised μ ≤ certified μ); everything else must be equal, once the answers are.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import logging

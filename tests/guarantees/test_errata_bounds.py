@@ -1,7 +1,5 @@
 """Errata in the closed forms: for each, the printed formula is refuted and ours holds."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -4,8 +4,6 @@ A subprocess replaces ``numpy.longdouble`` before deniable is imported. Its brac
 exact sums for randomised response, and what the other precision certifies for the rest.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Errata E12–E15 and E17 of LeBlond et al., each shown by a computation, and the profile's promise by simulation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.integrate import quad

@@ -4,8 +4,6 @@ Each way to a private result is recorded on a table as people have it, and its n
 that differ in spelling, format, order, extremes, words and classes.
 """
 
-from __future__ import annotations
-
 import logging
 import warnings
 

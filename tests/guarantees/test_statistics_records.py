@@ -1,7 +1,5 @@
 """A record changes its own part of the sums alone: not how others are read, what is said, or how it ends."""
 
-from __future__ import annotations
-
 import datetime
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Opacus runs on the processor and on an accelerator, in single precision and in bfloat16: what is recorded of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The display object follows scikit-learn's convention and draws the library's numbers."""
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Fitted scikit-learn models: the profile's leave-one-out rows are what the estimator itself refits to."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.base import clone

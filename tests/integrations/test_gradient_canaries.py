@@ -1,7 +1,5 @@
 """Gradient canaries: what the attack sees of each is the subsampled Gaussian that the accountant bounds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """DP-EBM in: the exact curve from the noise scales of a fitted model, and the models that are refused."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The guard: a step that is not the one the certificate counts is refused, whatever the loop; honest loops are not."""
 
-from __future__ import annotations
-
 import warnings
 from functools import partial
 

@@ -1,7 +1,5 @@
 """``make_private``: the calibrated noise reaches Opacus, sampling is Poisson, and the run stops at its target."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

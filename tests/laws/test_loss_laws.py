@@ -1,7 +1,5 @@
 """The exact law of the privacy loss: against 25-digit integrals, simulation and closed forms."""
 
-from __future__ import annotations
-
 import mpmath as mp
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Tables of laws: sound at every ρ, a little wider than the law, and the same whoever else is asked for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st

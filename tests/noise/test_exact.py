@@ -1,7 +1,5 @@
 """The optimal attacker by enumeration, against closed forms, a certified bracket and simulated attacks."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

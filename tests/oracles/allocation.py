@@ -4,8 +4,6 @@ S = (Y₁ + … + Y_t)/t with log-normal Y of mean 1. E(S − γ)₊ over the la
 others are integrated by Gauss–Legendre panels.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

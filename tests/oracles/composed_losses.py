@@ -3,8 +3,6 @@
 ``inversion`` sums the transform on any vertical line with mpmath; ``two_steps`` convolves one-step closed forms.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import NamedTuple
 

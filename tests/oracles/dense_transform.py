@@ -1,7 +1,5 @@
 """The transform of one subsampled Gaussian step by brute force: as many real nodes as double precision can use."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

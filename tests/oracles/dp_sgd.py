@@ -1,7 +1,5 @@
 """DP-SGD on H_d^f in full: every weight, every per-record gradient, clipped, summed and noised."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

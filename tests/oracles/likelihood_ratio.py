@@ -5,8 +5,6 @@ likelihood ratio of the transcript exceeds a threshold. False positives of 1e-5 
 are drawn with a larger rate of participation and every one is weighted by its true over its sampled density.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Norm-Laplace noise the slow way: 25-digit integrals over the hyperboloids, and plain simulation."""
 
-from __future__ import annotations
-
 import mpmath as mp
 import numpy as np
 

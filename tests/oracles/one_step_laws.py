@@ -4,8 +4,6 @@ Hockey sticks of two steps are the mean of one step's closed form, H_γ(P², Q²
 step's likelihood ratio: a sum over atoms, and an integral over outcomes where the law is continuous.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field

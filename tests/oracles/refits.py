@@ -1,7 +1,5 @@
 """Leave-one-out by the definition: refit without each row with SciPy, sharing nothing with the library."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.optimize import minimize, root
 from scipy.special import expit, logsumexp, softmax

@@ -1,7 +1,5 @@
 """Sources of noise for tests: one that writes down what passes through it, one that answers from such a record."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every figure script at its reduced size agrees with the numbers read off its paper, and says so when it does not."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Fast bounds beside proven ones: the table, the verdict, and the command that prints them."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The least noise for each way of drawing batches."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

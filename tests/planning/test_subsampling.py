@@ -1,7 +1,5 @@
 """The planner against closed forms at full batch, a reference run, and a simulated attacker."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri

@@ -1,7 +1,5 @@
 """The DP-SGD example: norms of all records, drawn or not, recorded beside Opacus (needs torch and Opacus)."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

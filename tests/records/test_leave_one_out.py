@@ -1,7 +1,5 @@
 """Leave-one-out optima against refits, and certificates that must hold."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

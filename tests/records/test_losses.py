@@ -1,7 +1,5 @@
 """Losses: derivatives agree with differences, changes of slope keep their digits, facts for certificates hold."""
 
-from __future__ import annotations
-
 import mpmath as mp
 import numpy as np
 import pytest

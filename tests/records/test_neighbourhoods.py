@@ -1,7 +1,5 @@
 """Neighbours other than one row out: groups that leave together, rows that join."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

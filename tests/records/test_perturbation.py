@@ -1,7 +1,5 @@
 """Output and objective perturbation: calibration, closed-form losses, simulated releases."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The profile's tables, subgroups, transition band and pictures; coverage of black-box samplers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

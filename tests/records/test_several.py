@@ -1,7 +1,5 @@
 """Several records at once: the ball of LeBlond et al.'s equations 14 to 16 against refits; their typical coverage."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

@@ -1,7 +1,5 @@
 """Profiles of rows read in blocks: the numbers of arrays, however they are cut; bad files told with file and row."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

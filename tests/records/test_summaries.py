@@ -1,7 +1,5 @@
 """Summaries of many records: those of the arrays themselves; files that are whole or not there."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

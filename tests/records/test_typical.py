@@ -1,7 +1,5 @@
 """Bounds on single records at the ends of double precision."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from deniable.records.typical import SampledTypical

@@ -1,7 +1,5 @@
 """Sphere and half-space around every leave-one-out optimum: truth ≤ half-space ≤ sphere."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

@@ -1,7 +1,5 @@
 """One report with all three parts: what is proven of a run, a record profile, a measured attack."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer

@@ -1,7 +1,5 @@
 """Annexes: every document has fields, what is filled comes from the numbers, and nothing private is published."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

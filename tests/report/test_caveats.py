@@ -1,7 +1,5 @@
 """What a report warns of follows from whether the curve counts tuning in."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

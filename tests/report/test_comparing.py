@@ -1,7 +1,5 @@
 """Side by side: differences of measured numbers have intervals that hold; differences of bounds have none."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

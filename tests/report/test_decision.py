@@ -1,7 +1,5 @@
 """The decision: a policy is met only by what is proven, missed by what is shown, and otherwise cannot be told."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

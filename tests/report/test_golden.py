@@ -1,7 +1,5 @@
 """The terminal's text, word by word. To accept a change: DENIABLE_ACCEPT=1 pytest tests/report/test_golden.py."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The assessment as data: safe rounding, schema, merging."""
 
-from __future__ import annotations
-
 import json
 import re
 from fractions import Fraction

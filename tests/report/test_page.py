@@ -1,7 +1,5 @@
 """The page in a real browser: numbers equal the JSON's, nothing is logged, nothing is requested, anyone can read it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Profiles, releases and audits become reports: their numbers are those of the library, their JSON is as documented."""
 
-from __future__ import annotations
-
 import json
 from importlib import resources
 

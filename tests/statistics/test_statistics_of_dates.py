@@ -1,7 +1,5 @@
 """Statistics of columns of dates: asked and answered in dates, computed on days since 1970-01-01."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """A cell is read alone: the conventions, one example each, and that neither other records nor types change a code."""
 
-from __future__ import annotations
-
 import datetime as dt
 import pathlib
 import uuid

@@ -1,7 +1,5 @@
 """What is understood of tables as people have them: each column's kind, what is told, and that no value is kept."""
 
-from __future__ import annotations
-
 import gzip
 import pickle
 

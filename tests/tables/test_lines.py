@@ -1,7 +1,5 @@
 """A line of a text file is a record: what is wrong with one changes no other."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

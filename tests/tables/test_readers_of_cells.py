@@ -1,7 +1,5 @@
 """Whatever a table comes in, each of its cells is read alone: other records and types of columns change no code."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Tables: what is refused and how, and rows of norm at most 1 whatever comes in."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Rows in a mapped file: releases from files and blocks are those from memory."""
 
-from __future__ import annotations
-
 import gc
 import os
 import pickle

@@ -1,7 +1,5 @@
 """The mean row of each column is taken away, and rows longer than usual are scaled down to what the noise covers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

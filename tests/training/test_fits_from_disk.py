@@ -1,7 +1,5 @@
 """Private models fitted to files and blocks: the model of the same rows in memory; bad rows told with their place."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

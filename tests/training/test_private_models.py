@@ -1,7 +1,5 @@
 """The estimators: scikit-learn's contract, what a model remembers, tables as people have them, bad input."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 

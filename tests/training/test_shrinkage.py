@@ -1,7 +1,5 @@
 """Shrinkage of shape functions: what the noise alone explains goes, what it cannot stays."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

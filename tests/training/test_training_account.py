@@ -1,7 +1,5 @@
 """The account: every look is a Gaussian release whose price no pair of neighbouring data sets exceeds."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``tune=True``: every trial and every score is paid for, and what wins is worth it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

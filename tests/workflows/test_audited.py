@@ -1,7 +1,5 @@
 """Audits with a promise of their own become pages: their numbers, verdicts and pictures, and they add up."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Any fitted model: an attack on its procedure, structural risks counted by hand, and nothing proven."""
 
-from __future__ import annotations
-
 import json
 from importlib import resources
 

@@ -1,7 +1,5 @@
 """An Opacus run is followed: the bounds are the library's, and the assessment at the end is that of the run."""
 
-from __future__ import annotations
-
 import json
 from importlib import resources
 from types import SimpleNamespace

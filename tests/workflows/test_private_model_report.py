@@ -1,7 +1,5 @@
 """The report of a private model: the model's own numbers, other risks, usefulness, and an alert where there is none."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

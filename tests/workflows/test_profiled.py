@@ -1,7 +1,5 @@
 """Profiles of mechanisms whose law is only bounded or sampled say so, and have no transition band."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """One adapter per kind of source: options are checked against it, and a new kind needs one decorated function."""
 
-from __future__ import annotations
-
 import pytest
 
 import deniable as dn

@@ -1,7 +1,5 @@
 """Profiles of DP-SGD runs from gradient norms."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Bounds on the decay of transforms, against samples wherever samples are more than rounding."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

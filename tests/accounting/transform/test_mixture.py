@@ -1,7 +1,5 @@
 """The transform of Gaussian mixture steps against dense sums, and its brackets against those of other engines."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sums over few nodes against sums over as many as it takes."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
