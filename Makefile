@@ -87,7 +87,7 @@ papers: $(VENV)/.dev  ## redraw every figure of the papers in full, into out/pap
 		cat $(PAPERS_OUT)/$$name.log >&2; test $$code = 0 -o $$code = 77 || failed=1; done; \
 	grep -h ' disagreements$$' $(PAPERS_OUT)/*.log | tee $(PAPERS_OUT)/times.txt; exit $$failed
 
-statements: $(VENV)/.dev  ## write docs/papers/statements.md from papers/statements.toml
+statements: $(VENV)/.dev  ## write the pages of docs/papers from papers/statements.toml
 	$(BIN)/python tools/statements.py
 
 architecture: $(VENV)/.dev  ## write ARCHITECTURE.md from the imports

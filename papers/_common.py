@@ -43,7 +43,7 @@ def dataset(name: str) -> Path:
     folder = Path(os.environ.get("DENIABLE_DATA", HERE.parents[1] / "shared" / "datasets"))
     if (folder / name).exists():
         return folder / name
-    source = next((text for key, text in _SOURCES.items() if name.startswith(key)), "see docs/gallery.md")
+    source = next((text for key, text in _SOURCES.items() if name.startswith(key)), "see docs/papers")
     raise Skip(f"{name} is not in {folder}; put it there or set DENIABLE_DATA. {source}")
 
 

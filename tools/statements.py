@@ -1,6 +1,6 @@
-"""Write docs/papers/statements.md from papers/statements.toml: every statement of the papers and where it is here.
+"""Write a page for each paper below docs/papers/ from papers/statements.toml: its figures and its statements.
 
-``make statements``; a test compares the page with the table, and every name in it with what there is.
+``make statements``; a test compares the pages with the table, and every name in it with what there is.
 """
 
 import tomllib
@@ -9,54 +9,42 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = ROOT / "papers" / "statements.toml"
-PAGE = ROOT / "docs" / "papers" / "statements.md"
-
-INTRODUCTION = """# From the papers to here
-
-Every numbered statement, game, algorithm and figure of the four papers, with the function that computes it, the tests
-that could refute it, and the script that draws it. Where a cell would be empty it says why. Errata (E1 to E19) are
-shown in the [gallery](../gallery.md). Names of functions stand below `deniable`.
-
-This page is written by `make statements` from `papers/statements.toml`.
-"""
+PAGES = ROOT / "docs" / "papers"
+PICTURES = ROOT / "docs" / "gallery"
 
 
 def papers() -> list[dict[str, Any]]:
-    """Return the table: a list of papers, each with its statements."""
+    """Return the table: a list of papers, each with its figures and statements."""
     found: list[dict[str, Any]] = tomllib.loads(TABLE.read_text())["paper"]
     return found
 
 
-def page() -> str:
-    """Return the page as Markdown."""
-    parts = [INTRODUCTION]
-    for paper in papers():
-        parts.append(f"## {paper['title']}\n")
-        parts.append("| where | what | here | tested by | shown by |\n|---|---|---|---|---|")
-        parts += [_row(statement) for statement in paper["statement"]]
-        parts.append("")
-    return "\n".join(parts)
+def page(paper: dict[str, Any]) -> str:
+    """Return the page of a paper as Markdown."""
+    parts = [f"# {paper['title']}\n"]
+    parts += [_picture(figure) for figure in paper["figure"]]
+    parts.append("## Statements\n\n| where and what | here | checked by |\n|---|---|---|")
+    parts += [_row(statement) for statement in paper["statement"]]
+    errata = [statement for statement in paper["statement"] if "wrong" in statement]
+    parts += ["\n## Errata\n"]
+    parts += [f"- **{one['erratum']}**, {one['where']}. {one['wrong']}" for one in errata]
+    return "\n".join(parts) + "\n"
+
+
+def _picture(figure: dict[str, str]) -> str:
+    file = next(PICTURES.glob(figure["name"].replace("/", "-") + ".*")).name
+    return f"![{figure['title']}](../gallery/{file})\n\n{_figure(figure['name'])}: {figure['caption']}\n"
 
 
 def _row(statement: dict[str, Any]) -> str:
     what = statement["says"] + (f" (**{statement['erratum']}**)" if "erratum" in statement else "")
-    cells = [
-        statement["where"],
-        what,
-        ", ".join(f"`{name}`" for name in statement.get("functions", [])) or _why(statement, "no_function"),
-        ", ".join(_test(name) for name in statement.get("tests", [])) or _why(statement, "no_test"),
-        ", ".join(_figure(name) for name in statement.get("figures", [])) or _why(statement, "no_figure"),
+    files = sorted({name.split("::")[0] for name in statement.get("tests", [])})
+    checks = [f"[test](../../tests/{path})" for path in files] + [
+        _figure(name) for name in statement.get("figures", [])
     ]
+    functions = ", ".join(f"`{name}`" for name in statement.get("functions", []))
+    cells = [f"**{statement['where']}**: {what}", functions or f"*{statement['no_function']}*", ", ".join(checks)]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
-def _why(statement: dict[str, Any], key: str) -> str:
-    return f"*{statement[key]}*"
-
-
-def _test(name: str) -> str:
-    path, function = name.split("::")
-    return f"[{function.removeprefix('test_').replace('_', ' ')}](../../tests/{path})"
 
 
 def _figure(name: str) -> str:
@@ -64,6 +52,6 @@ def _figure(name: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(page())
-    print(f"wrote {PAGE.relative_to(ROOT)}")
+    for one in papers():
+        (PAGES / f"{one['key']}.md").write_text(page(one))
+    print(f"wrote {len(papers())} pages to {PAGES.relative_to(ROOT)}")
