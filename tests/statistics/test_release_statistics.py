@@ -296,6 +296,9 @@ def test_one_budget_is_shared_and_kept():
     assert made.certificate.tradeoff.advantage() / 2 <= 0.1
     assert mu <= 2 * norm.ppf(0.6)
     assert mu == pytest.approx(2 * norm.ppf(0.6), rel=1e-9)
+    assert dn.tradeoff(made.mechanism).advantage() == pytest.approx(made.certificate.advantage)
+    twice = dn.tradeoff(made.mechanism + made.mechanism).advantage()
+    assert twice == pytest.approx(2 * norm.cdf(mu / math.sqrt(2)) - 1)
     alone = dn.release_statistics(FRAME, ["mean(age)", "sd(age)"], advantage=0.2, ranges=RANGES)
     assert made["mean(age)"][0].noise == pytest.approx(math.sqrt(2) * alone["mean(age)"][0].noise, rel=0.02)
 

@@ -16,6 +16,7 @@ from deniable._notebook import Textual
 from deniable._optional import require
 from deniable._shown import shown
 from deniable.curves import Tradeoff
+from deniable.mechanisms import Mechanism
 from deniable.noise.certificate import Certificate
 from deniable.noise.ledger import Use
 from deniable.statistics.answers import Row
@@ -45,6 +46,9 @@ class StatisticsRelease(Textual):
         The membership guarantee of all of them together.
     replacement_tradeoff
         The curve for *replacing* one record by another.
+    mechanism
+        All queries together, for adding or removing a record: with those of other releases from the same records it
+        adds up, as in ``dn.tradeoff(s.mechanism + model.certificate_.mechanism)``.
     account
         Each query to the records; their μ² add up.
     ranges
@@ -60,6 +64,7 @@ class StatisticsRelease(Textual):
     rows: tuple[tuple[Row, ...], ...]
     certificate: Certificate = field(repr=False)
     replacement_tradeoff: Tradeoff = field(repr=False)
+    mechanism: Mechanism = field(repr=False)
     account: tuple[Use, ...] = field(repr=False)
     ranges: Mapping[str, tuple[Any, ...]] = field(repr=False)
     found: tuple[str, ...]

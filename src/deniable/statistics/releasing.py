@@ -164,6 +164,7 @@ def _released(
         tuple(made),
         _certificate(allowed.words, target, curve, replaced, ask.queries.ledger, made, round(n)),
         replaced,
+        ask.queries.ledger.mechanism(),
         tuple(ask.queries.ledger.uses),
         {name: scale.ends for name, scale in records.scales.items() if name in given.ranged}
         | {name: found.labels[:-2] for name, found in records.categories.items()},
