@@ -59,6 +59,7 @@ from deniable.planning import calibrate as calibrate
 from deniable.records import OutputPerturbation as OutputPerturbation, privacy_profile as privacy_profile
 from deniable.report import Assessment as Assessment, Policy as Policy
 from deniable.statistics import release_statistics as release_statistics
+from deniable.tables import Schema as Schema
 from deniable.training import PrivateClassifier as PrivateClassifier, PrivateRegressor as PrivateRegressor
 from deniable.workflows import assess as assess, compare as compare
 

@@ -8,6 +8,7 @@ import os
 import secrets
 import stat
 import tempfile
+import tomllib
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -142,6 +143,18 @@ def read_json(path: str | Path) -> Any:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def read_toml(name: str, path: str | Path) -> dict[str, Any]:
+    """Return the content of a TOML file, or raise ``InputError`` in words."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"{name} must be the path of a TOML file (or what it holds), got {path!r}")
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError:
+        raise InputError(f"{name} {str(path)!r} cannot be read: there is no such file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{name} {str(path)!r} is not TOML: {error}") from None
 
 
 def to_json(value: Any) -> str:

@@ -13,7 +13,8 @@ import pytest
 from scipy.stats import norm
 
 import deniable as dn
-from deniable.training import features, fitting
+from deniable.tables import schema
+from deniable.training import fitting
 from deniable.workflows.training_run import train_table
 from guarantees.replay import Recorded, Replayed, replayed
 
@@ -88,8 +89,8 @@ def table(frame, path, **options):
 ASKED = ["count() by town", "mean(income) by ill", "mean(age)", "median(age)", "mean(joined)"]
 
 
-def statistics(source):
-    made = dn.release_statistics(source, ASKED, advantage=0.1)
+def statistics(source, **options):
+    made = dn.release_statistics(source, ASKED, advantage=0.1, **options)
     return {"rows": made.to_csv(), "certificate": str(made.certificate), "account": made.account, "all": str(made)}
 
 
@@ -98,6 +99,19 @@ def statistics_of_a_file(frame, path):
     return statistics(path)
 
 
+SCHEMA = dn.Schema(
+    {
+        "age": {"kind": "whole", "range": (18, 90), "missing": [45]},
+        "income": {"range": (0, 1e5), "unit": "€"},
+        "town": {"categories": ["Ulm", "Rome", "07"], "kind": "code"},
+        "joined": {"kind": "date", "order": "month"},
+        "ill": {"kind": "yes/no"},
+    },
+    target="ill",
+    person="who",
+    decimal=".",
+    missing=["see Mueller"],
+)
 RUNS = {
     "classifier": lambda frame, _: classifier(frame.drop(columns=["who"])),
     "classifier of persons": lambda frame, _: classifier(frame, group="who"),
@@ -113,6 +127,8 @@ RUNS = {
     "weak train_table of persons": lambda frame, path: table(frame, path, advantage=WEAK, classes=None, group="who"),
     "weak train_table of numbers": lambda frame, path: table(frame, path, target="age", advantage=WEAK, classes=None),
     "train_table of persons": lambda frame, path: table(frame, path, group="who"),
+    "train_table by a schema": lambda frame, path: table(frame, path, target=None, classes=None, schema=SCHEMA),
+    "release_statistics by a schema": lambda frame, _: statistics(frame, schema=SCHEMA),
     "release_statistics": lambda frame, _: statistics(frame),
     "release_statistics of a file": statistics_of_a_file,
 }
@@ -179,16 +195,16 @@ def test_negative_control_a_message_about_the_records_is_seen(leak):
 
 
 def test_negative_control_texts_by_their_first_spelling_are_seen(monkeypatch):
-    read = features.read_cells
+    read = schema.read_cells
 
-    def by_first_spelling(raw):
+    def by_first_spelling(raw, form):
         index, distinct = pd.factorize(pd.Series(raw, dtype=object))
         return read(np.array([str(value) for value in distinct], dtype=object)[index])
 
     frame = pd.DataFrame(ROWS).assign(town=pd.Series([1, "Ulm", 1.0, True] * (N // 4), dtype=object))
     other = pd.concat([frame[:1].assign(town=True), frame], ignore_index=True)
     assert replayed(towns_alone, frame, other).mu <= MU[""]
-    monkeypatch.setattr(features, "read_cells", by_first_spelling)
+    monkeypatch.setattr(schema, "read_cells", by_first_spelling)
     assert replayed(towns_alone, frame, other).mu > 10 * MU[""]
 
 

@@ -61,7 +61,7 @@ CELLS = [
 
 def read(frame):
     """What the queries see of each record, column by column."""
-    _, cells = read_columns(frame, list(frame.columns), ())
+    _, cells = read_columns(frame, list(frame.columns), dn.Schema())
     numbers = {name: numbers_of(one, name == "day") for name, one in cells.items()}
     labels = {f"{name} as a category": Categories.of(one, ("a", "b", "1")).codes for name, one in cells.items()}
     return pd.DataFrame(numbers | labels)
@@ -197,7 +197,7 @@ def test_only_debug_shows_what_an_unforeseen_error_says(monkeypatch, tmp_path, c
 )
 def test_years_1_and_9999_are_dates_like_others(days):
     frame = pd.DataFrame({"day": days}).loc[[0] * 10 + [1, 2]]
-    _, cells = read_columns(frame, ["day"], ())
+    _, cells = read_columns(frame, ["day"], dn.Schema())
     assert numbers_of(cells["day"], dates=True).tolist() == [18628.0] * 10 + [-719162.0, 2932896.0]
 
 

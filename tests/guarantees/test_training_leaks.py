@@ -15,8 +15,8 @@ from scipy.stats import norm
 import deniable as dn
 from deniable.noise.ledger import Ledger
 from deniable.noise.queries import Queries
-from deniable.tables import persons
-from deniable.training import base, classifier, features, fitting
+from deniable.tables import persons, schema
+from deniable.training import base, classifier, fitting
 from deniable.training.units import units_of
 from deniable.workflows.training_run import train_table
 from guarantees.replay import Recorded, replayed
@@ -115,13 +115,13 @@ def test_nothing_but_the_noisy_sums_depends_on_a_record():
 
 def test_negative_control_equal_values_of_a_whole_column(monkeypatch):
     """The first spelling decides everybody's text again."""
-    read = features.read_cells
+    read = schema.read_cells
 
-    def texts(raw):
+    def texts(raw, form):
         index, distinct = pd.factorize(pd.Series(raw))
         return read(np.array([str(value) for value in distinct], dtype=object)[index])
 
-    monkeypatch.setattr(features, "read_cells", texts)
+    monkeypatch.setattr(schema, "read_cells", texts)
     assert moved(*CASES["a spelling of an equal value"]) > 3
 
 

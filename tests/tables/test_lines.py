@@ -10,6 +10,7 @@ import pytest
 from deniable.cli._app import run
 from deniable.statistics.records import read_columns
 from deniable.tables.files import open_file
+from deniable.tables.schema import Schema
 
 N = 40
 HEADER = "name,age,town"
@@ -113,5 +114,5 @@ def test_a_stray_quote_shows_in_no_count(tmp_path):
         lines = [*LINES]
         lines[5] = f"{word},5,Aix"
         opened(tmp_path, lines)
-        size.append(read_columns(tmp_path / "t.csv", ["age"], ())[0])
+        size.append(read_columns(tmp_path / "t.csv", ["age"], Schema())[0])
     assert size == [N, N]

@@ -73,7 +73,7 @@ def test_the_released_masses_are_near_the_truth_and_paid_for():
     rng = np.random.default_rng(2)
     n = 4_000
     frame = pd.DataFrame({"low": rng.beta(1, 6, n), "flag": rng.random(n) < 0.03, "job": rng.choice(["a", "b"], n)})
-    table = FeatureTable(frame)
+    table = FeatureTable(frame, dn.Schema())
     parts = (Levels("low", 0.0, 1.0), None), (None, Listed("flag", ("false", "true"))), (None, Hashed("job", 255))
     encoders = tuple(ColumnEncoder(*part) for part in parts)
     look = Queries(Ledger(1.0))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable._check import InputError, refuse_unknown
-from deniable.report.policy import read_toml
+from deniable._files import read_toml
 
 FIELDS = {
     "date": "Date",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
 from deniable._check import InputError, choice, number, refuse_unknown
+from deniable._files import read_toml
 from deniable.limits import DEFAULT_ADVANTAGE, Limit
 
 Scope = Literal["every data set", "this data set"]
@@ -122,15 +121,3 @@ class Policy:
         limits = tuple(Limit(**{kind: given.pop(kind)}, **at.get(kind, {})) for kind in _DECIDED if kind in given)
         blank: dict[str, Any] = dict.fromkeys(_MEASURED)
         return cls(limits, **{"name": Path(path).stem, **blank, **given})
-
-
-def read_toml(name: str, path: str | Path) -> dict[str, Any]:
-    """Return the content of a TOML file, or raise ``InputError`` in words."""
-    if not isinstance(path, str | PathLike):
-        raise InputError(f"{name} must be the path of a TOML file (or what it holds), got {path!r}")
-    try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError:
-        raise InputError(f"{name} {str(path)!r} cannot be read: there is no such file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{name} {str(path)!r} is not TOML: {error}") from None

@@ -114,6 +114,11 @@ class Statistic:
     numbers: tuple[float, ...] = ()
     options: tuple[tuple[str, tuple[float, ...]], ...] = ()
 
+    @property
+    def grouped(self) -> tuple[str, ...]:
+        """The columns whose categories make groups."""
+        return (*(self.columns if self.function == "share" else ()), *self.by)
+
     def __post_init__(self) -> None:
         if self.function not in FUNCTIONS:
             raise InputError(f"unknown statistic {self.function!r}{nearest(self.function, FUNCTIONS)}")

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError, IntArray
 from deniable.statistics.grammar import Day, Statistic, nearest, written
-from deniable.tables.cell import DATE, NUMBER, WORD, ColumnCells, flag_of, read_cell, read_cells, span_of, spelled
+from deniable.tables.cell import DATE, NUMBER, WORD, ColumnCells, flag_of
 from deniable.tables.files import open_table
+from deniable.tables.schema import Schema, as_schema, shorthand
 
 LATTICE = 2**20  # a number between −1 and 1 counts in whole steps of 1/LATTICE: a millionth of half its range
 OTHER, ABSENT = "(other)", "(missing)"  # categories that every column has
@@ -85,27 +86,32 @@ class Given:
         )
 
     @classmethod
-    def of(cls, statistics: Sequence[Statistic], ranges: Mapping[str, Sequence[Any]]) -> Given:
+    def of(cls, statistics: Sequence[Statistic], schema: Schema) -> Given:
         """Collect the columns of all statistics and check what is declared of them."""
         numbers: dict[str, None] = {}
         groups: dict[str, None] = {}
         ranged: set[str] = set()
         cut_at_dates: set[str] = set()
         for one in statistics:
-            shared = one.columns if one.function == "share" else ()
-            groups |= dict.fromkeys((*shared, *one.by))
+            shared = one.function == "share"
+            groups |= dict.fromkeys(one.grouped)
             numbers |= dict.fromkeys(() if shared else one.columns)
             edges = one.option("edges", ())
             if edges or shared:
                 cut_at_dates |= {one.columns[0]} if edges and all(isinstance(edge, Day) for edge in edges) else set()
             else:
                 ranged |= set(one.columns[: 1 if one.function == "survival" else None])
-        labels = {name: _labels(name, ranges[name]) for name in groups if name in ranges}
-        scales = {}
-        for name in numbers:
-            if name in ranges:
-                ends, kind = span_of(f"the range of {name!r}", ranges[name])
-                scales[name] = ColumnScale(*ends, kind == DATE)
+        for name in (*numbers, *groups):
+            kind = schema.kind(name)
+            if kind == "dropped" or (name in numbers and kind in ("category", "code")):
+                raise InputError(f"column {name!r} is declared as {kind!r}, so it has no numbers to release")
+        own = {name: schema.column(name) for name in (*numbers, *groups)}
+        labels = {name: own[name].labels for name in groups if own[name].labels}
+        for name, found in labels.items():
+            if {OTHER, ABSENT} & set(found):
+                raise InputError(f"the categories of {name!r} must not be {OTHER} or {ABSENT}, which every column has")
+        spans = {name: span for name in numbers if (span := own[name].span) is not None}
+        scales = {name: ColumnScale(*span, own[name].kind == "date") for name, span in spans.items()}
         free = {name: ColumnScale(0.0, 1.0, name in cut_at_dates) for name in numbers if name not in ranged}
         for one in statistics:
             if one.function == "sum" and one.columns[0] in scales and scales[one.columns[0]].dates:
@@ -113,18 +119,18 @@ class Given:
         return cls(tuple(numbers), tuple(groups), free | scales, labels, frozenset(ranged))
 
 
-def _labels(name: str, values: Any) -> tuple[str, ...]:
-    labels = () if isinstance(values, str) or not isinstance(values, Iterable) else tuple(map(str, values))
-    texts = [spelled(*read_cell(label)) for label in labels]
-    if not labels or len({*texts, None, OTHER, ABSENT}) < len(texts) + 3:
-        raise InputError(
-            f"the categories of {name!r} must be a list of different texts, none of which means a missing cell, "
-            f"got {values!r}"
-        )
-    return labels
+def declared(schema: Any, ranges: Any, statistics: Iterable[Statistic]) -> Schema:
+    """Return a schema with what ``ranges`` declare: of a column that makes groups its categories."""
+    said = shorthand(ranges)
+    groups = {name for one in statistics for name in one.grouped}
+    numbers = {name for one in statistics for name in one.columns} - groups
+    for name in said.keys() & (groups | numbers):
+        (value,) = said[name].values()
+        said[name] = {"range": value} if name in numbers else said[name] | {"categories": value}
+    return as_schema(schema).saying(said)
 
 
-def read_columns(source: Any, needed: Collection[str], declared: Collection[str]) -> tuple[int, dict[str, ColumnCells]]:
+def read_columns(source: Any, needed: Collection[str], schema: Schema) -> tuple[int, dict[str, ColumnCells]]:
     """Return how many records there are, and the cells of the columns that are needed, each read alone.
 
     Raises
@@ -134,11 +140,11 @@ def read_columns(source: Any, needed: Collection[str], declared: Collection[str]
     """
     frame = open_table(source).checked().frame
     names = [str(name) for name in frame.columns]
-    for name in (*needed, *declared):
+    for name in (*needed, *schema.columns):
         if names.count(name) != 1:
             fault = "has no column" if name not in names else "has more than one column"
             raise InputError(f"the table {fault} {name!r}{nearest(name, names) if name not in names else ''}")
-    return len(frame), {name: read_cells(frame[name]) for name in needed}
+    return len(frame), {name: schema.column(name).read(frame[name]) for name in needed}
 
 
 def numbers_of(cells: ColumnCells, dates: bool) -> FloatArray:
@@ -166,8 +172,8 @@ class Categories:
 
     @classmethod
     def of(cls, cells: ColumnCells, labels: tuple[str, ...]) -> Categories:
-        """Return the records' categories: a cell has the one that is read as it is."""
-        place = {spelled(*read_cell(label)): i for i, label in enumerate(labels)}
+        """Return the records' categories: a cell has the one that is spelled as it is."""
+        place = {label: i for i, label in enumerate(labels)}
         codes, texts = cells.coded
         found = [*(place.get(text, len(labels)) for text in texts), len(labels) + 1]
         return cls((*labels, OTHER, ABSENT), np.array(found, dtype=np.int64)[codes])

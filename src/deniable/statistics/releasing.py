@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from deniable._check import InputError, integer, mapping, number
+from deniable._check import InputError, integer, number
 from deniable._floats import MANY_ROUNDINGS
 from deniable.accounting.engines.failure import with_failure
 from deniable.curves import EVERY_CASE, Assumptions, GaussianTradeoff, Tradeoff
@@ -32,12 +32,14 @@ from deniable.statistics.records import (
     ColumnScale,
     Given,
     Records,
+    declared,
     number_kinds,
     numbers_of,
     read_columns,
 )
 from deniable.statistics.released import StatisticsRelease
 from deniable.tables.cell import ColumnCells
+from deniable.tables.schema import Schema
 
 _MOST_GROUPS = 1000  # in which quantiles are chosen one by one: about 3 ms each
 _COUNT = 0.01  # share of μ² for the number of records
@@ -56,6 +58,7 @@ def release_statistics(
     *,
     advantage: float | None = None,
     limit: Limit | Mechanism | None = None,
+    schema: Schema | None = None,
     ranges: Mapping[str, Sequence[Any]] | None = None,
     n: int | None = None,
     suppress_below: float = 0.0,
@@ -80,12 +83,14 @@ def release_statistics(
         Such as ``"mean(income) by region"``; several share the budget. See :data:`deniable.statistics.FUNCTIONS`.
     advantage, limit
         What an attacker may reach, one of them, as for :class:`deniable.PrivateClassifier`.
+    schema
+        Public knowledge of columns: their kinds, formats, ranges and categories. It must not be read off the data.
+        Cells that do not fit are missing.
     ranges
-        Public knowledge of columns: ``{"income": (0, 200_000), "region": ("N", "S")}``, of dates
+        Short for a part of it: ``{"income": (0, 200_000), "region": ("N", "S")}``, of dates
         ``("2020-01-01", "2024-12-31")``. Numbers and dates are clipped to their range; records of other categories are
-        "(other)", and those without one "(missing)". It must not be read off the data. What is missing here is found
-        in the data privately, which costs a fifth of μ²: the octaves (of dates the years) in which a column lies, and
-        the categories of enough records for their noise.
+        "(other)", and those without one "(missing)". What is not declared is found in the data privately, which costs a
+        fifth of μ²: the octaves (of dates the years) in which a column lies, and the categories of enough records.
     n
         The number of records, if it is public. What is not declared is counted with noise, for 1 % of μ².
     suppress_below
@@ -119,7 +124,7 @@ def release_statistics(
     limits = Limits(number("confidence", confidence, above=0.0, below=1.0))
     smallest = number("suppress_below", suppress_below, at_least=0.0, below=math.inf)
     known = None if n is None else integer("n", n, at_least=1)
-    public = mapping("ranges", ranges, "{'age': (0, 120)}")
+    public = declared(schema, ranges, asked)
     given = Given.of(asked, public)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # what numpy and pandas warn of depends on the records

@@ -5,6 +5,7 @@ from deniable.tables.draft import PUBLIC, Column, TableWarning, Understood, unde
 from deniable.tables.encoding import Encoded, EncodedRows, encode, encode_rows
 from deniable.tables.files import open_table
 from deniable.tables.reading import Table, read_table
+from deniable.tables.schema import ColumnSchema, Schema
 
 __all__ = [
     "DATE",
@@ -14,8 +15,10 @@ __all__ = [
     "WORD",
     "Column",
     "ColumnCells",
+    "ColumnSchema",
     "Encoded",
     "EncodedRows",
+    "Schema",
     "Table",
     "TableWarning",
     "Understood",

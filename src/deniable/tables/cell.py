@@ -13,6 +13,7 @@ Nothing here looks at a column: what it holds is told by private counts of kinds
 read, and ambiguity costs usefulness only. Conventions: the last mark is the decimal mark, but 1,234 is 1234; 04/05/2021
 is 5 April; signs of percent and currencies are dropped; times and durations are days; zones go to UTC; words keep
 their case, true and false do not; NA, "-", "?" and infinity are missing, "none" and "unknown" are words.
+A :class:`CellFormat` declares otherwise for a column.
 """
 
 from __future__ import annotations
@@ -58,6 +59,9 @@ _MARKS = tuple(str.maketrans("", "", "" if marks == "none" else marks) for marks
 _NUMBER = re.compile(
     rf"(\()?([+-]?) ?{_MONEY}? ?([+-]?)(?:{'|'.join(f'({f})' for f in _FORMS.values())}) ?(?:%|‰|{_MONEY})?(\))?", re.A
 )
+_SIGN = re.compile(rf"[%‰]|{_MONEY}")
+_SWAPPED = str.maketrans(".,", ",.")
+_POINT = re.compile(r"(?<![A-Za-z])[.,]")  # the points of Fr. and kr. stay
 _SHORT = re.compile(r"-?\d{1,99}(?:\.\d{1,99})?", re.A)  # plain and finite: read at once, as it would be below
 _CLOCK = r"(?P<h>\d{1,2}):(?P<min>\d\d)(?::(?P<s>\d\d)(?:[.,](?P<f>\d{1,9})\d*)?)?(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?"
 _ZONE = r"(?: ?(?:Z|UTC|GMT|(?P<zone>[+-]\d\d(?::?\d\d)?)))?"
@@ -85,7 +89,40 @@ _NO, _YES = ("no", "false", "n", "f", "nein", "non"), ("yes", "true", "y", "t", 
 _FLAGS = dict.fromkeys(_NO, "no") | dict.fromkeys(_YES, "yes")
 
 
-def read_cell(cell: Any) -> tuple[int, Value]:
+@dataclass(frozen=True)
+class CellFormat:
+    """How the texts of a column are written, where that is declared.
+
+    Attributes
+    ----------
+    decimal
+        The decimal mark, "." or ","; the other one groups thousands, and what is written otherwise is no number.
+    order
+        What comes first in 04/05/2021 and 4.5.2021, "day" or "month".
+    unit
+        What stands before or after a number, such as "kg"; a number with another sign is none.
+    as_written
+        Texts are words: "007" is not 7.
+    words
+        Texts that are words although they usually mean a missing cell, such as "NA" for Namibia.
+    """
+
+    decimal: str = ""
+    order: str = ""
+    unit: str = ""
+    as_written: bool = False
+    words: frozenset[str] = frozenset()
+
+    @property
+    def plain(self) -> bool:
+        """Whether digits with a point are read as always."""
+        return not (self.decimal == "," or self.as_written or self.words)
+
+
+USUAL = CellFormat()
+
+
+def read_cell(cell: Any, form: CellFormat = USUAL) -> tuple[int, Value]:
     """Return the kind and the value: a float for numbers and dates, a text for words, None for what is missing."""
     if isinstance(cell, bytes):
         try:
@@ -93,7 +130,7 @@ def read_cell(cell: Any) -> tuple[int, Value]:
         except UnicodeDecodeError:
             cell = cell.decode("latin-1")
     if isinstance(cell, str | dt.time):
-        return _read_text(str(cell))
+        return _read_text(str(cell), form)
     if cell is None or cell is pd.NA or cell is pd.NaT:
         return MISSING, None
     if isinstance(cell, bool | np.bool_):
@@ -141,10 +178,12 @@ def _word(raw: str) -> str:
     return " ".join((raw if raw.isascii() else unicodedata.normalize("NFC", raw)).split())
 
 
-def _read_text(raw: str) -> tuple[int, Value]:
+def _read_text(raw: str, form: CellFormat) -> tuple[int, Value]:
     text = (raw if raw.isascii() else raw.translate(_ALIKE)).strip()
-    if text in NOTHING:
+    if text in NOTHING and text not in form.words:
         return MISSING, None
+    if form.as_written or text in form.words:
+        return WORD, _word(raw)
     if _ISO.fullmatch(text):
         try:  # ten times as fast as below, and the same
             stamp = dt.datetime.fromisoformat(text)
@@ -152,7 +191,7 @@ def _read_text(raw: str) -> tuple[int, Value]:
             return DATE, stamp.toordinal() - _EPOCH + (seconds * 10**9 + stamp.microsecond * 1000) / _DAY
         except ValueError:
             pass
-    if match := _NUMBER.fullmatch(text):
+    if match := _number(text, form):
         opened, sign, inner, *forms, closed = match.groups("")
         if (opened and "(") + sign + inner + closed in ("", "+", "-", "()"):
             digits, marks = next((form, marks) for form, marks in zip(forms, _MARKS, strict=True) if form)
@@ -160,14 +199,31 @@ def _read_text(raw: str) -> tuple[int, Value]:
             return _known(NUMBER, -value if opened or "-" in sign + inner else value)
     elif len(text) <= _LONGEST and _TIME.match(text):
         for pattern, swap in _DATES.items():
-            if (match := pattern.fullmatch(text)) and (day := _date(match.groupdict(), swap)) is not None:
+            if (match := pattern.fullmatch(text)) and (day := _date(match, swap, form.order)) is not None:
                 return DATE, day
         if (match := _SPAN.fullmatch(text)) and (clock := _clock(match.groupdict())) is not None:
             return NUMBER, int(match["days"] or 0) + clock / _DAY
     return WORD, text.lower() if text.lower() in ("true", "false") else _word(raw)
 
 
-def _date(part: dict[str, Any], swap: bool) -> float | None:
+def _number(text: str, form: CellFormat) -> re.Match[str] | None:
+    """Return what is written as a number; the decimal mark is then a point, if one is declared."""
+    if form.unit:
+        text = text.removeprefix(form.unit).removesuffix(form.unit).strip()
+        if _SIGN.search(text):
+            return None
+    if form.decimal == ",":
+        text = _POINT.sub(lambda mark: mark[0].translate(_SWAPPED), text)
+    match = _NUMBER.fullmatch(text)
+    other = match and form.decimal and (match[6] or match[8] or "," in (match[7] or ""))  # the mark is a comma
+    return None if other else match
+
+
+def _date(match: re.Match[str], swap: bool, order: str) -> float | None:
+    part, place = match.groupdict(), match.re.groupindex
+    if swap and order:
+        as_written = (order == "day") == (place["d"] < place["m"])
+        part, swap = part if as_written else part | {"d": part["m"], "m": part["d"]}, False
     year, day, clock, name = int(part["y"]), int(part.get("d") or 1), _clock(part), part.get("name", "").casefold()
     month = int(part["m"]) if not name else _MONTHS.get(name[:4]) or _MONTHS.get(name[:3]) or 0
     year += (2000 if year < 69 else 1900) * (len(part["y"]) == 2)
@@ -256,12 +312,12 @@ def span_of(option: str, span: Any) -> tuple[tuple[float, float], int]:
     return (low, high), kind
 
 
-def read_cells(values: Any) -> ColumnCells:
+def read_cells(values: Any, form: CellFormat = USUAL) -> ColumnCells:
     """Read each cell of an array, a series or a list alone; equal texts are read once."""
     series = values if isinstance(values, pd.Series) else pd.Series(values, dtype=getattr(values, "dtype", object))
     dtype, is_a = series.dtype, pd.api.types
     if isinstance(dtype, pd.CategoricalDtype):
-        return read_cells(dtype.categories).at(series.cat.codes.to_numpy(dtype=np.int64))
+        return read_cells(dtype.categories, form).at(series.cat.codes.to_numpy(dtype=np.int64))
     if is_a.is_bool_dtype(dtype):
         flags = series.astype("boolean").astype("Int8").fillna(-1).to_numpy(dtype=np.int64)
         return _found([(WORD, "false"), (WORD, "true")]).at(flags)
@@ -273,22 +329,23 @@ def read_cells(values: Any) -> ColumnCells:
         return _measured(_days(series.dt.tz_convert(None).to_numpy()), DATE)
     if isinstance(dtype, pd.StringDtype):
         rows, distinct = pd.factorize(series)
-        return _found(_read_texts(np.asarray(distinct, dtype=object))).at(rows)
+        return _found(_read_texts(np.asarray(distinct, dtype=object), form)).at(rows)
     cells = series.to_numpy(dtype=object)
     text = np.fromiter((type(cell) is str for cell in cells), bool, len(cells))
     rows, place = np.empty(len(cells), dtype=np.int64), dict[tuple[int, Value], int]()
     rows[text], distinct = pd.factorize(cells[text])
-    found = _read_texts(np.asarray(distinct, dtype=object))
+    found = _read_texts(np.asarray(distinct, dtype=object), form)
     for row in np.flatnonzero(~text):
-        cell = read_cell(cells[row])
+        cell = read_cell(cells[row], form)
         rows[row] = place.setdefault(cell, len(found))
         found += [cell] if rows[row] == len(found) else []
     return _found(found).at(rows)
 
 
-def _read_texts(distinct: NDArray[Any]) -> list[tuple[int, Value]]:
-    short = zip(distinct, map(_SHORT.fullmatch, distinct), strict=True)
-    return [(NUMBER, float(text) + 0.0) if plain else _read_text(text) for text, plain in short]
+def _read_texts(distinct: NDArray[Any], form: CellFormat) -> list[tuple[int, Value]]:
+    short = map(_SHORT.fullmatch, distinct) if form.plain else [None] * len(distinct)
+    both = zip(distinct, short, strict=True)
+    return [(NUMBER, float(text) + 0.0) if plain else _read_text(text, form) for text, plain in both]
 
 
 def _found(cells: list[tuple[int, Value]]) -> ColumnCells:

@@ -27,6 +27,7 @@ from deniable.audit import AttackScores, Verdict, ratio_advantage
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.noise.queries import Channel, NoiseSource, SumNoise
 from deniable.tables.persons import persons_of
+from deniable.tables.schema import as_schema
 from deniable.training.features import FeatureColumn, FeatureTable
 
 _CANDIDATES = 1000  # rows among which the worst canary is sought
@@ -169,10 +170,11 @@ def attack_private(
     number("confidence", confidence, above=0.5, below=1.0)
     if asked := [use.name for use in model.certificate_.uses if use.delta > 0]:
         raise InputError(f"the attack follows Gaussian sums only, not the discovery of categories ({asked[0]})")
+    plan = _Plan(_knowing(model), tuple(model.columns_), noise_share)
+    model = plan.model
     if model.group is not None and not isinstance(X, pd.DataFrame):
         raise InputError("with group=, X must be a data frame whose column names the person")
     y = np.asarray(y)
-    plan = _Plan(_with_classes(model), tuple(model.columns_), noise_share)
     if record == "worst":
         rest, canary = (X, y), _worst(plan, X, y)
         like = f"like record {canary.place}" if canary.place >= 0 else "every number at an end of its column"
@@ -285,7 +287,7 @@ def _corners(plan: _Plan, X: Any) -> Any:
     """Return the first row twice, with every number at its column's smallest and at its largest value."""
     corners = _rows(X, np.array([0, 0])).copy()
     features = X if plan.model.group is None else X.drop(columns=plan.model.group)
-    table = FeatureTable(features)
+    table = FeatureTable(features, as_schema(plan.model.schema))
     for column in plan.columns:
         values = table.numbers(column)
         if column.kind != "number" or np.isnan(values).all():
@@ -310,13 +312,14 @@ def _own_persons(rows: Any, X: Any, group: Any, copies: int) -> Any:
     return out
 
 
-def _with_classes(model: Any) -> Any:
-    """Return an unfitted copy that knows the classes beforehand: a single record has only one."""
+def _knowing(model: Any) -> Any:
+    """Return an unfitted copy that knows the classes beforehand, as a single record has only one, and the persons."""
     from sklearn.base import clone
 
     fresh = clone(model)
     if hasattr(model, "classes_"):
         fresh.classes = list(model.classes_)
+    fresh.group = model._person
     return fresh
 
 

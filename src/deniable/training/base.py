@@ -29,11 +29,11 @@ from deniable.noise.ledger import Ledger
 from deniable.noise.queries import NoiseSource, Queries, SumNoise, Units
 from deniable.planning.gaussian import Budget, budget
 from deniable.planning.limit import as_limit
-from deniable.tables.columnar import PAIR_TARGET, ColumnsOnDisk, on_disk
-from deniable.tables.parquet import few, target_among
+from deniable.tables.columnar import ColumnsOnDisk
+from deniable.tables.schema import ColumnSchema, as_schema
 from deniable.training.account import FitCertificate
 from deniable.training.exposure import RecordTradeoffs
-from deniable.training.features import Declared, FeatureTable, asks_discovery, declare, public_inputs
+from deniable.training.features import Declared, FeatureTable, apart, as_table, asks_discovery, declare, public_inputs
 from deniable.training.fitting import Additive, Task, fit_table
 from deniable.training.levels import LEVEL_SHARE, levelled
 from deniable.training.looks import KINDS_SHARE, kinds
@@ -89,7 +89,8 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         """
         with only_our_words():
             if y is None:
-                X, y = _apart(X, target, declared=self._declared_target)
+                target = as_schema(self.schema).target if target is None else target
+                X, y = apart(X, target, declared=self._declared_target)
             elif target is not None:
                 raise InputError("target names a column of X: give it or y, not both")
             return self._fit(X, y, SumNoise())
@@ -123,23 +124,37 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
             )
         if integer("interactions", self.interactions, at_least=0) and self.model != "additive":
             raise InputError("interactions are for model='additive'")
-        X, owners = self._without_group(_as_table(X), fitting=True)
+        X, owners = self._without_group(as_table(X), fitting=True)
         names = copy.copy(self)  # takes the names of the columns, so that self stays as it is if something is refused
-        table = FeatureTable(names._checked(X, reset=True))
+        X = names._checked(X, reset=True)
         seen = {k: v for k, v in vars(names).items() if k in ("n_features_in_", "feature_names_in_")}
         delta, parts = number("discovery_delta", self.discovery_delta, above=0.0, below=1.0), self._discovers()
         limit = as_limit(self.advantage, self.limit, DEFAULT_ADVANTAGE)
         unit, failure = "record" if owners is None else "person", delta if parts else 0.0
         allowance = budget(limit, unit=unit, failure=failure)
-        declared = declare(table, self.ranges, self.categories, delta / max(parts, 1))
+        every = list(X.columns) if hasattr(X, "columns") else list(range(X.shape[1]))
+        declared = declare(every, as_schema(self.schema), self.ranges, self.categories, delta / max(parts, 1))
+        table = FeatureTable(X, declared.schema)
+        if not table.columns:
+            raise InputError("X must have a column that the schema does not drop")
         units = Units() if owners is None else units_of(owners, self.records_per_person)
         look = Queries(Ledger(allowance.mu, allowance.delta), source, units)
         return Begun(table, look, declared, allowance, seen)
 
     @property
-    @abstractmethod
+    def _aim(self) -> ColumnSchema:
+        """What is declared of the target."""
+        schema = as_schema(self.schema)
+        return schema.column(schema.target)
+
+    @property
     def _declared_target(self) -> bool:
         """Whether records whose target does not fit weigh nothing, instead of ending the fit."""
+        return bool(self._aim.kind)
+
+    @property
+    def _person(self) -> Any:
+        return as_schema(self.schema).person if self.group is None else self.group
 
     def _discovers(self) -> int:
         """Among how many parts the δ of discovery is shared: categories, and the classes of a classifier."""
@@ -188,6 +203,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
             **({"trials_": outcome.trials} if self.tune else {}),
             "model_": model,
             "columns_": table.columns,
+            "schema_": declared.schema,
             **begun.seen,
             "certificate_": certificate,
             "tradeoff_": with_assumptions(tradeoff(certificate.mechanism), adjacency=adjacency),
@@ -255,7 +271,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         check_is_fitted(self)
         return attack_private(
             self,
-            _as_table(X),
+            as_table(X),
             y,
             record=record,
             n_trainings=n_trainings,
@@ -323,9 +339,9 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
 
     def _scores(self, X: Any) -> FloatArray:
         check_is_fitted(self)
-        X, _ = self._without_group(_as_table(X), fitting=False)
+        X, _ = self._without_group(as_table(X), fitting=False)
         model: Additive = self.model_
-        return model.scores(FeatureTable(self._checked(X, reset=False), self.columns_))
+        return model.scores(FeatureTable(self._checked(X, reset=False), self.schema_, self.columns_))
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         if isinstance(X, pd.DataFrame | ColumnsOnDisk):
@@ -345,15 +361,16 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
 
     def _without_group(self, X: Any, *, fitting: bool) -> tuple[Any, Any]:
         """Split the person column off."""
-        if self.group is None:
+        group = self._person
+        if group is None:
             return X, None
         if isinstance(X, pd.DataFrame | ColumnsOnDisk):
-            if self.group in X.columns:
-                return X.drop(columns=self.group), X[self.group]
-        elif fitting and isinstance(self.group, int) and getattr(X, "ndim", 0) == 2 and 0 <= self.group < X.shape[1]:
-            return np.delete(X, self.group, axis=1), X[:, self.group]
+            if group in X.columns:
+                return X.drop(columns=group), X[group]
+        elif fitting and isinstance(group, int) and getattr(X, "ndim", 0) == 2 and 0 <= group < X.shape[1]:
+            return np.delete(X, group, axis=1), X[:, group]
         if fitting:
-            raise InputError(f"group must name a column of X, got {self.group!r}")
+            raise InputError(f"group must name a column of X, got {group!r}")
         return X, None
 
 
@@ -366,25 +383,3 @@ def only_our_words() -> Iterator[None]:
     for one in said:
         if issubclass(one.category, TrainingWarning | DataConversionWarning):  # the latter: on the shape of y
             warnings.warn(one.message, stacklevel=4)
-
-
-def _apart(X: Any, target: Any, *, declared: bool) -> tuple[Any, Any]:
-    """Features and target of files, blocks or, with ``target``, of a data frame; no cell refuses a declared target."""
-    table = on_disk(X)
-    if table is not None:
-        name = PAIR_TARGET if PAIR_TARGET in table.names else target_among(table.names, target, table.labels[0])
-        return table.drop(columns=name), table[name] if declared else table.target(name)
-    if target is None:
-        return X, None
-    X = _as_table(X)
-    if not isinstance(X, pd.DataFrame):
-        raise InputError(f"target names a column: X must be a data frame, a file or blocks, got {type(X).__name__}")
-    if target not in X.columns:
-        raise InputError(f"target must be a column of X, got {target!r}; known are {few(list(X.columns))}")
-    return X.drop(columns=target), X[target]
-
-
-def _as_table(X: Any) -> Any:
-    if hasattr(X, "to_pandas") and not isinstance(X, pd.DataFrame):
-        return X.to_pandas()
-    return np.array(X, dtype=object) if isinstance(X, list | tuple) else X  # NumPy would give all cells one type

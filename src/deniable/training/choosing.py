@@ -12,6 +12,7 @@ from deniable.noise.queries import SumNoise
 from deniable.tables import DATE, MISSING, NUMBER, ColumnCells
 from deniable.training.base import only_our_words
 from deniable.training.classifier import PrivateClassifier, labels_of
+from deniable.training.features import declared_kind
 from deniable.training.looks import kinds
 from deniable.training.regressor import PrivateRegressor
 
@@ -24,34 +25,36 @@ def fit_column(
 ) -> PrivateClassifier | PrivateRegressor:
     """Fit one of two estimators, which differ in nothing but their task, and return it.
 
-    Declared classes, or a declared range of the target, say what it is and it is not looked at. Otherwise it is counted
-    with the other columns: a regression where fractions or dates stand out, a classification where words do or where a
+    Declared classes, a declared range or a declared kind of the target say what it is. Otherwise it is counted with the
+    other columns: a regression where fractions or dates stand out, a classification where words do or where a
     few values are most of the whole numbers. Classes are found by noisy counts. A cell that does not fit has no weight.
     """
     with only_our_words():
-        if regressor.target_range is not None and task != "classification":
+        declared = classifier._aim
+        if declared.range is not None and task != "classification":
             return regressor._fit(X, cells, SumNoise())
-        if not isinstance(classifier.classes, str) and task != "regression":
+        if declared.classes and task != "regression":
             return classifier._fit(X, cells, SumNoise())
         begun = classifier._begin(X, SumNoise())
-        n, aim = kinds(begun.look, begun.table, begun.declared, cells)
+        n, aim = kinds(begun.look, begun.table, begun.declared, None if declared.kind else cells)
+        aim = declared_kind(declared.kind) if declared.kind else aim
         fractions = aim.kind == "date" or (aim.kind == "number" and not aim.whole)
         if task == "regression" and aim.kind == "category":
             raise InputError("task 'regression' needs a numeric target; this one holds texts")
-        if task == "classification" and fractions and not aim.words:
+        if task == "classification" and fractions and not aim.words and not declared.kind:
             raise InputError("task 'classification' needs classes, this target holds fractions; use task 'regression'")
-        if task != "regression" and not (fractions and not aim.words):
+        if task == "classification" or (task == "auto" and (aim.words or not fractions)):
             found = classifier._discovered(begun, cells)
             most = len(found) <= _FEW_VALUES and sum(found.values()) > n / 2
             if task == "classification" or aim.kind == "category" or (len(found) > 1 and most):
-                target: Any = classifier._listed(cells, labels_of(found), begun.look)
+                target: Any = classifier._listed(cells, labels_of(found, declared), begun.look)
                 return classifier._set(classifier._learn(begun, target, n))
             if aim.words:
                 raise InputError(
                     "what the target holds cannot be told from noise with so few records: list its classes (--classes "
                     "no,yes), or say that it is a number (--task regression)"
                 )
-        if aim.kind == "date":  # in days
+        if aim.kind == "date" and not declared.kind:  # in days
             kind = np.where(cells.kind == DATE, NUMBER, np.where(cells.kind == NUMBER, MISSING, cells.kind))
             cells = replace(cells, kind=kind.astype(np.uint8))
         return regressor._set(regressor._learn(begun, regressor._target(cells, begun.look), n))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from deniable._floats import MANY_ROUNDINGS
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise.queries import Queries
-from deniable.tables import NUMBER, ColumnCells, read_cell, read_cells, spelled
+from deniable.tables import NUMBER, ColumnCells, read_cell, spelled
+from deniable.tables.schema import ColumnSchema, Schema
 from deniable.training.base import Begun, PrivateModel
 from deniable.training.losses import ClippedLogistic, ClippedLoss, ClippedSoftmax
 
@@ -48,6 +50,9 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     loss
         "auto", "logistic" (two classes) or "softmax". Residuals are clipped at norm ½, which makes the losses
         Huber-like.
+    schema
+        A :class:`deniable.Schema`: what everybody knows of the columns, the target and the persons. What it declares is
+        not looked at; ``ranges``, ``categories``, ``classes`` and ``group`` are short for parts of it.
     ranges
         {column: (low, high)} known to everybody. Columns without one get theirs from a noisy histogram, which costs
         accuracy on small data.
@@ -112,6 +117,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         limit: Limit | Mechanism | None = None,
         model: str = "additive",
         loss: str = "auto",
+        schema: Schema | None = None,
         ranges: Mapping[Any, tuple[Any, Any]] | None = None,
         categories: Mapping[Any, Any] | str | None = None,
         discovery_delta: float = 1e-6,
@@ -126,6 +132,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.limit = limit
         self.model = model
         self.loss = loss
+        self.schema = schema
         self.ranges = ranges
         self.categories = categories
         self.discovery_delta = discovery_delta
@@ -137,34 +144,48 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.records_per_person = records_per_person
 
     @property
+    def _aim(self) -> ColumnSchema:
+        aim = super()._aim
+        if self.classes is None or isinstance(self.classes, str):
+            return aim
+        try:
+            listed = tuple(self.classes)
+        except TypeError:
+            raise InputError(f"classes must list values of y, got {self.classes!r}") from None
+        kind = aim.kind if aim.kind == "code" or listed == aim.classes else "category"
+        return replace(aim, kind=kind, range=None, categories=listed)
+
+    @property
     def _declared_target(self) -> bool:
-        return self.classes is not None
+        return bool(self.classes is not None or self._aim.classes)
 
     def _discovers(self) -> int:
         return super()._discovers() + (self.classes == "discover" if isinstance(self.classes, str) else 0)
 
     def _target(self, y: Any, look: Queries) -> tuple[NDArray[Any], FloatArray] | ColumnCells:
         """Return the classes and each record's; the cells where classes are to be discovered."""
-        if isinstance(y, ColumnCells) and self.classes is None:
+        if isinstance(y, ColumnCells) and not self._declared_target:
             raise InputError("classes must be given where the cells of the target are read alone")
         labels: Any = y if isinstance(y, ColumnCells) else column_or_1d(y, warn=True)
-        if isinstance(self.classes, str):
+        if self._declared_target:
+            aim = self._aim
+            cells = labels if isinstance(labels, ColumnCells) else aim.read(labels)
+            if not isinstance(self.classes, str):
+                return self._listed(cells, aim.classes, look)
             choice("classes", self.classes, ("discover",))
-            return labels if isinstance(labels, ColumnCells) else read_cells(labels)
-        if self.classes is not None:
-            return self._listed(labels if isinstance(labels, ColumnCells) else read_cells(labels), self.classes, look)
+            return cells
         check_classification_targets(labels)
         classes, codes = np.unique(labels, return_inverse=True)
         return classes, codes.astype(np.float64)
 
-    @staticmethod
-    def _listed(cells: ColumnCells, listed: Any, look: Queries) -> tuple[NDArray[Any], FloatArray]:
+    def _listed(self, cells: ColumnCells, listed: Any, look: Queries) -> tuple[NDArray[Any], FloatArray]:
         """Return the listed classes and each record's; one with another label weighs nothing."""
         try:
             classes = np.unique(np.asarray(listed))
         except TypeError:
             raise InputError(f"classes must list values of y, got {listed!r}") from None
-        place = {spelled(*read_cell(label)): code for code, label in enumerate(classes.tolist())}
+        form = self._aim.form
+        place = {spelled(*read_cell(label, form)): code for code, label in enumerate(classes.tolist())}
         if len(place) < len(classes) or None in place:
             raise InputError(f"classes must list different values, none of them missing, got {listed!r}")
         codes = np.array([place.get(text, -1) for text in cells.spelled], dtype=np.int64)
@@ -178,10 +199,12 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
     def _learn(self, begun: Begun, target: Any, n: float) -> dict[str, Any]:
         public = (
-            () if isinstance(self.classes, str) else ("the list of classes" + ", as y has it" * (self.classes is None),)
+            ()
+            if isinstance(self.classes, str)
+            else ("the list of classes" + ", as y has it" * (not self._declared_target),)
         )
         if isinstance(target, ColumnCells):
-            target = self._listed(target, labels_of(self._discovered(begun, target)), begun.look)
+            target = self._listed(target, labels_of(self._discovered(begun, target), self._aim), begun.look)
         classes, codes = target
         if len(classes) < 2:
             found = "" if isinstance(self.classes, str) else ", got one class"
@@ -232,8 +255,10 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         return tags
 
 
-def labels_of(texts: Iterable[str]) -> list[Any]:
-    """Return classes that are known as texts as labels: numbers if all spell one, whole ones if all are."""
+def labels_of(texts: Iterable[str], aim: ColumnSchema) -> list[Any]:
+    """Return classes that are known as texts as labels: numbers if all spell one, whole ones if all are; but codes."""
+    if aim.kind == "code":
+        return list(texts)
     cells = [read_cell(text) for text in texts]
     if any(kind != NUMBER for kind, _ in cells):
         return [spelled(*cell) for cell in cells]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
@@ -13,13 +12,21 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from deniable._check import FloatArray, InputError, choice, mapping
 from deniable.noise.column_kinds import ColumnKind
-from deniable.tables import DATE, NUMBER, ColumnCells, read_cell, read_cells, spelled
-from deniable.tables.cell import span_of
-from deniable.tables.columnar import ColumnsOnDisk
-from deniable.tables.parquet import few
+from deniable.tables import DATE, NUMBER, ColumnCells, read_cell, spelled
+from deniable.tables.cell import CellFormat
+from deniable.tables.columnar import PAIR_TARGET, ColumnsOnDisk, on_disk
+from deniable.tables.parquet import few, target_among
+from deniable.tables.schema import Schema
 
-_MOST_LISTED = 50_000  # cells are 16-bit numbers, of which others and missing take two
 _WORDS = ("hash", "discover")
+_HOLDS: dict[str, dict[str, Any]] = {  # what a column of a declared kind holds
+    "number": {"kind": "number"},
+    "whole": {"kind": "number", "whole": True},
+    "date": {"kind": "date"},
+    "yes/no": {"kind": "category", "words": "flags"},
+    "category": {"kind": "category", "words": "many"},
+    "code": {"kind": "category", "words": "many"},
+}
 
 
 @dataclass(frozen=True)
@@ -47,44 +54,51 @@ class Kinds(NamedTuple):
 
 @dataclass(frozen=True)
 class Declared:
-    """What the caller says is public: ranges of numbers and dates, lists of categories, cells of the hash."""
+    """What the caller says is public: the schema with its ranges and categories, and cells of the hash."""
 
+    schema: Schema = field(default_factory=Schema)
     ranges: Mapping[Any, tuple[float, float]] = field(default_factory=dict, hash=False)
     categories: Mapping[Any, tuple[str, ...]] = field(default_factory=dict, hash=False)
     discover: frozenset[Any] = frozenset()
     discovery_delta: float = 0.0
-    dates: frozenset[Any] = frozenset()  # those of the ranges that are of dates
     hash_cells: int = 255
 
     def column(self, column: FeatureColumn) -> FeatureColumn | None:
         """Return what a declared column holds, None for the others: those have to be looked at."""
-        if column.name in self.ranges:
-            return replace(column, kind="date" if column.name in self.dates else "number")
-        return replace(column, kind="category", words="many") if column.name in self.categories else None
+        kind = self.schema.column(column.name).kind
+        return replace(column, **_HOLDS[kind]) if kind else None
+
+
+def declared_kind(kind: str) -> ColumnKind:
+    """Return what a column of a declared kind holds."""
+    return ColumnKind(**_HOLDS[kind])
 
 
 class FeatureTable:
     """The columns of an array, a data frame or of files, read one at a time."""
 
-    def __init__(self, X: Any, columns: Sequence[FeatureColumn] | None = None) -> None:
-        self._X, self.n_rows = X, len(X)
+    def __init__(self, X: Any, schema: Schema, columns: Sequence[FeatureColumn] | None = None) -> None:
+        self._X, self._schema, self.n_rows = X, schema, len(X)
         self._read: dict[int, ColumnCells] = {}
         self.left_out: tuple[Any, ...] = ()  # names of columns of nearly unique words, by released counts
         names = list(X.columns) if hasattr(X, "columns") else list(range(X.shape[1]))
-        self.columns = tuple(columns or (FeatureColumn(name, place) for place, name in enumerate(names)))
+        used = [
+            column for column in map(FeatureColumn, names, range(len(names))) if schema.kind(column.name) != "dropped"
+        ]
+        self.columns = tuple(columns or used)
 
     def __len__(self) -> int:
         return self.n_rows
 
     def cells(self, column: FeatureColumn) -> ColumnCells:
         """Return the cells of a column; texts of a table in memory are read once."""
-        place = column.place
+        place, read = column.place, self._schema.column(column.name).read
         if isinstance(self._X, ColumnsOnDisk):
-            return read_cells(self._X.column(place))
+            return read(self._X.column(place))
         if place in self._read:
             return self._read[place]
         raw = self._X.iloc[:, place] if hasattr(self._X, "iloc") else self._X[:, place]
-        found = read_cells(raw)
+        found = read(raw)
         if getattr(raw.dtype, "kind", "O") not in "biufmM":
             self._read[place] = found
         return found
@@ -95,39 +109,38 @@ class FeatureTable:
         return np.where(found.kind == column.axis, found.number, np.nan)
 
 
-def declare(table: FeatureTable, ranges: Any, categories: Any, discovery_delta: float) -> Declared:
+def declare(names: Sequence[Any], schema: Schema, ranges: Any, categories: Any, discovery_delta: float) -> Declared:
     """Return the checked declarations; refuses columns that do not exist. No cell is looked at."""
-    names = {column.name: column for column in table.columns}
     if not (categories is None or isinstance(categories, str | Mapping)):
         raise InputError(
             "categories must be 'hash', 'discover' or a mapping of columns to lists, such as "
             f"{{'region': ['N', 'S']}}, got {categories!r}"
         )
-    spans, dates = {}, set()
-    for name, span in mapping("ranges", ranges, "{'age': (0, 120)}").items():
-        _known("ranges", name, names)
-        spans[name], kind = span_of(f"ranges[{name!r}]", span)
-        dates |= {name} if kind == DATE else set()
-    if categories is None or isinstance(categories, str):
-        word = choice("categories", "hash" if categories is None else categories, _WORDS)
-        every = frozenset(names) - frozenset(spans)
-        return Declared(spans, {}, every if word == "discover" else frozenset(), discovery_delta, frozenset(dates))
-    lists: dict[Any, tuple[str, ...]] = {}
-    found: set[Any] = set()
-    for name, words in categories.items():
-        _known("categories", name, names)
-        if name in spans:
-            raise InputError(f"column {name!r} must have a range or categories, got both")
-        if isinstance(words, str):
-            found |= {name} if choice(f"categories[{name!r}]", words, _WORDS) == "discover" else set()
-            continue
-        lists[name] = tuple(dict.fromkeys(text for word in words if (text := spelled(*read_cell(word))) is not None))
-        if not 0 < len(lists[name]) <= _MOST_LISTED:
-            raise InputError(
-                f"categories[{name!r}] must list at least one category and at most {_MOST_LISTED}, "
-                f"got {len(lists[name])}"
-            )
-    return Declared(spans, lists, frozenset(found), discovery_delta, frozenset(dates))
+    spans = mapping("ranges", ranges, "{'age': (0, 120)}")
+    words = dict(categories) if isinstance(categories, Mapping) else {}
+    told = {
+        name: choice(f"categories[{name!r}]", word, _WORDS) for name, word in words.items() if isinstance(word, str)
+    }
+    lists = {name: _list(name, word, schema.column(name).form) for name, word in words.items() if name not in told}
+    if both := [name for name in lists if name in spans]:
+        raise InputError(f"column {both[0]!r} must have a range or categories, got both")
+    said = {name: {"range": span} for name, span in spans.items()} | {n: {"categories": w} for n, w in lists.items()}
+    schema = schema.saying(said)
+    schema.check_names(names, "X")
+    own = {name: schema.column(name) for name in names if name in schema.columns}
+    known = {name: span for name, one in own.items() if one.kind != "yes/no" and (span := one.span) is not None}
+    labels = {name: found for name, one in own.items() if one.kind in ("category", "code") and (found := one.labels)}
+    every = choice("categories", categories, _WORDS) if isinstance(categories, str) else "hash"
+    sought = {name for name in names if told.get(name, every) == "discover"} - known.keys() - labels.keys()
+    return Declared(schema, known, labels, frozenset(sought), discovery_delta)
+
+
+def _list(name: Any, words: Any, form: CellFormat) -> tuple[Any, ...]:
+    """Return listed categories once each, without missing cells."""
+    kept = {text: word for word in words if (text := spelled(*read_cell(word, form))) is not None}
+    if not kept:
+        raise InputError(f"categories[{name!r}] must list at least one category, got {words!r}")
+    return tuple(kept.values())
 
 
 def asks_discovery(categories: Any) -> bool:
@@ -138,19 +151,33 @@ def asks_discovery(categories: Any) -> bool:
 
 def public_inputs(declared: Declared) -> tuple[str, ...]:
     """Return in words what a certificate takes as known to everybody."""
-    lines = ["names and order of the columns"]
-    if declared.ranges:
-        lines.append(f"declared ranges: {', '.join(map(str, declared.ranges))}")
-    if declared.categories:
-        lines.append(f"declared categories: {', '.join(map(str, declared.categories))}")
-    return tuple(lines)
+    lists = {"ranges": declared.ranges, "categories": declared.categories}
+    kinds = [name for name in declared.schema.columns if not any(name in names for names in lists.values())]
+    said = [(what, names) for what, names in {**lists, "kinds and formats": kinds}.items() if names]
+    return ("names and order of the columns", *(f"declared {what}: {', '.join(map(str, n))}" for what, n in said))
 
 
-def _known(option: str, name: Any, names: Mapping[Any, FeatureColumn]) -> None:
-    if name not in names:
-        near = difflib.get_close_matches(str(name), [str(n) for n in names], n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise InputError(f"{option} names the column {name!r}, which X does not have{hint}")
+def apart(X: Any, target: Any, *, declared: bool) -> tuple[Any, Any]:
+    """Features and target of files, blocks or, with ``target``, of a data frame; no cell refuses a declared target."""
+    table = on_disk(X)
+    if table is not None:
+        name = PAIR_TARGET if PAIR_TARGET in table.names else target_among(table.names, target, table.labels[0])
+        return table.drop(columns=name), table[name] if declared else table.target(name)
+    if target is None:
+        return X, None
+    X = as_table(X)
+    if not isinstance(X, pd.DataFrame):
+        raise InputError(f"target names a column: X must be a data frame, a file or blocks, got {type(X).__name__}")
+    if target not in X.columns:
+        raise InputError(f"target must be a column of X, got {target!r}; known are {few(list(X.columns))}")
+    return X.drop(columns=target), X[target]
+
+
+def as_table(X: Any) -> Any:
+    """Return a data frame, an array or what is read from a disk as it is; other frames and lists as one of these."""
+    if hasattr(X, "to_pandas") and not isinstance(X, pd.DataFrame):
+        return X.to_pandas()
+    return np.array(X, dtype=object) if isinstance(X, list | tuple) else X  # NumPy would give all cells one type
 
 
 class TableReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

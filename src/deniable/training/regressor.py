@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from deniable._check import FloatArray, InputError, choice, nearest_names
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise.queries import Queries
-from deniable.tables import NUMBER, ColumnCells, read_cells
-from deniable.tables.cell import span_of
+from deniable.tables import DATE, NUMBER, ColumnCells
+from deniable.tables.schema import ColumnSchema, Schema
 from deniable.training import bins
 from deniable.training.base import Begun, PrivateModel, TrainingWarning
 from deniable.training.levels import LEVEL_SHARE, wide_clip
@@ -43,7 +44,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     ----------
     advantage, limit
         What an attacker may reach: at most one of them, ``advantage=0.1`` unless given.
-    model, ranges, categories, discovery_delta, interactions, individual_filter, tune, group, records_per_person
+    model, schema, ranges, categories, discovery_delta, interactions, individual_filter, tune, group, records_per_person
         As for the classifier.
     loss
         "squared": residuals are clipped at ½ to 16 spreads of the target (half of what lies between 16 % and 84 %, or
@@ -63,6 +64,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         model: str = "additive",
         loss: str = "squared",
         target_range: tuple[float, float] | None = None,
+        schema: Schema | None = None,
         ranges: Mapping[Any, tuple[Any, Any]] | None = None,
         categories: Mapping[Any, Any] | str | None = None,
         discovery_delta: float = 1e-6,
@@ -77,6 +79,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.model = model
         self.loss = loss
         self.target_range = target_range
+        self.schema = schema
         self.ranges = ranges
         self.categories = categories
         self.discovery_delta = discovery_delta
@@ -87,18 +90,24 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.records_per_person = records_per_person
 
     @property
-    def _declared_target(self) -> bool:
-        return self.target_range is not None
+    def _aim(self) -> ColumnSchema:
+        declared = super()._aim
+        if self.target_range is None:
+            return declared
+        return replace(declared, range=self.target_range, categories=()).checked("the target")
 
     def _target(self, y: Any, look: Queries) -> tuple[FloatArray, tuple[float, float] | None]:
         """Return the targets, and their range if it is declared; what is no number in it then weighs nothing."""
         choice("loss", self.loss, ("squared", "huber", "poisson"))
-        span, kind = (None, NUMBER) if self.target_range is None else span_of("target_range", self.target_range)
+        aim = self._aim
+        if aim.kind not in ("", "number", "whole", "date"):
+            raise InputError(f"the target is declared as {aim.kind!r}, a regression needs numbers or dates")
+        span, kind = aim.span, DATE if aim.kind == "date" else NUMBER
         if self.loss == "poisson" and span is not None and span[0] < 0:
             raise InputError("loss='poisson' needs counts of at least 0 in target_range")
-        cells = y if isinstance(y, ColumnCells) else read_cells(column_or_1d(y, warn=True))
+        cells = y if isinstance(y, ColumnCells) else aim.read(column_or_1d(y, warn=True))
         fits = cells.kind == kind
-        if span is None and not isinstance(y, ColumnCells):
+        if not (aim.kind or isinstance(y, ColumnCells)):
             values = _check_y(np.where(fits, cells.number, np.nan), y_numeric=True, estimator=self)
             if self.loss == "poisson" and values.min() < 0:
                 raise InputError("loss='poisson' needs counts of at least 0")

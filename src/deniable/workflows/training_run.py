@@ -7,27 +7,28 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
-from deniable._check import InputError, choice, mapping, number
+from deniable._check import InputError, choice, number
 from deniable._progress import stage
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise.queries import NoiseSource, SumNoise
 from deniable.report.model import Assessment
 from deniable.report.usefulness import Usefulness
-from deniable.tables import DATE, NUMBER, WORD, ColumnCells, read_cell, read_cells, spelled
+from deniable.tables import WORD, ColumnCells, read_cell, spelled
 from deniable.tables.files import Opened, open_table
 from deniable.tables.parquet import few
 from deniable.tables.persons import persons_of
+from deniable.tables.schema import Schema, as_schema, shorthand
 from deniable.training import PrivateClassifier, PrivateRegressor, TrainingWarning
 from deniable.training.choosing import TaskChoice, fit_column
 from deniable.training.classifier import labels_of
-from deniable.training.features import FeatureColumn, TableReader
+from deniable.training.features import TableReader
 from deniable.workflows.assessing import assess
 from deniable.workflows.usefulness import measure, unprotected
 
@@ -77,6 +78,7 @@ def train_table(
     task: TaskChoice = "auto",
     model: str = "additive",
     tune: bool = False,
+    schema: Schema | None = None,
     ranges: Ranges | None = None,
     classes: Sequence[Any] | None = None,
     drop: Sequence[str] = (),
@@ -101,8 +103,10 @@ def train_table(
         (:mod:`deniable.tables.cell`): a record decides of no column what it is.
     target, drop
         The column to predict, and those to leave out.
+    schema
+        A :class:`deniable.Schema`: what everybody knows of columns, the target and its task, persons, dropped columns.
     ranges
-        What everybody knows of columns, {column: (low, high), or list of texts}; what does not fit is missing.
+        Short for a part of it: {column: (low, high), or list of texts}.
     classes
         The classes of the target; otherwise they are found by noisy counts.
     advantage, limit
@@ -125,23 +129,27 @@ def train_table(
     """
     choice("task", task, ("auto", "classification", "regression"))
     share = number("holdout", holdout, at_least=0.0, below=1.0)
-    opened = open_table(source)
-    name, (frame, target) = opened.name, _checked(opened, target)
-    known = mapping("ranges", ranges, "{'age': (0, 120)}")
+    opened, declared = open_table(source), as_schema(schema)
+    task = cast(TaskChoice, declared.task or "auto") if task == "auto" else task
+    group = declared.person if group is None else group
+    name, (frame, target) = opened.name, _checked(opened, target or declared.target)
     who = () if group is None else (group,)
-    for option, asked in (("drop", drop), ("group", who), ("ranges", known)):
+    for option, asked in (("drop", drop), ("group", who)):
         for column in asked:
             _known(option, column, [one for one in frame.columns if option != "group" or one != target])
-    X = frame[[column for column in frame.columns if column not in (target, *drop, *who)]]
-    if target in drop or not len(X.columns):
+    declared = replace(_declared(declared, ranges, classes, list(frame.columns), target), person=group)
+    left = {target, *drop, *who, *(one for one in frame.columns if declared.kind(one) == "dropped")}
+    X = frame[[column for column in frame.columns if column not in left]]
+    if target in drop or declared.kind(target) == "dropped" or not len(X.columns):
         raise InputError(f"{name} cannot be used: it has no column besides the target {target!r}")
-    given = {column: value for column, value in known.items() if column in X or column == target}
+    declared = declared.only({*X.columns, target})
     persons = None if group is None else frame[group].to_numpy()
     train = _kept(len(frame), persons, share, SumNoise())
-    cells = read_cells(frame[target])
-    estimators = _estimators(
-        model, given, target, classes, group, {"advantage": advantage, "limit": limit, "tune": tune}
-    )
+    aim = declared.column(target)
+    cells = aim.read(frame[target])
+    options: Any = {"advantage": advantage, "limit": limit, "model": model, "tune": tune, "schema": declared}
+    found = None if aim.classes else "discover"
+    estimators = PrivateClassifier(**options, classes=found), PrivateRegressor(**options)
     fitted = X if group is None else X.assign(**{group: persons})  # the person is for the fit alone
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TrainingWarning)
@@ -153,7 +161,7 @@ def train_table(
     if not train.all():
         with stage("measuring on held-out records", shown=progress), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # others' words on records
-            useful = _measured(estimator, X, cells, train, [column for column in X.columns if column not in given])
+            useful = _measured(estimator, X, cells, train)
     pipeline = Pipeline([("read", TableReader(list(X.columns))), ("model", estimator)])
     facts = {"data": name, "target": target, "task": kind, "model": model, "holdout": share, "columns": len(X.columns)}
     told = tuple(_read(estimator, X))
@@ -176,7 +184,7 @@ def train_table(
     remarks = (
         *opened.notes,
         *told,
-        f"task: {kind}" + (" (from noisy counts of the target; --task overrides it)" if task == "auto" else ""),
+        f"task: {kind}" + " (from noisy counts of the target; --task overrides it)" * (task == "auto" and not aim.kind),
         *felt,
     )
     return Trained(pipeline, useful, owners, public, remarks)
@@ -203,36 +211,21 @@ def _known(option: str, asked: Any, names: Sequence[Any]) -> None:
         raise InputError(f"{option} {asked!r} is not a column{hint}")
 
 
-def _estimators(
-    model: str,
-    given: Mapping[str, Any],
-    target: str,
-    classes: Sequence[Any] | None,
-    group: str | None,
-    goal: Mapping[str, Any],
-) -> tuple[PrivateClassifier, PrivateRegressor]:
-    spans = {name: tuple(value) for name, value in given.items() if _is_range(value)}
-    lists = {name: list(value) for name, value in given.items() if name not in spans}
-    span, listed = spans.pop(target, None), classes or lists.pop(target, None)
-    if listed and all(isinstance(label, str) for label in listed):
-        listed = labels_of(listed)
-    options: dict[str, Any] = {
-        "model": model,
-        "ranges": spans or None,
-        "categories": lists or None,
-        "group": group,
-        **goal,
-    }
-    return (
-        PrivateClassifier(**options, classes=listed or "discover"),
-        PrivateRegressor(**options, target_range=span),
-    )
-
-
-def _is_range(value: Sequence[Any]) -> bool:
-    """Whether (low, high) are meant: two numbers, or two dates; texts that spell numbers are categories."""
-    kinds = [read_cell(end)[0] for end in value]
-    return kinds == [DATE] * 2 or (kinds == [NUMBER] * 2 and not any(isinstance(end, str) for end in value))
+def _declared(
+    schema: Schema, ranges: Ranges | None, classes: Sequence[Any] | None, names: Sequence[Any], target: str
+) -> Schema:
+    """Return all that is declared of a table's columns; classes that are texts and spell numbers are numbers."""
+    schema.check_names(names, "the table")
+    said = shorthand(ranges)
+    for column in said:
+        _known("ranges", column, names)
+    if classes is not None:
+        said[target] = {"categories": tuple(classes)}
+    schema = replace(schema.saying(said), target=target)
+    aim = schema.column(target)
+    if aim.categories and all(isinstance(label, str) for label in aim.categories):
+        schema = schema.saying({target: {"categories": tuple(labels_of(aim.categories, aim))}})
+    return schema
 
 
 def _read(estimator: PrivateClassifier | PrivateRegressor, X: pd.DataFrame) -> list[str]:
@@ -248,8 +241,9 @@ def _read(estimator: PrivateClassifier | PrivateRegressor, X: pd.DataFrame) -> l
 class _AsRead:
     """An unprotected model on a private one's columns: each is of numbers, or of texts if it holds more of these."""
 
-    def __init__(self, X: pd.DataFrame, y: Any, columns: Sequence[FeatureColumn], *, classification: bool) -> None:
-        read = {column.name: read_cells(X[column.name]) for column in columns}
+    def __init__(self, X: pd.DataFrame, y: Any, private: Any, *, classification: bool) -> None:
+        self._schema: Schema = private.schema_
+        read = {column.name: self._schema.column(column.name).read(X[column.name]) for column in private.columns_}
         self._texts = {
             name: bool(np.mean(cells.kind == WORD) > np.mean(~np.isnan(cells.number))) for name, cells in read.items()
         }
@@ -257,7 +251,7 @@ class _AsRead:
         self.classes_ = self._trees.classes_
 
     def _typed(self, X: pd.DataFrame) -> pd.DataFrame:
-        read = {name: read_cells(X[name]) for name in self._texts}
+        read = {name: self._schema.column(name).read(X[name]) for name in self._texts}
         return pd.DataFrame({str(n): cells.spelled if self._texts[n] else cells.number for n, cells in read.items()})
 
     def predict(self, X: pd.DataFrame) -> Any:
@@ -272,12 +266,12 @@ def _measured(
     X: pd.DataFrame,
     cells: ColumnCells,
     train: Any,
-    unknown: Sequence[Any],
 ) -> Usefulness | None:
     """Compare with an unprotected model on the held-out records whose target fits; None if there are none."""
     classification = isinstance(estimator, PrivateClassifier)
     if classification:
-        labels = {spelled(*read_cell(label)): label for label in estimator.classes_.tolist()}
+        form = estimator.schema_.column(estimator.schema_.target).form
+        labels = {spelled(*read_cell(label, form)): label for label in estimator.classes_.tolist()}
         fits = np.array([text in labels for text in cells.spelled])
         y = np.array([labels[text] for text in cells.spelled[fits]])
     else:
@@ -287,14 +281,14 @@ def _measured(
     if train.all():
         return None
     try:
-        plain = _AsRead(X[train], y[train], estimator.columns_, classification=classification)
+        plain = _AsRead(X[train], y[train], estimator, classification=classification)
     except ValueError:  # too few records or one class: there is nothing to compare with
         plain = None
     helps = ["a weaker target (for example twice the advantage)", "more records"]
     if len(X.columns) > 5:
         helps.append(f"fewer columns ({len(X.columns)} share the budget; --drop leaves some out)")
-    if unknown:
-        helps.append(f"public ranges of the columns (--ranges), {len(unknown)} of which were found in the data")
+    if unknown := [one.name for one in estimator.columns_ if estimator.schema_.column(one.name).looked_at]:
+        helps.append(f"a schema with public ranges of the columns (--schema): {len(unknown)} were found in the data")
     helps.append("`deniable plan`, if not all records have to be used")
     return measure(estimator, X[~train], y[~train], plain=plain, help=tuple(helps))
 

@@ -1,0 +1,310 @@
+"""What its owner declares of a table: public knowledge that no private query then has to pay for."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from deniable._check import FloatArray, InputError, choice, mapping, refuse_unknown
+from deniable._files import read_toml, write_atomically
+from deniable.tables.cell import (
+    DATE,
+    MISSING,
+    NOTHING,
+    NUMBER,
+    USUAL,
+    WORD,
+    CellFormat,
+    ColumnCells,
+    flag_of,
+    read_cell,
+    read_cells,
+    span_of,
+    spelled,
+)
+
+KINDS = ("number", "whole", "date", "yes/no", "category", "code", "dropped")
+MOST_LISTED = 50_000  # categories: cells are 16-bit numbers, of which others and missing take two
+_AXES = {"number": NUMBER, "whole": NUMBER, "date": DATE}  # the kinds that have a range
+_YES_NO = ("no", "yes")
+_CHOICES = {"kind": KINDS, "decimal": (".", ","), "order": ("day", "month"), "task": ("classification", "regression")}
+
+
+@dataclass(frozen=True)
+class ColumnSchema:
+    """What is declared of one column; nothing is, by default.
+
+    Attributes
+    ----------
+    kind
+        "number", "whole" (numbers), "date", "yes/no", "category", "code" (a category that is spelled with digits:
+        "007" is not 7), or "dropped". A cell of another kind is missing; where numbers are declared, yes and no are 1
+        and 0. A range or categories say the kind, too.
+    range
+        (low, high) of numbers or dates, to which cells are clipped.
+    categories
+        The categories (where a column of numbers makes groups, too), or the classes of the target; other words are
+        "(other)".
+    decimal, order
+        The decimal mark, "." or ","; and what comes first in 04/05/2021, "day" or "month".
+    unit
+        What stands before or after a number, such as "kg" or "€".
+    missing
+        Cells that mean that nothing is known, such as 999, besides the usual ones.
+    """
+
+    kind: str = ""
+    range: tuple[Any, Any] | None = None
+    categories: tuple[Any, ...] = ()
+    decimal: str = ""
+    order: str = ""
+    unit: str = ""
+    missing: tuple[Any, ...] = ()
+
+    @property
+    def form(self) -> CellFormat:
+        """How its texts are written."""
+        usual = frozenset(word for word in self.categories if isinstance(word, str) and word and word in NOTHING)
+        return CellFormat(self.decimal, self.order, self.unit, self.kind == "code", usual)
+
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """The range in numbers, of dates in days since 1970-01-01; None if none is declared."""
+        if self.kind == "yes/no":
+            return 0.0, 1.0
+        return None if self.range is None else span_of("range", self.range)[0]
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """The categories, those of yes and no among them."""
+        return _YES_NO if self.kind == "yes/no" else self.categories
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The categories as cells are spelled."""
+        return tuple(str(_spelled(word, self.form)) for word in self.classes)
+
+    @property
+    def looked_at(self) -> bool:
+        """Whether private queries have to tell what it holds, or where its numbers lie."""
+        return self.kind == "" or (self.kind in _AXES and self.range is None)
+
+    def read(self, values: Any) -> ColumnCells:
+        """Read each cell alone; what does not fit is missing."""
+        cells = read_cells(values, self.form)
+        if none := {read_cell(word, self.form) for word in self.missing}:
+            gone = np.array([*((WORD, word) in none for word in cells.words), False])[cells.word]
+            for axis in (NUMBER, DATE):
+                gone |= (cells.kind == axis) & np.isin(cells.number, np.array([v for kind, v in none if kind == axis]))
+            cells = _kept(cells, ~gone)
+        if self.kind in ("number", "whole", "yes/no") and cells.words:
+            said = np.array([*(_FLAGS[flag_of(word)] for word in cells.words), np.nan])[cells.word]
+            cells = _numbers(np.where(cells.kind == NUMBER, cells.number, said))
+        if self.kind == "yes/no":
+            known = (cells.kind == NUMBER) & np.isin(cells.number, (0, 1))
+            return read_cells(_YES_NO).at(np.where(known, cells.number, -1).astype(np.int64))
+        if self.kind not in _AXES:
+            return cells
+        whole = cells.number == np.rint(cells.number) if self.kind == "whole" else True
+        return _kept(cells, (cells.kind == _AXES[self.kind]) & whole)
+
+    def checked(self, name: Any) -> ColumnSchema:
+        """Return the column with its kind and its values in plain types, or raise ``InputError`` about ``name``."""
+        _chosen(self, f"of column {name!r}", ("kind", "decimal", "order"))
+        if not isinstance(self.unit, str):
+            raise InputError(f"unit of column {name!r} must be a text, got {self.unit!r}")
+        span, kind = self.range, self.kind
+        if span is not None:
+            ends, axis = span_of(f"the range of {name!r}", span)
+            kind, span = kind or ("date" if axis == DATE else "number"), ends
+            if _AXES.get(kind) != axis:
+                what = "dates" if axis == DATE else "numbers"
+                raise InputError(f"the range of {name!r} must fit its kind {kind!r}, got {what}: {self.range!r}")
+            span = (str(spelled(DATE, ends[0])), str(spelled(DATE, ends[1]))) if axis == DATE else ends
+        words, missing = _plain(self.categories, name, "categories"), _plain(self.missing, name, "missing")
+        made = replace(self, kind=kind or ("category" if words else ""), range=span, categories=words, missing=missing)
+        texts = [_spelled(word, made.form) for word in words]
+        if len({*texts, None}) <= len(texts) or len(texts) > MOST_LISTED:
+            raise InputError(
+                f"the categories of {name!r} must be a list of at most {MOST_LISTED} different texts, none of which "
+                f"means a missing cell, got {words if len(words) < 20 else len(words)!r}"
+            )
+        return made
+
+
+_FLAGS = {"yes": 1.0, "no": 0.0, "": np.nan}
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What is declared of a table, as public: kinds, formats, ranges, categories, classes, target, person.
+
+    What is declared is not looked at and costs nothing; a cell that does not fit is missing. The rest is told by
+    private counts. ``deniable check people.csv --schema-out schema.toml`` drafts a schema for its owner to correct.
+
+    Attributes
+    ----------
+    columns
+        {name: :class:`deniable.tables.ColumnSchema`, or a mapping of its attributes}.
+    target, task
+        The column to predict, whose categories are the classes; "classification" or "regression".
+    person
+        The column that says whose record it is.
+    decimal, order, missing
+        As of a column, for all columns that do not say otherwise; cells of all columns that mean nothing is known.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> schema = dn.Schema({"wage": {"range": (0, 9000), "decimal": ","}, "born": {"kind": "date", "order": "day"}})
+    >>> schema.column("wage").read(["1.234,50 €", "none", "yes"]).spelled.tolist()
+    ['1234.5', None, '1']
+    >>> print(schema.to_toml())
+    [columns."wage"]
+    kind = "number"
+    range = [0.0, 9000.0]
+    decimal = ","
+    <BLANKLINE>
+    [columns."born"]
+    kind = "date"
+    order = "day"
+    <BLANKLINE>
+    """
+
+    columns: Mapping[Any, Any] = field(default_factory=dict, hash=False)
+    target: Any = None
+    task: str = ""
+    person: Any = None
+    decimal: str = ""
+    order: str = ""
+    missing: tuple[Any, ...] = ()
+
+    def __post_init__(self) -> None:
+        _chosen(self, "of a schema", ("task", "decimal", "order"))
+        columns = {}
+        for name, said in mapping("columns", self.columns, "{'age': {'range': (0, 120)}}").items():
+            given = vars(said) if isinstance(said, ColumnSchema) else said
+            given = mapping(f"column {name!r}", given, "{'range': (0, 120)}")
+            refuse_unknown(f"column {name!r}", given, [one.name for one in fields(ColumnSchema)])
+            columns[name] = ColumnSchema(**given).checked(name)
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "missing", _plain(self.missing, "all columns", "missing"))
+        if self.target is not None and self.target == self.person:
+            raise InputError(f"target and person must be different columns, got {self.target!r}")
+
+    def kind(self, name: Any) -> str:
+        """Return the declared kind of a column, "" for none."""
+        return self.columns[name].kind if name in self.columns else ""
+
+    def column(self, name: Any) -> ColumnSchema:
+        """Return what is declared of a column, by itself or for all."""
+        own: ColumnSchema = self.columns.get(name, ColumnSchema())
+        decimal, order = own.decimal or self.decimal, own.order or self.order
+        return replace(own, decimal=decimal, order=order, missing=(*self.missing, *own.missing))
+
+    def saying(self, declared: Mapping[Any, Mapping[str, Any]]) -> Schema:
+        """Return a schema that also declares this, {name: attributes}."""
+        new = {name: replace(self.columns.get(name, ColumnSchema()), **said) for name, said in declared.items()}
+        return replace(self, columns={**self.columns, **new}) if new else self
+
+    def only(self, names: Iterable[Any]) -> Schema:
+        """Return what is declared of these columns."""
+        kept = set(names)
+        return replace(self, columns={name: column for name, column in self.columns.items() if name in kept})
+
+    def check_names(self, names: Sequence[Any], whose: str) -> None:
+        """Refuse to declare columns that are not there."""
+        known = {*names, self.target, self.person}
+        for name in self.columns:
+            if name not in known:
+                near = difflib.get_close_matches(str(name), [str(one) for one in names], n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise InputError(f"the column {name!r} is declared, which {whose} does not have{hint}")
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """Read a TOML file, whose keys are the attributes; a table ``[columns.NAME]`` for each column."""
+        content = read_toml("schema", path)
+        refuse_unknown(f"schema {str(path)!r}", content, [one.name for one in fields(cls)])
+        return cls(**content)
+
+    def write(self, path: str | Path) -> None:
+        """Write a TOML file."""
+        write_atomically(Path(path), self.to_toml())
+
+    def to_toml(self, notes: Mapping[Any, Iterable[str]] | None = None) -> str:
+        """Return the schema as TOML, with ``notes`` on columns as comments (on the table: None)."""
+        said = notes or {}
+        parts = [_lines([], self, said.get(None, ()))]
+        for name, column in self.columns.items():
+            parts.append(_lines([f"[columns.{_value(name)}]"], column, said.get(name, ())))
+        return "\n".join("\n".join([*part, ""]) for part in parts if part)
+
+
+def as_schema(schema: Any) -> Schema:
+    """Return the schema that an argument ``schema`` holds; an empty one for None."""
+    if not (schema is None or isinstance(schema, Schema)):
+        raise InputError(f"schema must be a deniable.Schema, as Schema.read('schema.toml') makes it, got {schema!r}")
+    return schema or Schema()
+
+
+def shorthand(ranges: Any) -> dict[Any, dict[str, Any]]:
+    """Return what an argument ``ranges`` declares: two numbers or two dates are a range, other lists categories."""
+    said = {}
+    for name, value in mapping("ranges", ranges, "{'age': (0, 120)}").items():
+        items = value if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
+        ends = [read_cell(end)[0] for end in items] if isinstance(items, tuple) else [NUMBER] * 2
+        texts = ends == [NUMBER] * 2 and isinstance(items, tuple) and any(isinstance(end, str) for end in items)
+        said[name] = {"range" if ends in ([NUMBER] * 2, [DATE] * 2) and not texts else "categories": items}
+    return said
+
+
+def _numbers(found: FloatArray) -> ColumnCells:
+    kind = np.where(np.isnan(found), MISSING, NUMBER).astype(np.uint8)
+    return ColumnCells(kind, found, np.full(len(found), -1))
+
+
+def _kept(cells: ColumnCells, fits: Any) -> ColumnCells:
+    if fits.all():
+        return cells
+    return cells.at(np.where(fits, np.arange(len(cells)), -1))
+
+
+def _spelled(word: Any, form: CellFormat) -> str | None:
+    return spelled(*read_cell(word, form))
+
+
+def _chosen(one: Any, of: str, names: Iterable[str]) -> None:
+    for name in names:
+        if value := vars(one)[name]:
+            choice(f"{name} {of}", value, _CHOICES[name])
+
+
+def _plain(words: Any, name: Any, what: str) -> tuple[Any, ...]:
+    """Return words and numbers in plain types, dates as texts."""
+    if isinstance(words, str) or not isinstance(words, Iterable):
+        raise InputError(f"{what} of {name!r} must be a list, got {words!r}")
+    items = [word.item() if isinstance(word, np.generic) else word for word in words]
+    return tuple(item if isinstance(item, bool | int | float | str | None) else _spelled(item, USUAL) for item in items)
+
+
+def _lines(head: list[str], one: Any, notes: Iterable[str]) -> list[str]:
+    said = {key: value for key, value in vars(one).items() if key != "columns" and value not in (None, "", ())}
+    keys = [f"{key} = {_value(value)}" for key, value in said.items()]
+    return [*head, *keys, *(f"# {line}" for note in notes for line in note.splitlines())]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return repr(value)
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
