@@ -95,12 +95,18 @@ class GaussianMixtureStep(Step):
 
     def losses_of(self, case: Case, u: FloatArray) -> FloatArray:
         """L(u), to full relative precision near 0 and wherever the ratio is far from 1."""
-        j, w = np.array(case.records) / self.noise, np.array(case.weight)
-        exponent = np.multiply.outer(u, j) - j**2 / 2
-        found = _log_dot(exponent, w)
-        near = np.abs(found) < 0.5
-        found[near] = np.log1p(np.expm1(exponent[near]) @ w)
-        return found
+        slopes, weight = np.array(case.records) / self.noise, np.array(case.weight)
+        exponent = np.multiply.outer(u, slopes) - slopes**2 / 2
+        steep = np.clip(u, 0.0, slopes[-1])
+        excess = np.maximum(steep * u - steep**2 / 2 - PRODUCT_EXPONENT, 0.0)  # where the largest term would overflow
+        if excess.any():
+            exponent -= excess[:, None]
+        with np.errstate(under="ignore", divide="ignore"):
+            rise = np.expm1(exponent) @ weight
+            found = np.log1p(rise) + excess
+            far = np.flatnonzero((rise < -0.5) | (excess > 0))
+            found[far] = np.log(np.exp(exponent[far]) @ weight) + excess[far]
+        return np.asarray(found)
 
     @property
     def bounds_divergence(self) -> bool:
@@ -131,15 +137,6 @@ class GaussianMixtureStep(Step):
         total = float(np.logaddexp.reduce(logs))
         rounding = 4 * (1 + abs(c)) * (self.error + EPS)  # of weights and probabilities
         return rounding + (float(np.logaddexp(0.0, total)) if total > 0 else math.log1p(math.exp(total)))
-
-
-def _log_dot(exponent: FloatArray, weight: FloatArray) -> FloatArray:
-    """log Σ weight·e^exponent of every row, without overflow; weights are far above e^{−700}."""
-    excess = np.maximum(exponent.max(axis=1) - PRODUCT_EXPONENT, 0.0)
-    with np.errstate(under="ignore"):
-        shifted = exponent - excess[:, None] if excess.any() else exponent
-        found: FloatArray = np.log(np.exp(shifted) @ weight) + excess
-    return found
 
 
 class _GroupRun(Protocol):

@@ -46,6 +46,7 @@ _ROOM = 8.0
 _QUADRATURE = 8e-16  # of a cell's P mass: both integrals, and the rounding of their sums
 _TABLE = 4001  # points of a line between which an outcome is looked for
 _SECANTS = 8  # of that search: what it misses becomes a gap
+_NEAR = 4 * EPS  # of an edge: losses so near are not brought nearer
 _REACH = 13.0  # deviations beyond which a normal law has 1e-38
 _NORMAL = 64.0  # roundings by which Φ(x) errs, over 1 + x²
 _LEAST = 1e-280  # masses of Q below may have lost digits
@@ -205,20 +206,22 @@ class OutcomeLine(ABC):
         k = np.flatnonzero((place > 0) & (place < known.size))
         place, x = place[k], x[k]
         a, b, fa, fb = u[place - 1], u[place], known[place - 1] - x, known[place] - x
-        c, was = b, np.zeros(k.size)
+        was, wide = np.zeros(k.size), np.arange(k.size)
         for _ in range(_SECANTS):  # Illinois: an end that stays twice is halved
             with np.errstate(all="ignore"):
                 c = a - fa * ((b - a) / (fb - fa))
             c = np.where(np.isfinite(c), np.clip(c, a, b), (a + b) / 2)
+            found[k[wide]] = c
             fc = self.loss(c) - x
-            now = np.where(fc < 0, -1.0, 1.0)
+            below = fc < 0
+            now = np.where(below, -1.0, 1.0)
             same = now == was
-            fa, fb = (
-                np.where(now < 0, fc, np.where(same, fa / 2, fa)),
-                np.where(now < 0, np.where(same, fb / 2, fb), fc),
-            )
-            a, b, was = np.where(now < 0, c, a), np.where(now < 0, b, c), now
-        found[k] = c
+            fa, fb = np.where(below, fc, np.where(same, fa / 2, fa)), np.where(below, np.where(same, fb / 2, fb), fc)
+            a, b = np.where(below, c, a), np.where(below, b, c)
+            more = np.abs(fc) > _NEAR * (EPS + np.abs(x))
+            if not more.any():
+                break
+            a, b, fa, fb, x, was, wide = (z[more] for z in (a, b, fa, fb, x, now, wide))
         return found
 
     def _placed(self, edges: FloatArray, blur: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
