@@ -16,10 +16,11 @@ from deniable.noise.queries import Queries, Units
 if TYPE_CHECKING:
     from deniable.tables import ColumnCells
 
-DISTINCT = 0.5  # weight of the number of distinct words beside the counts of cells
-COUNT_NOISE = math.sqrt(6 * (1 + DISTINCT**2))  # standard deviation of the number of units, times the μ of the query
+DISTINCT, TOTAL = 0.5, 0.5  # weights, beside the counts of a column's cells, of its distinct words and of all records
 CLEAR = 3.0  # standard deviations of noise by which cells of a kind must stand out
 _KINDS = ("missing", "fractional", "date", "word", "flag", "whole")  # in the order of the counts
+_PURPOSE = "how many there are, and what the columns hold"
+COUNT_NOISE = math.sqrt((1 + DISTINCT**2 + TOTAL**2) / (1 / len(_KINDS) + TOTAL**2))  # sd of the number, times μ
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,21 +58,24 @@ class ColumnKind:
 def ask_kinds(look: Queries, columns: Iterable[ColumnCells], n_rows: int, mu: float) -> tuple[float, list[ColumnKind]]:
     """Return about how many units there are, and what each column holds, by one query.
 
-    A record is in one cell of each column (missing, part of a whole, whole, date, flag or other word), and is at most
-    one more distinct word: it moves the counts, in units of their noise, by at most √(columns·(1 + DISTINCT²)). So does
-    a person, whose weights sum to at most ``heaviest``: of a word min(heaviest, its weights) is counted.
+    A record is in one cell of each column (missing, part of a whole, whole, date, flag or other word), is at most one
+    more distinct word, and is counted once more for all columns: it moves the counts, in units of their noise, by at
+    most √(columns·(1 + DISTINCT² + TOTAL²)). So does a person, whose weights sum to at most ``heaviest``: of a word
+    min(heaviest, its weights) is counted.
     """
-    heaviest = look.units.heaviest
     counts = np.array([_counted(cells, look.units) for cells in columns])
-    paid = look.pay("kinds", "how many there are, and what the columns hold", mu)
-    sd = math.sqrt(max(len(counts), 1) * (1 + DISTINCT**2)) / mu * (1 + MANY_ROUNDINGS)
     if not len(counts):
-        total = np.array([look.units.total(n_rows)])
-        return max(float(paid.channel("kinds", np.array([sd * heaviest]))(total)[0]) / heaviest, 1.0), []
-    sds = np.tile([*[sd * heaviest] * len(_KINDS), sd * heaviest / DISTINCT], len(counts))
-    noised = (paid.channel("kinds", sds)(counts.ravel()) / heaviest).reshape(counts.shape)
-    n = float(noised[:, : len(_KINDS)].sum(axis=1).mean())
-    return max(n, 1.0), [_told(row, sd) for row in noised]
+        return look.count(n_rows, mu, _PURPOSE), []
+    heaviest, k = look.units.heaviest, len(counts)
+    paid = look.pay("kinds", _PURPOSE, mu)
+    sd = math.sqrt(k * (1 + DISTINCT**2 + TOTAL**2)) / mu * (1 + MANY_ROUNDINGS)
+    each = [*[1.0] * len(_KINDS), 1 / DISTINCT]
+    sds = np.array([*each * k, 1 / (TOTAL * math.sqrt(k))]) * sd * heaviest
+    noised = paid.channel("kinds", sds)(np.append(counts.ravel(), look.units.total(n_rows))) / heaviest
+    rows = noised[:-1].reshape(k, -1)
+    mean = float(rows[:, : len(_KINDS)].sum(axis=1).mean())
+    n = (mean / len(_KINDS) + TOTAL**2 * float(noised[-1])) / (1 / len(_KINDS) + TOTAL**2)  # by their variances
+    return max(n, 1.0), [_told(row, sd) for row in rows]
 
 
 def _counted(cells: ColumnCells, units: Units) -> list[int]:
