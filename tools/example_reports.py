@@ -10,7 +10,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.tree import DecisionTreeClassifier
 
 import deniable as dn
-from deniable.workflows.training_run import train_table
+from deniable.workflows.train import train_table
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "_static" / "reports"
 

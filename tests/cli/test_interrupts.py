@@ -41,7 +41,7 @@ PLAN = ["plan", "dpsgd,?,0.001,30000", "--records", "100000"]
 LONG = {
     "train": (
         ["train", "adult", "--target", "y", "--out", "model.skops", "--report", "report.html"],
-        "deniable.workflows.training_run:train_table",
+        "deniable.workflows.train:train_table",
     ),
     "profile": (
         ["profile", "adult", "--target", "y", "--epsilon", "1", "--out", "profile.csv"],

@@ -9,7 +9,7 @@ import pytest
 import deniable as dn
 from deniable.cli._app import again, run, suggest
 from deniable.planning import samplers
-from deniable.workflows import training_run
+from deniable.workflows import train as training_run
 
 RUN = "dpsgd,10,1,10"
 

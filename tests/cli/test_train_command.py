@@ -119,7 +119,7 @@ def test_json_holds_what_the_model_guarantees(people, capsys):
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_useless_model_is_said_first(people, capsys):
     from deniable.cli.train import finish
-    from deniable.workflows.training_run import train_table
+    from deniable.workflows.train import train_table
 
     frame = pd.read_csv(people)
     frame["answer"] = np.random.default_rng(1).permutation(frame["answer"])  # nothing to be learned
@@ -240,7 +240,7 @@ def test_the_demo_of_the_makefile_writes_a_page(tmp_path, capsys):
 
 
 def test_the_split_leaves_each_record_out_by_itself():
-    from deniable.workflows.training_run import _kept
+    from deniable.workflows.train import _kept
 
     train = _kept(40_000, None, 0.25, SumNoise())
     assert abs(train.mean() - 0.75) < 0.02  # nine standard deviations
@@ -252,7 +252,7 @@ def test_the_split_leaves_each_record_out_by_itself():
 
 def test_no_seed_decides_who_is_held_out(people, capsys):
     """Known coins tell who trains; tests/guarantees/test_attacked_training.py plays the attack."""
-    from deniable.workflows.training_run import train_table
+    from deniable.workflows.train import train_table
 
     assert not {"rng", "seed", "random_state"} & set(inspect.signature(train_table).parameters)
     assert train(people, "--target", "answer", "--seed", 1) == 2

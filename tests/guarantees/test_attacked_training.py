@@ -13,7 +13,7 @@ from deniable.noise.ledger import RecordLedger
 from deniable.noise.queries import SumNoise
 from deniable.testing import insecure_noise
 from deniable.training import fitting
-from deniable.workflows.training_run import _kept
+from deniable.workflows.train import _kept
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
 

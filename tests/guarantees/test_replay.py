@@ -15,7 +15,7 @@ from scipy.stats import norm
 import deniable as dn
 from deniable.tables import schema
 from deniable.training import fitting
-from deniable.workflows.training_run import train_table
+from deniable.workflows.train import train_table
 from guarantees.replay import Recorded, Replayed, replayed
 
 N = 80

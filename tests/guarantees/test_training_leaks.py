@@ -18,7 +18,7 @@ from deniable.noise.queries import Queries
 from deniable.tables import persons, schema
 from deniable.training import base, classifier, fitting
 from deniable.training.units import units_of
-from deniable.workflows.training_run import train_table
+from deniable.workflows.train import train_table
 from guarantees.replay import Recorded, replayed
 from oracles.replayed_fits import Recording
 

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 import deniable as dn
 from deniable.tables.schema import KINDS
-from deniable.workflows.training_run import train_table
+from deniable.workflows.train import train_table
 
 READ = [  # what is declared of a column, and how cells are then spelled; None is missing
     ({"kind": "number", "decimal": ","}, {"1.234": "1234", "1,234": "1.234", "1.234,5 €": "1234.5", "1.5": None}),

@@ -30,7 +30,7 @@ from deniable.cli._report import (
 )
 
 if TYPE_CHECKING:
-    from deniable.workflows.training_run import Trained
+    from deniable.workflows.train import Trained
 
 _DROPPED = ": dropped"
 
@@ -100,7 +100,7 @@ def train(
     checked_report(owner_report, "--owner-report")
     limits = checked_policy(policy)
     before = [dn.Assessment.from_json(path) for path in earlier or ()]
-    from deniable.workflows.training_run import train_table
+    from deniable.workflows.train import train_table
 
     made = train_table(
         data,
