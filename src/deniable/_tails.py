@@ -1,7 +1,7 @@
 """Binomial tails and quantiles of beta laws, rounded to a side: what SciPy computes is charged with its error.
 
 The errors were measured against 50 digits by ``benchmarks/accounting/special_functions.py`` (table in
-docs/accounting.md): up to 1.3e-11 for ``betainc`` at 10⁷ trials, 1.4e-13 for ``betaincinv`` at 10⁵. ``bdtr`` and
+docs/methods.md): up to 1.3e-11 for ``betainc`` at 10⁷ trials, 1.4e-13 for ``betaincinv`` at 10⁵. ``bdtr`` and
 ``bdtrc`` are wrong by 2e-8 (elsewhere by 1e-3) and are not used.
 """
 

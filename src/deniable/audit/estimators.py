@@ -63,7 +63,7 @@ def attack_estimator(
         Number of shadow models, even.
     variance
         For the fits of LiRA: "per-example", "fixed" (one for all records), or "shrunk" (per-example, drawn towards the
-        common one as if that came from 8 more models), which did best with a few dozen shadows (docs/audit.md).
+        common one as if that came from 8 more models), which did best with a few dozen shadows.
     gamma
         For RMIA: how many times likelier than another record a record must be to count as more likely.
     n_targets

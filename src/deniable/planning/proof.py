@@ -70,7 +70,7 @@ def prove(mechanism: Mechanism, *, prior: float = 0.5, fpr: float = 1e-3, delta:
     ImportError
         Without python-flint, with the line that installs it.
     InputError
-        For a mechanism that ball arithmetic does not serve; see ``docs/accounting.md``.
+        For a mechanism that ball arithmetic does not serve; see ``docs/methods.md``.
     """
     pi = number("prior", prior, above=0.0, below=1.0)
     rate = number("fpr", fpr, at_least=0.0, at_most=1.0, hint="it is a rate, not a percentage")

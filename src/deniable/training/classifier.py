@@ -69,8 +69,8 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         and choosing them, which pays where columns interact and there are many records.
     individual_filter
         True: a record takes part in the sums of gradients until its own budget is spent, so the noise is that of 80 %
-        of the steps at the same guarantee. Records that the model keeps getting wrong drop out first. Gains where the
-        noise is felt, costs a little where records are many (docs/training.md has figures).
+        of the steps at the same guarantee. Records that the model keeps getting wrong drop out first. No clear gain
+        was measured.
     tune
         True: the additive model, one with five pairs and the linear one are tried, scored on records that they did not
         see, and the best is fitted to all. Three tenths of μ² pay for the trials (with too few records none is made);

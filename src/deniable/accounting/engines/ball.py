@@ -62,7 +62,7 @@ class BallTradeoff(Tradeoff):
         Raises
         ------
         InputError
-            For parts that are not enclosed, and for laws that would take too long (see docs/accounting.md).
+            For parts that are not enclosed, and for laws that would take too long (see docs/methods.md).
         """
         merged: Counter[tuple[float, float]] = Counter()
         randomized_responses: Counter[float] = Counter()
