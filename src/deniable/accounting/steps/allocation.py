@@ -41,7 +41,7 @@ from deniable._floats import EPS, MOST_EXPONENT
 from deniable._search import bisect
 from deniable.accounting.steps.allocation_moments import log_moments
 from deniable.accounting.steps.base import Step
-from deniable.accounting.steps.convex_order import Atoms, above, below, mean_of_first, merged
+from deniable.accounting.steps.convex_order import Atoms, above as larger, below, mean_of_first, merged
 from deniable.accounting.steps.law_errors import LawErrors
 from deniable.accounting.steps.outcomes import ListedOutcomes
 from deniable.accounting.steps.sums import MASS, SUMMED, SumLaw, long_sum, power
@@ -54,6 +54,7 @@ _APART = 8.0  # between the largest terms of neighbouring classes
 _HALVINGS = 12  # of the interval that holds the limit of the first of them
 _TRIMMED = 1e-21  # of an epoch: what its ends may weigh that are left out
 _RELATIVE = 1e-10  # relative errors of an epoch that need not be told apart by where they stand
+_FEW_POINTS, _LEVELS = 256, 12  # of the law that stands for the rest of a sum with an error, and of their places
 _TOGETHER = 12  # sums that are added up in a stage, about
 _POINTS = 1 << 16  # of a lattice: as many as a second allows; twice as many in a single stage
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(3)[0], np.array([5, 8, 5], dtype=np.longdouble) / 9
@@ -141,7 +142,7 @@ class Allocation:
             mass = (np.exp(-(u**2) / 2) * weight).astype(np.float64)
             atoms, points = Atoms(self._term(u), mass), self._term(edges.astype(np.longdouble))
             if side == "upper":
-                spread = above(atoms, points)
+                spread = larger(atoms, points)
             else:  # the first two cells are merged
                 points = np.concatenate([[mean_of_first(atoms, 6)], points[2:]])
                 spread = below(merged(atoms, 6, points[0]), points)
@@ -194,7 +195,9 @@ class AllocationStep(Step):
         log_weight = np.log(outcomes.q) + c * outcomes.loss
         top = float(log_weight.max())
         log_size = top + math.log(float(np.sum(np.exp(log_weight - top))))
-        share = errors.tilted(c, log_size, self.batches * math.exp(outcomes.loss[0]), self.batches)
+        share = 0.0  # from above they are outcomes
+        if self.side == "lower":
+            share = errors.tilted(c, log_size, self.batches * math.exp(outcomes.loss[0]), self.batches)
         if outcomes.relative < errors.relative:
             share += errors.rounded(log_weight - log_size, c * outcomes.loss - log_size, share)
         return share * math.exp(min(log_size, MOST_EXPONENT)) * (1 + 1e-9)
@@ -229,10 +232,37 @@ def _epoch(step: AllocationStep) -> _Epoch:
     cut = np.r_[0:first, last : mass.size]
     errors = sums.errors.without(float(found.mass[cut].sum()), float(found.point[cut] @ found.mass[cut]))
     q, ratio = found.mass[first:last], found.point[first:last] / step.batches
+    if step.side == "upper":
+        (q, ratio), errors = _with_errors(Atoms(ratio, q), errors, step.batches)
     loss = np.log(ratio)
     shift = law.shift + 4 * EPS * float(np.max(np.abs(loss)))
     relative = errors.relative if errors.relative < _RELATIVE else 0.0
     return _Epoch(ListedOutcomes(loss, q * ratio, q, shift, relative + 8 * EPS + law.shift), errors)
+
+
+def _with_errors(law: Atoms, errors: LawErrors, batches: int) -> tuple[tuple[FloatArray, FloatArray], LawErrors]:
+    """Masses and points of a law and of positive errors of known place, which makes it larger for either order.
+
+    An error of mass α at X ≤ m + d, X a part of the sum with mean m, R the rest: the mean of a convex function that
+    rises is at most α times its mean at tS + d, as m + R is smaller than X + R in convex order; that of one that falls,
+    of a lower end d. Errors of two parts at once are charged wherever they stand.
+    """
+    few = larger(law, np.geomspace(law.point[0], law.point[-1], _FEW_POINTS)).mass
+    nodes = np.geomspace(law.point[0], law.point[-1], _FEW_POINTS)
+    masses, points, below = [law.mass], [law.point], 0.0
+    for ends, sign in ((errors.high, 1.0), (errors.low, -1.0)):
+        away = sign * ends / batches
+        levels = np.unique(np.quantile(away, np.linspace(0.0, 1.0, _LEVELS)))
+        mass = np.bincount(np.searchsorted(levels, away), errors.mass, levels.size) * (1 + 1e-9)
+        point = np.add.outer(sign * levels, nodes).ravel()
+        weight = np.multiply.outer(mass, few).ravel()
+        inside = point > law.point[0] / 2
+        below += float(weight[~inside].sum())
+        masses.append(weight[inside])
+        points.append(point[inside])
+    twice = 4 * errors.anywhere(batches) ** 2
+    left = errors.without(below + twice, (below * law.point[0] / 2 + twice) * batches)
+    return (np.concatenate(masses), np.concatenate(points)), left
 
 
 def _stages(batches: int) -> list[tuple[int, int]]:

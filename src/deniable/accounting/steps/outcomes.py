@@ -221,7 +221,8 @@ class OutcomeLine(ABC):
             more = np.abs(fc) > _NEAR * (EPS + np.abs(x))
             if not more.any():
                 break
-            a, b, fa, fb, x, was, wide = (z[more] for z in (a, b, fa, fb, x, now, wide))
+            a, b, fa, fb, x, was = (z[more] for z in (a, b, fa, fb, x, now))
+            wide = wide[more]
         return found
 
     def _placed(self, edges: FloatArray, blur: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
