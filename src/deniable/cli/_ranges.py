@@ -1,14 +1,17 @@
-"""The --ranges option: public knowledge of columns, from a JSON file."""
+"""The options --schema and --ranges: public knowledge of columns, from a file."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from deniable._check import InputError
 from deniable._files import read_json
+
+if TYPE_CHECKING:
+    from deniable.tables import Schema
 
 _EXAMPLE = '{"age": [0, 120], "sex": ["F", "M"]}'
 RangesOption = Annotated[
@@ -27,6 +30,22 @@ PrivateRangesOption = Annotated[
         "within the guarantee.",
     ),
 ]
+
+SchemaOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--schema",
+        help="TOML file that declares columns: kinds, formats, ranges, categories, target, person. What it declares is "
+        "not looked at. deniable check --schema-out drafts one.",
+    ),
+]
+
+
+def read_schema(path: Path | None) -> Schema | None:
+    """Return the schema that the file holds, or None if there is none."""
+    from deniable.tables import Schema
+
+    return None if path is None else Schema.read(path)
 
 
 def read_ranges(path: Path | None) -> dict[str, Any] | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deniable._files import to_json
+from deniable._files import check_writable, to_json, write_atomically
 from deniable.cli._app import BAD_INPUT, JsonFlag, app, examples, of_table, suggest
 from deniable.cli._ranges import RangesOption, read_ranges
 
@@ -14,27 +16,43 @@ if TYPE_CHECKING:
     from deniable.tables import Understood
 
 
-@app.command(epilog=examples("deniable check data.csv --target y", "deniable check data.parquet --drop split --json"))
+@app.command(
+    epilog=examples("deniable check data.csv --target y", "deniable check data.csv --target y --schema-out schema.toml")
+)
 def check(
     data: Annotated[str, typer.Argument(help="A .csv, .tsv, .parquet, .feather or .xlsx file, or a built-in name.")],
     target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     ranges: RangesOption = None,
+    schema_out: Annotated[
+        Path | None, typer.Option("--schema-out", help="Draft a schema here (.toml), for you to correct.")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> int:
     """Read a table and say what was understood of each column, before anything is computed with it.
 
-    Exit code 2 if the table cannot be used; all its problems are listed. No value of the table is printed.
+    Exit code 2 if the table cannot be used; all its problems are listed. No value of the table is printed; a drafted
+    schema holds some, in comments.
     """
     from deniable.tables import PUBLIC, understand
+    from deniable.tables.drafting import draft_schema
 
+    if schema_out is not None:
+        check_writable("--schema-out", schema_out, suffixes=(".toml",))
     found = understand(data, target, drop=tuple(drop or ()), ranges=read_ranges(ranges), strict=False)
+    if schema_out is not None:
+        draft = draft_schema(data, target, drop=tuple(drop or ()), ranges=read_ranges(ranges))
+        write_atomically(schema_out, draft)
     if as_json:
         print(to_json(_facts(found)))
     else:
         _show(found, PUBLIC)
         if not found.problems and found.target is not None:
-            suggest("train", *of_table(str(data), target, drop, ranges), "--report", "report.html")
+            table = of_table(str(data), target, drop, ranges)
+            said = table if schema_out is None else (str(data), "--schema", str(schema_out))
+            suggest("train", *said, "--report", "report.html")
+    if schema_out is not None:
+        print(f"written: {schema_out}", file=sys.stderr)
     return BAD_INPUT if found.problems else 0
 
 

@@ -13,7 +13,7 @@ from deniable._files import check_writable, write_atomically
 from deniable.cli._app import JsonFlag, PlotOption, app, examples, more
 from deniable.cli._limit import AdvantageOption, LimitOption, asked_for
 from deniable.cli._picture import checked_picture
-from deniable.cli._ranges import RangesOption, read_ranges
+from deniable.cli._ranges import PrivateRangesOption, SchemaOption, read_ranges, read_schema
 
 
 @app.command(
@@ -53,7 +53,8 @@ def publish(
     advantage: AdvantageOption = None,
     limit: LimitOption = None,
     certificate: Annotated[Path | None, typer.Option(help="Where the certificate goes, as JSON.")] = None,
-    ranges: RangesOption = None,
+    schema: SchemaOption = None,
+    ranges: PrivateRangesOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Publish statistics of all records of a table, with error bars, under one budget.
@@ -71,7 +72,10 @@ def publish(
     public: dict[str, Any] = dict(read_ranges(ranges) or {})
     public |= dict(_range(text) for text in given_range or ()) | dict(_categories(text) for text in categories or ())
     asked = asked_for(advantage, limit, DEFAULT_ADVANTAGE)
-    made = release_statistics(data, statistic, limit=asked, ranges=public, n=records, suppress_below=suppress_below)
+    told = read_schema(schema)
+    made = release_statistics(
+        data, statistic, limit=asked, schema=told, ranges=public, n=records, suppress_below=suppress_below
+    )
     if certificate is not None:  # first: no table may exist without its certificate
         made.certificate.to_json(certificate)
     if plot is not None:

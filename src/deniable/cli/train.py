@@ -14,7 +14,7 @@ from deniable._files import check_writable, to_json, write_atomically
 from deniable._optional import require
 from deniable.cli._app import JsonFlag, again, app, command_line, examples, more, suggest
 from deniable.cli._limit import AdvantageOption, LimitOption, asked_for
-from deniable.cli._ranges import PrivateRangesOption, read_ranges
+from deniable.cli._ranges import PrivateRangesOption, SchemaOption, read_ranges, read_schema
 from deniable.cli._report import (
     EarlierOption,
     FullOption,
@@ -38,7 +38,7 @@ _DROPPED = ": dropped"
 @app.command(
     epilog=examples(
         "deniable train data.csv --target y --advantage 0.1 --out model.skops --report report.html",
-        "deniable train data.parquet --target y --limit tpr=0.01,fpr=0.001 --ranges ranges.json --json",
+        "deniable train data.parquet --target y --limit tpr=0.01,fpr=0.001 --schema schema.toml --json",
         "deniable train visits.csv --target cost --task regression --group patient --limit epsilon=1,delta=1e-6",
     )
 )
@@ -66,6 +66,7 @@ def train(
         str | None,
         typer.Option(help="Classes of the target, such as no,yes; otherwise frequent ones are found with noise."),
     ] = None,
+    schema: SchemaOption = None,
     ranges: PrivateRangesOption = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     group: Annotated[
@@ -110,6 +111,7 @@ def train(
         model=model,
         tune=tune,
         classes=None if classes is None else classes.split(","),
+        schema=read_schema(schema),
         ranges=read_ranges(ranges),
         drop=tuple(drop or ()),
         group=group,

@@ -2,6 +2,7 @@
 
 from deniable.tables.cell import DATE, MISSING, NUMBER, WORD, ColumnCells, flag_of, read_cell, read_cells, spelled
 from deniable.tables.draft import PUBLIC, Column, TableWarning, Understood, understand
+from deniable.tables.drafting import draft_schema
 from deniable.tables.encoding import Encoded, EncodedRows, encode, encode_rows
 from deniable.tables.files import open_table
 from deniable.tables.reading import Table, read_table
@@ -22,6 +23,7 @@ __all__ = [
     "Table",
     "TableWarning",
     "Understood",
+    "draft_schema",
     "encode",
     "encode_rows",
     "flag_of",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -39,11 +39,17 @@ _IDENTIFIER = re.compile(
     r"|first[_ ]name|last[_ ]name|full[_ ]name|username|user[_ ]name|address)(?:$|[^a-z])"
 )
 _SIGNS = "€$£¥₹%"
-_DOUBTS = (  # what may have been meant otherwise: how it is written, beside what, unless beside what; how it was read
-    (r"[+-]?[1-9]\d{0,2},\d{3}", "", r"[\d,]+\.\d+|\d{1,3}(?:,\d{3}){2,}", "1,234 was read as 1234"),
-    (r"[+-]?[1-9]\d{0,2}\.\d{3}", r"[+-]?[\d.]+,\d+", "", "1.234 was read as 1.234, though others have decimal commas"),
-    (r"(?:0?\d|1[0-2])/(?:0?\d|1[0-2])/\d{2,4}", "", "", "04/05/2021 was read as 5 April"),
-    (r"0\d+", "", "", "01067 was read as 1067; list the categories if it is a code"),
+_DOUBTS = (  # what settles it; how it is written, beside what, unless beside what; how it was read
+    ("decimal", r"[+-]?[1-9]\d{0,2},\d{3}", "", r"[\d,]+\.\d+|\d{1,3}(?:,\d{3}){2,}", "1,234 was read as 1234"),
+    (
+        "decimal",
+        r"[+-]?[1-9]\d{0,2}\.\d{3}",
+        r"[+-]?[\d.]+,\d+",
+        "",
+        "1.234 was read as 1.234, though others have decimal commas",
+    ),
+    ("order", r"(?:0?\d|1[0-2])/(?:0?\d|1[0-2])/\d{2,4}", "", "", "04/05/2021 was read as 5 April"),
+    ("code", r"0\d+", "", "", "01067 was read as 1067; list the categories if it is a code"),
 )
 _ODD_DATE = re.compile(
     r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}.*|.*\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*\d.*", re.I
@@ -199,7 +205,7 @@ def understand(
     named = [("target", target), *(("drop", column) for column in drop), *(("ranges", c) for c in ranges)]
     for what, asked in named:
         if asked is not None and str(asked) not in names:
-            problems.append(f"{what} {asked!r} is not a column{_near(str(asked), names)}; it has: {listed(names)}")
+            problems.append(f"{what} {asked!r} is not a column{near(str(asked), names)}; it has: {listed(names)}")
     if target is not None and str(target) in drop:
         problems.append(f"column {target!r} is both the target and to be dropped")
     if not len(frame):
@@ -241,7 +247,7 @@ def _text_above(cells: ColumnCells) -> bool:
     return len(kinds) > RARE and cells.kind[0] == WORD and bool(kinds.any() and not (kinds == WORD).any())
 
 
-def _near(asked: str, names: Iterable[str]) -> str:
+def near(asked: str, names: Iterable[str]) -> str:
     """Suggest the name that was probably meant."""
     small = {name.casefold(): name for name in names}
     word = asked.casefold()
@@ -250,7 +256,7 @@ def _near(asked: str, names: Iterable[str]) -> str:
     return f"; did you mean {small[close[0]]!r}?" if close else ""
 
 
-def _kind(cells: ColumnCells) -> str:
+def kind_of(cells: ColumnCells) -> str:
     """What most cells are: numbers or dates if at least half of those that are present, but for a scale of few."""
     counts = np.bincount(cells.kind, minlength=4)
     flags = np.array([*(bool(flag_of(word)) for word in cells.words), False])[cells.word]
@@ -275,7 +281,7 @@ def _typed(cells: ColumnCells, kind: str) -> pd.Series[Any]:
 
 def _understood(name: str, raw: Any, cells: ColumnCells, given: Sequence[Any] | None) -> tuple[Column, pd.Series[Any]]:
     """Decide of what kind a column is and read it."""
-    kind: Any = _kind(cells)
+    kind: Any = kind_of(cells)
     if given is not None:
         ends = [] if isinstance(given, str) else [read_cell(end)[0] for end in given]
         ranged = ends in ([NUMBER] * 2, [DATE] * 2) and not any(isinstance(e, str) and ends[0] == NUMBER for e in given)
@@ -297,10 +303,7 @@ def _notes(kind: str, values: pd.Series[Any], cells: ColumnCells, raw: Any) -> I
         rows = "1 cell" if other.sum() == 1 else f"{other.sum()} cells"
         yield f"{rows} with something else than a {kind} read as missing"
     texts = [text.strip() for text in pd.unique(pd.Series(raw, dtype=object)) if isinstance(text, str)]
-    for written, beside, unless, doubt in _DOUBTS:
-        seen = [bool(form) and any(re.fullmatch(form, text) for text in texts) for form in (written, beside, unless)]
-        if seen[0] and (seen[1] or not beside) and not seen[2]:
-            yield doubt
+    yield from doubts(texts)
     if len({sign for text in texts for sign in _SIGNS if sign in text}) > 1:
         yield "signs of several units were left out"
     numbers = values.dropna().to_numpy()
@@ -308,6 +311,14 @@ def _notes(kind: str, values: pd.Series[Any], cells: ColumnCells, raw: Any) -> I
         here = numbers == word
         if here.sum() >= RARE and (~here).any() and np.abs(numbers[~here]).max() * 2 < abs(word):
             yield f"{word:g} appears as a number; if it means missing, empty these cells"
+
+
+def doubts(texts: Collection[str], settled: Collection[str] = ()) -> Iterable[str]:
+    """Say what in the texts of a column may be meant otherwise, unless what would say it is ``settled``."""
+    for settles, written, beside, unless, doubt in _DOUBTS:
+        seen = [bool(form) and any(re.fullmatch(form, text) for text in texts) for form in (written, beside, unless)]
+        if settles not in settled and seen[0] and (seen[1] or not beside) and not seen[2]:
+            yield doubt
 
 
 def _reason_to_drop(name: str, kind: str, values: pd.Series[Any], raw: Any) -> str:
@@ -354,7 +365,7 @@ def _telling_texts(present: pd.Series[Any], counts: pd.Series[Any], way_out: str
 
 def _target(name: str, raw: Any, cells: ColumnCells, place: Any) -> tuple[pd.Series[Any] | None, list[str]]:
     """Read the column to predict: numbers stay numbers, everything else texts (booleans stay booleans)."""
-    kind = _kind(cells)
+    kind = kind_of(cells)
     values = _typed(cells, "category" if kind == "yes/no" else kind)
     if pd.api.types.is_bool_dtype(raw) and not values.isna().any():
         values = values == "true"

@@ -243,7 +243,7 @@ class Schema:
         said = notes or {}
         parts = [_lines([], self, said.get(None, ()))]
         for name, column in self.columns.items():
-            parts.append(_lines([f"[columns.{_value(name)}]"], column, said.get(name, ())))
+            parts.append(_lines([f"[columns.{toml(name)}]"], column, said.get(name, ())))
         return "\n".join("\n".join([*part, ""]) for part in parts if part)
 
 
@@ -296,13 +296,14 @@ def _plain(words: Any, name: Any, what: str) -> tuple[Any, ...]:
 
 def _lines(head: list[str], one: Any, notes: Iterable[str]) -> list[str]:
     said = {key: value for key, value in vars(one).items() if key != "columns" and value not in (None, "", ())}
-    keys = [f"{key} = {_value(value)}" for key, value in said.items()]
-    return [*head, *keys, *(f"# {line}" for note in notes for line in note.splitlines())]
+    keys = [f"{key} = {toml(value)}" for key, value in said.items()]
+    return [*head, *(f"# {line}" for note in notes for line in note.splitlines()), *keys]
 
 
-def _value(value: Any) -> str:
+def toml(value: Any) -> str:
+    """Return a value as TOML writes it."""
     if isinstance(value, tuple):
-        return f"[{', '.join(map(_value, value))}]"
+        return f"[{', '.join(map(toml, value))}]"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):

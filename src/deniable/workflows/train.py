@@ -233,7 +233,7 @@ def _read(estimator: PrivateClassifier | PrivateRegressor, X: pd.DataFrame) -> l
     used = {column.name for column in estimator.columns_}
     both = [str(column) for column in estimator.columns_ if column.sure and column.measured and column.words]
     doubt = sum(not column.sure for column in estimator.columns_)
-    said = f"too few records to tell numbers from words in {doubt} of {len(used)} columns: both are read (--ranges)"
+    said = f"too few records to tell numbers from words in {doubt} of {len(used)} columns: both are read (--schema)"
     gone = [f"{name!r}: nearly unique words: dropped" for name in X.columns if name not in used]
     return [*both, *[said] * bool(doubt), *gone]
 

@@ -1,0 +1,91 @@
+"""Promise: a drafted schema holds kinds and formats as inferred; what else is read off a table is a comment."""
+
+import tomllib
+
+import numpy as np
+import pandas as pd
+
+import deniable as dn
+from deniable.cli._app import run
+from deniable.tables import draft_schema
+
+N = 200
+RNG = np.random.default_rng(0)
+STRANGE = pd.DataFrame(
+    {
+        "Kunde": [f"K{10000 + i}" for i in RNG.permutation(N)],
+        "who_id": [f"p{i % 50}" for i in range(N)],
+        "Lohn": [f"{1000 + 7.1 * i:,.2f} €".translate(str.maketrans(",.", ".,")) if i % 9 else "" for i in range(N)],
+        "Punkte": [f"{i / 30:.3f}".replace(".", ",") for i in range(N)],
+        "Seit": [f"{1 + i % 28:02d}.{1 + i % 12:02d}.2021" for i in range(N)],
+        "us": [f"{1 + i % 12:02d}/{1 + i % 28:02d}/2021" for i in range(N)],
+        "PLZ": [("01067", "10115")[i % 2] for i in range(N)],
+        "cm": [f"{150 + i % 50} cm" for i in range(N)],
+        "Alter": ["siehe Akte", *(str(18 + i % 70) for i in range(N - 1))],
+        "Ort": ["Ulm", "Rom"] * (N // 2),
+        "nix": [""] * N,
+        "Kauf": ["ja", "nein"] * (N // 2),
+    }
+)
+EXPECTED = {
+    "Kunde": {"kind": "dropped"},
+    "who_id": {"kind": "dropped"},
+    "Lohn": {"kind": "number", "decimal": ",", "unit": "€"},
+    "Punkte": {"kind": "number", "decimal": ","},
+    "Seit": {"kind": "date", "order": "day"},
+    "us": {"kind": "date", "order": "month"},
+    "PLZ": {"kind": "code"},
+    "cm": {"kind": "whole", "unit": "cm"},
+    "Alter": {"kind": "whole"},
+    "Ort": {"kind": "category"},
+    "nix": {"kind": "dropped"},
+    "Kauf": {"kind": "yes/no"},
+}
+DOUBTFUL = {
+    "1,234 was read as 1234": ["1,234", "2,345", "7"],
+    "1.234 was read as 1.234, though others have decimal commas": ["1.234", "123,456"],
+    "04/05/2021 was read as 5 April": ["04/05/2021", "01/12/2021"],
+    "01067 was read as 1067": ["01067", "10 115"],
+}
+
+
+def test_what_a_stranger_s_table_drafts(tmp_path, capsys):
+    path, out = tmp_path / "kunden.csv", tmp_path / "kunden.toml"
+    STRANGE.to_csv(path, sep=";", index=False)
+    assert run(["check", str(path), "--target", "Kauf", "--schema-out", str(out)]) == 0
+    assert f"--schema {out}" in capsys.readouterr().err
+    text = out.read_text(encoding="utf-8")
+    assert tomllib.loads(text) == {"target": "Kauf", "task": "classification", "columns": EXPECTED}
+    said = [
+        '# If this column says whose record it is: person = "who_id"',
+        "# 1 cell does not fit",
+        '["01067", "10115"]',
+    ]
+    assert [words for words in said if words not in text] == []
+    assert not [cell for cell in ("K10", "siehe", "p7", "was read as") if cell in text]
+    schema = dn.Schema.read(out)
+    assert schema.column("Punkte").read(STRANGE["Punkte"]).number.max() == (N - 1) / 30 // 0.001 / 1000
+    model = dn.PrivateClassifier(advantage=0.9, schema=schema).fit(STRANGE)
+    used = [name for name, one in EXPECTED.items() if one["kind"] != "dropped" and name != "Kauf"]
+    assert [column.name for column in model.columns_] == used
+    public = text.replace("# range", "range").replace("# categories", "categories")
+    out.write_text(public, encoding="utf-8")
+    assert dn.Schema.read(out).column("Alter").range == (15, 90)  # all of it is TOML
+
+
+def test_doubts_are_said_and_not_decided():
+    wrong = {}
+    for doubt, cells in DOUBTFUL.items():
+        text = draft_schema(pd.DataFrame({"a": (cells * 20)[:40], "y": [0, 1] * 20}), "y")
+        if doubt not in text or "decimal =" in text or "order =" in text:
+            wrong[doubt] = text
+    assert wrong == {}
+
+
+def test_what_is_known_is_drafted_as_declared(tmp_path):
+    text = draft_schema(STRANGE, "Alter", drop=["Ort"], ranges={"cm": (100, 250), "PLZ": ["01067"]})
+    (tmp_path / "s.toml").write_text(text, encoding="utf-8")
+    schema = dn.Schema.read(tmp_path / "s.toml")
+    assert schema.column("cm").range == (100, 250)
+    assert schema.column("PLZ").labels == ("01067",)
+    assert (schema.kind("Ort"), schema.target, schema.task) == ("dropped", "Alter", "regression")
