@@ -13,25 +13,18 @@ from deniable._check import InputError, choice, flag, number
 from deniable._floats import EPS
 from deniable._optional import require
 from deniable.accounting.curve import ComposedTradeoff
-from deniable.accounting.engines.beside_finite import BesideFiniteTradeoff
 from deniable.accounting.engines.closed import LabelledTradeoff, OneStepTradeoff
 from deniable.accounting.engines.failure import with_failure
-from deniable.accounting.engines.few_steps import DirectTradeoff
 from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.inverted import InvertedTradeoff
-from deniable.accounting.engines.known_batches import SharpTradeoff, with_sharp_phases
 from deniable.accounting.engines.lines import Effort
-from deniable.accounting.engines.merged_phases import MOST_PHASES, MergedPhasesTradeoff
-from deniable.accounting.engines.steps_alone import SHARPEST, steps_alone
 from deniable.accounting.guarantees import from_divergences, is_stated_in_divergences
 from deniable.accounting.pld.curve import MultiScaleTradeoff, replaced_record
-from deniable.accounting.reductions import Dominated, reduced
+from deniable.accounting.reductions import Dominated, merged, reduced
 from deniable.accounting.renyi import curve_of_loss
-from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.accounting.transform.mixture import MixtureLoss
 from deniable.curves import (
     EVERY_CASE,
     FIXED_BEFOREHAND,
@@ -60,10 +53,11 @@ from deniable.mechanisms import (
 from deniable.mechanisms.core import parts_of
 from deniable.risks import replaced
 
-Engine = Literal["auto", "inversion", "direct", "pld", "ball"]
+Engine = Literal["auto", "inversion", "pld", "ball"]
 _MOST_OUTCOMES = 1 << 15  # of a composition that is listed outcome by outcome
 _MOST_TIMES = 256  # that one of its steps is made
-_MOST_APART, _NARROW = 64, 1.0  # outcomes of randomised responses told apart from steps that leak less than they do
+_MOST_PHASES = 4096  # more are rounded to this many, unless patience was asked for
+_SHARPEST = 0.1  # noise multipliers below are beyond the reach of lines alone
 _HARDLY_EVER = 1e-140  # sampling rates below: the variance of the loss would underflow
 
 
@@ -85,10 +79,10 @@ def tradeoff(
         worst pair, so the result holds for every such mechanism. A composition with a ``RenyiDP`` or
         ``ZeroConcentratedDP`` part is bounded through the Rényi divergences of all parts.
     engine
-        ``"auto"``: closed form, else transform inversion of sampled Gaussian steps, intersected with the direct
-        convolution of a few equal ones and a multi-scale privacy loss distribution where its error bound is not small;
-        for other steps that distribution. ``"inversion"``, ``"direct"``, ``"pld"``: that engine alone. ``"ball"``:
-        interval arithmetic by python-flint (extra ``proof``), which proves every digit and may take seconds.
+        ``"auto"``: closed form, else transform inversion of sampled Gaussian steps and, where its error bound is not
+        small and for other steps, a multi-scale privacy loss distribution. ``"inversion"``, ``"pld"``: that engine
+        alone. ``"ball"``: interval arithmetic by python-flint (extra ``proof``), which proves every digit and may take
+        seconds.
     tolerance
         Aliasing and truncation error that the inversion aims at, relative to the size of what is integrated. The
         error that was reached, not this aim, is what separates ``side="upper"`` from ``side="lower"``.
@@ -100,9 +94,8 @@ def tradeoff(
         batches with Gaussian noise it is composed step by step, and attained.
         ``"zero-out"``: one record contributes 0 and everything else stays, sampling included.
     patient
-        Let a hard question take a hundred times as long, and more memory, before a wider bracket is returned: for steps
-        other than sampled Gaussian ones, four times as many points; of runs of more than 512 different phases, all
-        phases.
+        Let a hard question take a hundred times as long, and more memory, before a wider bracket is returned: four
+        times as many points; of runs of more than 512 different phases, all phases.
 
     Raises
     ------
@@ -192,47 +185,29 @@ def _add_or_remove(
 
         return BallTradeoff.of(parts)
     loss = PrivacyLoss.of(parts)
-    mixture = MixtureLoss.of(loss) if loss.others else None
-    if loss.others and engine not in (("auto", "pld", "inversion") if mixture else ("auto", "pld")):
+    alone = sum(isinstance(part, ApproximateDP) for part in parts) == 1
+    if engine == "auto":
+        found = _composed(loss, tolerance, effort)
+    elif engine == "pld":
+        found = MultiScaleTradeoff.of(loss, most=effort.points)
+    elif loss.others:
         raise InputError(f"engine {engine!r} does not serve every step of this mechanism; use engine='auto'")
-    sharp = loss.steps.size > 0 and float(loss.noise.min()) < SHARPEST
-    if sharp and engine in ("inversion", "direct"):
+    elif loss.steps.size > 0 and float(loss.noise.min()) < _SHARPEST:
         raise InputError(
-            f"engine {engine!r} works for noise multipliers of at least {SHARPEST:g}, got {loss.noise.min():g}; "
+            f"engine {engine!r} works for noise multipliers of at least {_SHARPEST:g}, got {loss.noise.min():g}; "
             "use engine='auto'"
         )
-    if engine == "pld":
-        found: Tradeoff = MultiScaleTradeoff.of(loss, most=effort.cells)
-    elif mixture is not None and engine == "inversion":
-        found = InvertedTradeoff(mixture, tolerance, effort)
-    elif loss.others:
-        found = _of_other_steps(loss, mixture, tolerance, effort)
-    elif engine == "direct":
-        found = _direct(loss)
-    elif engine == "inversion":
-        found = InvertedTradeoff(loss, tolerance, effort)
     else:
-        lines = InvertedTradeoff(replace(loss, randomized_responses=()), tolerance, effort)
-        found = steps_alone(loss, _composed(loss, tolerance, effort), lines)
-    return with_failure(found, failure, exact=sum(isinstance(part, ApproximateDP) for part in parts) == 1)
-
-
-def _of_other_steps(loss: PrivacyLoss, mixture: MixtureLoss | None, tolerance: float, effort: Effort) -> Tradeoff:
-    """Few outcomes one by one; cells where they hold a law of atoms well: on a lattice, or with bounded losses."""
-    outcomes = _outcome_by_outcome(loss)
-    if outcomes is not None:
-        return outcomes
-    smooth = mixture is not None and any(isinstance(step, GaussianMixtureStep) for step, _ in loss.others)
-    lines = InvertedTradeoff(mixture, tolerance, effort) if mixture is not None and smooth else None
-    return MultiScaleTradeoff.of(loss, most=effort.cells, otherwise=lines if lines and lines.in_reach else None)
+        found = InvertedTradeoff(loss, tolerance, effort)
+    return with_failure(found, failure, exact=alone)
 
 
 def _outcome_by_outcome(loss: PrivacyLoss) -> Tradeoff | None:
     """The closed form of a single step, or a composition of few outcomes, where there is nothing else."""
-    if loss.steps.size:
+    if loss.steps.size or loss.gaussian > 0:
         return None
     ((step, count), *rest) = loss.others
-    single = not rest and count == 1 and not loss.randomized_responses and loss.gaussian == 0
+    single = not rest and count == 1 and not loss.randomized_responses
     labelled = LabelledTradeoff.of(step) if single and isinstance(step, GaussianMixtureStep) else None
     alone = step.one_step() if single and labelled is None else labelled
     if alone is not None:
@@ -256,14 +231,12 @@ def _outcome_by_outcome(loss: PrivacyLoss) -> Tradeoff | None:
     known = all(step.bounds_divergence for step, _ in loss.others)
     if known and math.isinf(max(found.reach)):  # outcomes were left out that have no largest ratio
         finite = replace(finite, divergences=curve_of_loss(replace(loss, gaussian=0.0)))
-    if loss.gaussian == 0:
-        return finite
-    return BesideFiniteTradeoff.of(finite, GaussianTradeoff(math.sqrt(loss.gaussian)))
+    return finite
 
 
 def _composed(loss: PrivacyLoss, tolerance: float, effort: Effort) -> Tradeoff:
-    """Closed forms; inversion; randomised responses apart where they leak more, and phases with next to no noise."""
-    alone = _closed_form(loss)
+    """Closed forms, or the loop over engines; apart are phases that hardly ever draw, and rounded are too many."""
+    alone = _outcome_by_outcome(loss) if loss.others else _closed_form(loss)
     if alone is not None:
         return alone
     hardly = loss.rate < _HARDLY_EVER
@@ -273,50 +246,17 @@ def _composed(loss: PrivacyLoss, tolerance: float, effort: Effort) -> Tradeoff:
         return BracketTradeoff(
             with_failure(rest, took), rest, method=f"{rest.method}; steps that hardly ever draw apart"
         )
-    sharp = loss.noise < SHARPEST
-    outcomes = math.prod(count + 1 for _, count in loss.randomized_responses)
-    if 1 < outcomes <= _MOST_APART:
-        others = replace(loss, randomized_responses=())
-        reach = sum(epsilon * count for epsilon, count in loss.randomized_responses)
-        if sharp.any() or _closed_form(others) is not None or _spread(others) < _NARROW * reach:
-            finite = FiniteTradeoff.randomized_responses(loss.randomized_responses)
-            if not sharp.any():
-                whole = ComposedTradeoff.of(loss, tolerance, effort)
-                return BesideFiniteTradeoff.of(finite, _composed(others, tolerance, effort), whole)
-            beside = BesideFiniteTradeoff.of(finite, _composed(others, tolerance, effort))
-            quiet: Tradeoff = finite
-            if isinstance(beside.rest, SharpTradeoff):
-                quiet = replace(beside, rest=beside.rest.rest)
-            return SmallestTradeoff((with_sharp_phases(loss, SHARPEST, lambda _: quiet), beside))
-    if sharp.any():
-        return with_sharp_phases(loss, SHARPEST, lambda rest: _composed(rest, tolerance, effort))
-    if loss.steps.size > MOST_PHASES and effort != Effort.patient():
-        even = InvertedTradeoff(loss, tolerance, effort)
-        return MergedPhasesTradeoff.of(loss, lambda run: ComposedTradeoff.of(run, tolerance, effort), even, MOST_PHASES)
-    return ComposedTradeoff.of(loss, tolerance, effort)
-
-
-def _spread(loss: PrivacyLoss) -> float:
-    try:
-        return math.sqrt(loss.truncation.cumulants(0.5)[2])
-    except TooSlowError:
-        return math.inf
+    if loss.steps.size <= _MOST_PHASES or effort == Effort.patient():
+        return ComposedTradeoff.of(loss, tolerance, effort)
+    above, below = (ComposedTradeoff.of(run, tolerance, effort) for run in merged(loss, _MOST_PHASES))
+    method = f"{loss.steps.size:,} phases rounded to {_MOST_PHASES} (patient=True keeps all): {above.method}"
+    return BracketTradeoff(above, below, method=method)
 
 
 def _composed_of_several(mechanism: Mechanism) -> bool:
     """Whether something could have been chosen after looking at earlier outputs."""
     parts = parts_of(mechanism)
     return len(parts) > 1 or any(isinstance(part, RandomAllocation) or getattr(part, "steps", 1) > 1 for part in parts)
-
-
-def _direct(loss: PrivacyLoss) -> Tradeoff:
-    found = DirectTradeoff.of(loss)
-    if found is None:
-        raise InputError(
-            "engine 'direct' works for 2 to 64 equal subsampled steps (fewer where the noise "
-            "multiplier is far from 1) on their own; use engine='auto'"
-        )
-    return found
 
 
 def _failure(parts: tuple[Mechanism, ...]) -> float:
@@ -352,11 +292,5 @@ def _closed_form(loss: PrivacyLoss) -> Tradeoff | None:
                 return FiniteTradeoff.randomized_responses(loss.randomized_responses)
             except MemoryError:  # hundreds of millions of parts
                 return None
-        case (0, 1, _):
-            try:
-                finite = FiniteTradeoff.randomized_responses(loss.randomized_responses)
-            except MemoryError:
-                return None
-            return BesideFiniteTradeoff.of(finite, GaussianTradeoff(math.sqrt(loss.gaussian)))
         case _:
             return None

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import heapq
 import math
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtr
 
-from deniable._check import FloatArray
+from deniable._check import FloatArray, Indices
 from deniable._floats import EPS
 from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.shuffled import LargestOutcomeTradeoff, shuffled_cap, shuffled_total
 from deniable.accounting.steps.allocation import SHARPEST, AllocationStep
 from deniable.accounting.steps.base import Repeated
 from deniable.accounting.steps.bounded_range import BoundedRangeStep, BoundedRangeTradeoff
+from deniable.accounting.steps.discrete import FinitePairStep
 from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep, truncated_poisson
 from deniable.accounting.steps.without_replacement import without_replacement
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import Tradeoff
 from deniable.mechanisms import (
     BoundedRange,
@@ -37,6 +42,8 @@ from deniable.mechanisms.matrix import bands
 
 _THRESHOLDS = (0.5, 0.65, 0.8, 1.0)  # for the largest batch, in units of a contribution
 _LARGEST = 1e150  # μ
+_LEAKS = 300.0  # largest 1/σ² that tells phases apart by what they leak
+_NO_NOISE = 1 / 24  # noise multipliers below: Φ(−12) is 2e-33
 
 
 @dataclass(frozen=True)
@@ -225,3 +232,63 @@ def _best_patterns(values: FloatArray, count: int, separation: int) -> FloatArra
             one_more[:, j] = np.maximum(one_more[:, j + 1], values[:, j] + best[:, min(j + separation, steps)])
         best = one_more
     return np.asarray(best[:, 0])
+
+
+def taking_part(loss: PrivacyLoss) -> tuple[PrivacyLoss, PrivacyLoss] | None:
+    """Return runs that reveal no less, and no more, if there are steps of next to no noise: two outcomes for each.
+
+    From above the attacker is told whether the record takes part, and nothing else. From below he is told whether the
+    outcome exceeds 1/(2σ), which it hardly ever does without the record.
+    """
+    sharp = loss.noise < _NO_NOISE
+    if not sharp.any():
+        return None
+    by_chance = ndtr(-0.5 / loss.noise[sharp]) * (1 + 1e-9) + 1e-300
+    runs = []
+    for rates, chances in (
+        (np.minimum(loss.rate[sharp] * (1 + 8 * EPS), 1 - EPS / 2), 0 * by_chance),
+        (loss.rate[sharp] * (1 - 8 * EPS), by_chance),
+    ):
+        pairs = [FinitePairStep((1 - p, p), (1.0, q)) for p, q in zip(rates.tolist(), chances.tolist(), strict=True)]
+        others = zip(pairs, map(round, loss.steps[sharp].tolist()), strict=True)
+        runs.append(replace(loss.phases(~sharp), others=(*loss.others, *others)))
+    return runs[0], runs[1]
+
+
+def merged(loss: PrivacyLoss, most: int) -> tuple[PrivacyLoss, PrivacyLoss]:
+    """Return runs of at most ``most`` different phases that reveal no less, and no more, than this one.
+
+    A step with noise σ′ > σ is one with σ whose output got further Gaussian noise. A step with rate q′ < q is one with
+    q whose output is replaced, with probability 1 − q′/q, by a fresh draw of the world without the record: that turns
+    (1 − q)N(0, σ²) + qN(1, σ²) into the same with q′, and leaves N(0, σ²) what it is. Neither needs to know the world,
+    so by the data processing inequality no hockey stick of the composition grows, in either direction. Phases that are
+    near each other are therefore replaced from above by the least noise and the largest rate among them, and from below
+    by the opposite.
+    """
+    noise, rate = loss.noise, loss.rate
+    place = np.column_stack([np.log(noise), np.log(rate)])
+    slope = np.minimum(1 / noise**2, _LEAKS)
+    steepness = np.column_stack([2 + 2 * slope, np.full_like(rate, 2.0)])  # of what a step leaks, about
+    leak = loss.steps * rate**2 * np.expm1(slope)
+
+    def cell(some: Indices) -> tuple[float, int, Indices, int]:
+        extent = np.ptp(place[some], axis=0) * steepness[some].max(axis=0)
+        axis = int(np.argmax(extent))
+        return -float(extent[axis] * leak[some].sum()), int(some[0]), some, axis
+
+    cells = [cell(np.arange(noise.size))]
+    while len(cells) < most and cells[0][0] < 0:
+        _, _, some, axis = heapq.heappop(cells)
+        ends = place[some, axis]
+        left = ends - ends.min() <= np.ptp(ends) / 2
+        for part in (some[left], some[~left]):
+            heapq.heappush(cells, cell(part))
+
+    def run(sigma: Callable[[FloatArray], float], q: Callable[[FloatArray], float]) -> PrivacyLoss:
+        phases: Counter[tuple[float, float]] = Counter()
+        for _, _, some, _ in cells:
+            phases[float(sigma(noise[some])), float(q(rate[some]))] += int(loss.steps[some].sum())
+        keys = np.array(list(phases), dtype=np.float64).reshape(-1, 2)
+        return replace(loss, noise=keys[:, 0], rate=keys[:, 1], steps=np.array(list(phases.values()), dtype=np.float64))
+
+    return run(np.min, np.max), run(np.max, np.min)

@@ -14,7 +14,7 @@ from deniable._floats import EPS
 from deniable.accounting.engines.inversion import ROUNDING_OF_K
 from deniable.accounting.engines.likelihood import Tails
 from deniable.accounting.steps.base import TooSlowError
-from deniable.accounting.transform.mixture import Transformed
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import Direction
 
 
@@ -22,7 +22,7 @@ from deniable.curves import Direction
 class Chernoff:
     """The least of the bounds from a ladder of θ; ``middle`` is K′(½) and ``spread`` √K″(½)."""
 
-    loss: Transformed
+    loss: PrivacyLoss
     middle: float
     spread: float
 
@@ -89,7 +89,7 @@ class Chernoff:
         return loss.log_mgf_known(right), loss.log_mgf_known(left)
 
 
-def log_affinity(loss: Transformed) -> float:
+def log_affinity(loss: PrivacyLoss) -> float:
     """2·K(½), the logarithm of (Σ √(pq))², rounded up; 0 where it is not known."""
     try:
         growth = loss.cumulants(0.5)[0]
@@ -106,7 +106,7 @@ def rates_of_affinity(log_affinity: float, fpr: FloatArray) -> FloatArray:
     return np.maximum((1 - missed) * (1 - 8 * EPS) - 8 * EPS * missed, fpr)
 
 
-def at_an_end(loss: Transformed, threshold: FloatArray) -> NDArray[np.bool_]:
+def at_an_end(loss: PrivacyLoss, threshold: FloatArray) -> NDArray[np.bool_]:
     """Whether the range of the loss, whose ends are rounded, may end at a threshold."""
     lowest, highest = -loss.largest_log_ratio("remove", "upper"), loss.largest_log_ratio("add", "upper")
     at_lowest = (threshold >= lowest) & (threshold <= loss.lowest)

@@ -12,7 +12,6 @@ from scipy.special import ndtr, ndtri
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable._search import bisect
-from deniable.accounting.engines.beside_finite import one_of_two
 from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails, dual_from, hockey_stick_from
 from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep
@@ -209,3 +208,19 @@ class LabelledTradeoff(LikelihoodRatioTradeoff):
             tests.append((np.minimum(rate + rate_error, 1.0), np.maximum(hit - hit_error, 0.0)))
         low[inside] = np.maximum(low[inside], one_of_two(fpr[inside], *tests))
         return low, high
+
+
+def one_of_two(
+    alpha: FloatArray, often: tuple[FloatArray, FloatArray], seldom: tuple[FloatArray, FloatArray]
+) -> FloatArray:
+    """TPR of one of two tests at random, or of one of them and none, at false positive rates of at most ``alpha``.
+
+    A test is its false positive rate, rounded up, and its true one, rounded down; NaN where nothing is reached.
+    """
+    (more, hit_more), (less, hit_less) = often, seldom
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weight = np.clip((alpha - less) / (more - less), 0.0, 1.0)
+        mixed = np.where((less <= alpha) & (more > less), weight * hit_more + (1 - weight) * hit_less, 0.0)
+        shares = [np.minimum(alpha / rate, 1.0) * hit for rate, hit in (often, seldom)]
+    found: FloatArray = np.fmax.reduce([mixed, *shares]) * (1 - 8 * EPS)
+    return found

@@ -20,8 +20,7 @@ from deniable._floats import EPS
 from deniable.accounting.engines.inversion import ROUNDING_OF_K
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.accounting.transform.decay import lifts, shifted
-from deniable.accounting.transform.mixture import Transformed, envelope_of
+from deniable.accounting.transform.decay import Envelope, lifts, shifted
 from deniable.accounting.trapezoid import even_aliases, falling_rest, half_line, nodes_until
 
 _OFFSETS = np.array([1.0, 2.0, 4.0, 8.0])
@@ -42,7 +41,7 @@ class EvenPrior(NamedTuple):
     rounding: float
 
 
-def advantage_bracket(loss: Transformed) -> EvenPrior:
+def advantage_bracket(loss: PrivacyLoss) -> EvenPrior:
     """Lower and upper bound on H_1, the advantage at prior ½.
 
     Raises
@@ -72,7 +71,7 @@ def advantage_bracket(loss: Transformed) -> EvenPrior:
     return EvenPrior(low, high, hockey_sticks, truncation, float(error) - truncation)
 
 
-def _stop(loss: Transformed, width: float, spacing: float) -> tuple[float, float]:
+def _stop(loss: PrivacyLoss, width: float, spacing: float) -> tuple[float, float]:
     """Where the sum may stop, and a bound on what follows, relative to M(½)."""
     if isinstance(loss, PrivacyLoss) and 0 < loss.steps.size <= _MOST_PHASES and loss.noise.min() >= _LOUD:
         t = _EDGES / width
@@ -82,11 +81,11 @@ def _stop(loss: Transformed, width: float, spacing: float) -> tuple[float, float
         enough = np.flatnonzero(remaining < _TARGET)
         if enough.size:
             return float(t[enough[0]]), float(remaining[enough[0]])
-    t_end, truncation = envelope_of(loss, 0.5, width, _TARGET).cut(_TARGET, spacing, "1/t²")
+    t_end, truncation = Envelope.of(loss, 0.5, width, _TARGET).cut(_TARGET, spacing, "1/t²")
     return t_end, float(truncation[2])
 
 
-def _period(loss: Transformed, width: float) -> tuple[float, float]:
+def _period(loss: PrivacyLoss, width: float) -> tuple[float, float]:
     """The shortest period at which the sticks at e^{mΛ} are nothing, and a bound on what they add."""
     offset = np.minimum(_OFFSETS / width, _FURTHEST)
     growth = loss.log_mgf(np.concatenate([0.5 + offset, 0.5 - offset])).reshape(2, -1)

@@ -19,7 +19,6 @@ from deniable._check import FloatArray
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.ratios import log_ratio
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.accounting.transform.mixture import Transformed
 from deniable.curves import Direction
 
 _FIRST, _FURTHER = 0.25, 1.6  # distance of the first saddle point, in units of 1/√K″, and ratio of the next ones
@@ -34,7 +33,7 @@ _LEAST = 1e-11  # rates that a Fourier transform in double precision tells from 
 Height = Callable[[float, float], float]  # from c and √K″: what is added to K − cℓ
 
 
-def threshold_guesses(loss: Transformed, alpha: FloatArray, direction: Direction) -> FloatArray | None:
+def threshold_guesses(loss: PrivacyLoss, alpha: FloatArray, direction: Direction) -> FloatArray | None:
     """Thresholds ℓ at which the likelihood ratio test has about these false positive rates; None if unknown."""
     lattice = _lattice(loss, float(alpha.min()))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -57,7 +56,7 @@ def threshold_guesses(loss: Transformed, alpha: FloatArray, direction: Direction
     return np.asarray(np.interp(target, odds[order], level[order]))
 
 
-def epsilon_guesses(loss: Transformed, delta: FloatArray, direction: Direction) -> FloatArray | None:
+def epsilon_guesses(loss: PrivacyLoss, delta: FloatArray, direction: Direction) -> FloatArray | None:
     """About the ε at which the hockey stick is δ, for δ below the advantage; None if nothing is known."""
     pole, sign = (1.0, 1.0) if direction == "add" else (0.0, -1.0)
     lattice = _lattice(loss, float(delta.min()))
@@ -109,7 +108,7 @@ def _looked_up(wanted: FloatArray, found: FloatArray, level: FloatArray) -> Floa
     return np.asarray(np.interp(wanted, found, level))
 
 
-def _lattice(loss: Transformed, least: float) -> _Lattice | None:
+def _lattice(loss: PrivacyLoss, least: float) -> _Lattice | None:
     """The law of rarely drawn records up to events as rare as ``least``; steps are split so that two moments stay."""
     if not isinstance(loss, PrivacyLoss) or loss.gaussian or loss.randomized_responses or loss.others or loss.window:
         return None
@@ -143,7 +142,7 @@ def _lattice(loss: Transformed, least: float) -> _Lattice | None:
     return _Lattice(level, np.roll(np.fft.irfft(np.exp(log_law), _POINTS), -first), beyond)
 
 
-def _along(loss: Transformed, pole: float, sign: float, height: Height, least: float) -> tuple[FloatArray, FloatArray]:
+def _along(loss: PrivacyLoss, pole: float, sign: float, height: Height, least: float) -> tuple[FloatArray, FloatArray]:
     """Thresholds and logarithms at saddle points c = ``pole`` + ``sign``·x, x growing until ``least`` is reached."""
     least = max(least, _DEEPEST)
 

@@ -26,15 +26,16 @@ from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.engines.likelihood import Tails, dual_from, hockey_stick_from
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.ratios import ComplexArray
+from deniable.accounting.transform.composed import PrivacyLoss
+from deniable.accounting.transform.decay import Envelope
 from deniable.accounting.transform.line import TINY
-from deniable.accounting.transform.mixture import Transformed, envelope_of
 from deniable.accounting.trapezoid import Sum, half_line, nodes_until, poles
 
 Region = Literal["left", "middle", "right"]  # c < 0, 0 < c < 1, c > 1
 _EDGES: dict[Region, tuple[float, float]] = {"left": (-np.inf, 0.0), "middle": (0.0, 1.0), "right": (1.0, np.inf)}
 _STEPS = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 20.0])
 _MOST_NODES = 1 << 14
-_MOST_SAMPLED = 1 << 20  # terms of samples that only guess
+_MOST_SAMPLED, _FEW_PHASES = 1 << 20, 32  # terms of samples that only guess, of runs of at most so many phases
 ROUNDING_OF_K = 1e-6  # far above the rounding of K at 10⁷ steps (measured), and nothing to Chernoff's bounds
 MOST_CUT = 1e-9  # relative error that a ceiling in the midst of the law may cause
 
@@ -182,7 +183,7 @@ class Contour:
         return total
 
 
-def saddle(loss: Transformed, region: Region, threshold: float, start: float | None = None) -> float:
+def saddle(loss: PrivacyLoss, region: Region, threshold: float, start: float | None = None) -> float:
     """Return c near the minimum of K(c) − cℓ − log|c| − log|c − 1| in the region: the saddle of the integrand."""
     sign = 1.0 if region == "right" else -1.0
     # middle: c = 1/(1 + e^{−x}); else c = 1 + e^x or −e^x
@@ -197,6 +198,8 @@ def saddle(loss: Transformed, region: Region, threshold: float, start: float | N
         else:
             speed = sign * math.exp(x)
             c = speed + (sign > 0)
+        if c in (0.0, 1.0):
+            raise TooSlowError("the saddle point is at a pole")
         try:
             _, first, second = loss.guessed_cumulants(c)
         except TooSlowError:  # too far out
@@ -217,7 +220,7 @@ def saddle(loss: Transformed, region: Region, threshold: float, start: float | N
 class Plan:
     """A line for thresholds near ``threshold``: where it stands, and about how much it takes to lay it."""
 
-    loss: Transformed
+    loss: PrivacyLoss
     region: Region
     threshold: float
     c: float
@@ -229,7 +232,7 @@ class Plan:
     likely: tuple[float, int]  # t at which samples are negligible, and nodes in u there: nothing is claimed of it
 
     @classmethod
-    def of(cls, loss: Transformed, region: Region, threshold: float, tolerance: float) -> Plan:
+    def of(cls, loss: PrivacyLoss, region: Region, threshold: float, tolerance: float) -> Plan:
         """Choose line and period.
 
         Raises
@@ -276,7 +279,7 @@ class Plan:
         """
         loss, c, period = self.loss, self.c, self.period
         spacing, target = 2 * math.pi / period, math.exp(self.log_target)
-        envelope = envelope_of(loss, c, self.width, target, work / 8)
+        envelope = Envelope.of(loss, c, self.width, target, work / 8)
         t_end, truncation = envelope.cut(target, spacing)
         t = nodes_until(t_end, spacing, most_nodes)
         line = loss.line(c, float(t[-1]))
@@ -295,7 +298,7 @@ class Plan:
 
 
 def contour(
-    loss: Transformed,
+    loss: PrivacyLoss,
     region: Region,
     threshold: float,
     tolerance: float,
@@ -312,7 +315,7 @@ def contour(
     return Plan.of(loss, region, threshold, tolerance).contour(most_nodes, work)
 
 
-def _likely(loss: Transformed, c: float, width: float, log_target: float) -> tuple[float, int]:
+def _likely(loss: PrivacyLoss, c: float, width: float, log_target: float) -> tuple[float, int]:
     """Where samples of the transform, a factor of 2 apart, fall below the target, and terms per sample; or ∞."""
     t: FloatArray = 0.5 / width * 2.0 ** np.arange(24.0)
     for part in (t[:6], t[6:12], t[12:18], t[18:]):
@@ -320,7 +323,7 @@ def _likely(loss: Transformed, c: float, width: float, log_target: float) -> tup
             line = loss.line(c, float(part[-1]), 25.0)
         except TooSlowError:
             break
-        if not part.size * line.loss.size <= _MOST_SAMPLED:
+        if not part.size * line.loss.size <= _MOST_SAMPLED * max(1.0, loss.steps.size / _FEW_PHASES):
             break
         below = np.flatnonzero(line.log_transform(part).real < log_target)
         if below.size:
@@ -328,12 +331,12 @@ def _likely(loss: Transformed, c: float, width: float, log_target: float) -> tup
     return math.inf, 1
 
 
-def _body_if_enough(loss: Transformed, region: Region, threshold: float) -> tuple[Transformed, float]:
+def _body_if_enough(loss: PrivacyLoss, region: Region, threshold: float) -> tuple[PrivacyLoss, float]:
     """Leave out the rarest outcomes where they are no part of the answer, at a ceiling that cuts through little.
 
     At large c they are a second mode of the tilted law, far out and much larger than the first.
     """
-    found: list[tuple[float, int, Transformed, float]] = []
+    found: list[tuple[float, int, PrivacyLoss, float]] = []
     c: float | None = None
     for truncation in loss.truncations:
         try:
@@ -352,7 +355,7 @@ def _body_if_enough(loss: Transformed, region: Region, threshold: float) -> tupl
     return loss, saddle(loss, region, threshold)
 
 
-def _chernoff(loss: Transformed, region: Region, c: float, width: float, growth: float) -> FloatArray:
+def _chernoff(loss: PrivacyLoss, region: Region, c: float, width: float, growth: float) -> FloatArray:
     low, high = _EDGES[region]
     points: list[float] = []
     for sign, edge in ((1.0, high), (-1.0, low)):

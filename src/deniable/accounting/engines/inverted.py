@@ -30,7 +30,6 @@ from deniable.accounting.engines.lines import Cell, CellMap, Effort, Way
 from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.accounting.transform.mixture import Transformed
 from deniable.curves import AnyDirection, Charged, Direction, Question
 from deniable.curves.safe import directions
 
@@ -65,7 +64,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         Relative error at which no further line is laid.
     """
 
-    loss: Transformed
+    loss: PrivacyLoss
     tolerance: float = 1e-13
     effort: Effort = field(default_factory=Effort)
     good: float = 1e-8
@@ -171,7 +170,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         if wanted in ("hockey_stick", "dual") and not beyond.all():  # no lines for what Chernoff's bound settles
             merge(rows, np.flatnonzero(~beyond), self._chernoff.tails(threshold[~beyond]).stacked())
         poor = self._poor(rows[value_row], rows[error_row], wanted, good) & inside
-        for level in range(_LEVELS if self.loss.fades else 0):
+        for level in range(_LEVELS):
             places = np.flatnonzero(poor)
             numbers = self._map.number(threshold[places], level)
             apart = np.zeros(threshold.shape, dtype=np.bool_)
@@ -286,8 +285,8 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             guess = epsilon_guesses(self.loss.truncation, delta, direction)
             epsilon = epsilon if guess is None else np.minimum(epsilon, guess)
-            moved = np.full_like(epsilon, np.inf if self.loss.fades else 1e-3 * self._landmarks[3])
-            for _ in range(4 if self.loss.fades else 0):
+            moved = np.full_like(epsilon, np.inf)
+            for _ in range(4):
                 known = self._tails(epsilon if side == 0 else -epsilon, "dual" if side else "hockey_stick", _ROUGH)
                 mass, hockey_stick = (known.in_below, known.dual) if side else (known.out_above, known.hockey_stick)
                 scale = np.exp(epsilon)
@@ -304,8 +303,6 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
 
     def _thresholds(self, alpha: FloatArray, direction: Direction) -> FloatArray:
         """Newton's method on the log-odds, started from guesses or a ladder of thresholds that covers all rates."""
-        if not self.loss.fades:  # no line is laid, and nothing known can be improved
-            return np.full(alpha.shape, self._landmarks[1])
         wanted = "out_above" if direction == "add" else "in_below"
         rising = direction == "remove"
         sign = 1.0 if rising else -1.0

@@ -17,7 +17,6 @@ from deniable.accounting.engines.inversion import Contour, Plan, Region
 from deniable.accounting.engines.rare_steps import jump_contour
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.accounting.transform.mixture import Transformed
 
 Way = Region | Literal["jumps"]
 _CHEAP = 1 << 10  # nodes of lines that are laid without looking for cheaper ones
@@ -31,23 +30,20 @@ _COARSER = 1e4  # how much larger errors may be on lines that would take too lon
 class Effort:
     """How much one line may take, counted in nodes and in terms of sums: the same on every machine.
 
-    ``further`` is what the second and third line of a cell may take: they have little to add. ``convolution`` is for
-    all convolutions of a few steps, ``grid`` the number of points of the certified grid, shared by its phases,
-    ``cells`` that of a class of the multi-scale distribution.
+    ``further`` is what the second and third line of a cell may take: they have little to add. ``points`` are those of a
+    class of the multi-scale distribution.
     """
 
     nodes: int = 1 << 15
     terms: float = float(1 << 24)
     further: float = float(1 << 22)
     jumps: float = float(1 << 22)
-    convolution: float = float(17 << 22)
-    grid: int = 1 << 17
-    cells: int = 1 << 13
+    points: int = 1 << 13
 
     @classmethod
     def patient(cls) -> Effort:
-        """Return limits a hundred times as high, and more points and cells for the other engines."""
-        return cls(1 << 18, float(1 << 31), float(1 << 29), float(1 << 30), float(1 << 28), 1 << 20, 1 << 15)
+        """Return limits a hundred times as high, and more points."""
+        return cls(1 << 18, float(1 << 31), float(1 << 29), float(1 << 30), 1 << 15)
 
 
 @dataclass(frozen=True)
@@ -85,7 +81,7 @@ class CellMap:
 class Cell:
     """A design threshold and its lines, the most promising first."""
 
-    loss: Transformed
+    loss: PrivacyLoss
     design: float
     ways: tuple[Way, ...]
     tolerance: float

@@ -33,22 +33,20 @@ class ComposedLaw:
     size: float  # Σ |middle| of all steps
 
     @property
-    def climbed(self) -> float:
-        """The factor by which an error may have grown on its way up the classes."""
-        steep = self.law.tilt + (1.0 if self.law.side == "lower" else 0.0)
-        coarsest = max(self.law.spacing(e) for e in self.law.parts)
-        return math.exp(min(steep * coarsest * 8 / 7, MOST_EXPONENT))
+    def missed(self) -> float:
+        """What rows may miss, or have too much."""
+        return self.law.error * self.law.moved
 
-    def charged(self, log_gamma: float) -> float:
+    @property
+    def charged(self) -> float:
         """What errors may add to a hockey stick."""
-        weight = min(self.law.log_size - self.law.tilt * (log_gamma - self.middle), MOST_EXPONENT)
-        return self.law.error * self.climbed * math.exp(weight) + self.lost[0]
+        return self.missed + self.lost[0]
 
 
-def compose(parts: Sequence[tuple[Cuttable, int]], side: Side, tilt: float, points: int) -> ComposedLaw:
+def compose(parts: Sequence[tuple[Cuttable, int]], side: Side, points: int, direct: bool = False) -> ComposedLaw:
     """The law of ``count`` steps of every part."""
     unit, even = unit_of([step for step, _ in parts])
-    tables = [step.scales(tilt) for step, _ in parts]
+    tables = [step.scales for step, _ in parts]
     least = RUNG * math.ceil(max(step.finest for step, _ in parts) / RUNG)
     coarsest = 0 if even else math.floor(_COARSEST - math.log2(unit))
 
@@ -80,7 +78,7 @@ def compose(parts: Sequence[tuple[Cuttable, int]], side: Side, tilt: float, poin
         def of(k: int, i: int = i) -> tuple[int, float]:
             return laid([k if j == i else 0 for j in range(len(parts))])
 
-        law = single = one(step, Law(side, unit, tilt, points, {}), min(of(1)[0], top), top, step.middle)
+        law = single = one(step, Law(side, unit, points, {}, direct), min(of(1)[0], top), top, step.middle)
         k = 1
         for digit in bin(count)[3:]:
             k *= 2

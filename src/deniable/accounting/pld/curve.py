@@ -12,7 +12,7 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable._kept import Kept
-from deniable.accounting.pld.compose import compose
+from deniable.accounting.pld.compose import ComposedLaw, compose
 from deniable.accounting.pld.one import Cuttable, cuttable
 from deniable.accounting.pld.read import Above, Below
 from deniable.accounting.renyi import loss_divergence
@@ -27,8 +27,9 @@ from deniable.mechanisms import GaussianDP, Mechanism, SubsampledGaussian
 
 _SKETCHED = 1 << 11  # lattice points of a class for a picture
 _WIDE = 2e-5  # relative width from which another curve of the same worlds is asked
-_FAR = 1e-5  # relative width from which a tilted law is asked as well
-_TILTS = np.exp2(np.arange(-4.0, 7.0))
+_FAR, _MOST_DIRECT = 3e-5, 1 << 13  # relative charge from which a law without transforms is asked, and its most points
+_ATOMS = 3  # log2 of how many times as many points serve atoms, between which errors do not average out
+_MOST_STEPS, _ENOUGH = 10**9, 10**6  # more steps than the first are known from below only, as the second
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,8 @@ class MultiScaleTradeoff(Tradeoff):
     loss: PrivacyLoss | None = None
     most: int = 1 << 13
     method: str = field(default="multi-scale privacy loss distribution", kw_only=True)
-    _laws: Kept[tuple[Direction, Side, float], Above | Below | TooSlowError] = field(
-        default_factory=lambda: Kept(64), init=False, repr=False, compare=False
+    _laws: Kept[tuple[Direction, Side, bool], Above | Below | TooSlowError] = field(
+        default_factory=Kept, init=False, repr=False, compare=False
     )
 
     _parts: Kept[tuple[bool, Side], tuple[tuple[Cuttable, int], ...]] = field(
@@ -76,71 +77,76 @@ class MultiScaleTradeoff(Tradeoff):
     def points(self) -> int:
         """Lattice points of a class."""
         many = len(self.steps)
+        if all(step.atomic and not step.even for step, _ in self._of("add")):
+            return self.most << _ATOMS
         return self.most >> ((many > 2) + (many > 16))
 
     def sketch(self) -> Tradeoff:
         """Return the same from fewer points."""
+        return self.rougher()
+
+    def rougher(self) -> MultiScaleTradeoff:
+        """The sketch."""
         rough = self.otherwise and self.otherwise.sketch()
         return self if self.most <= _SKETCHED else replace(self, most=_SKETCHED, otherwise=rough)
 
-    def above(self, direction: Direction, tilt: float = 0.0) -> Above:
+    def above(self, direction: Direction, direct: bool = False) -> Above:
         """The law that bounds from above."""
-        made = self._law(direction, "upper", tilt)
+        made = self._law(direction, "upper", direct)
         assert isinstance(made, Above)
         return made
 
-    def below(self, direction: Direction, tilt: float = 0.0) -> Below:
+    def below(self, direction: Direction, direct: bool = False) -> Below:
         """The law that bounds from below."""
-        made = self._law(direction, "lower", tilt)
+        made = self._law(direction, "lower", direct)
         assert isinstance(made, Below)
         return made
 
-    def _law(self, direction: Direction, side: Side, tilt: float) -> Above | Below:
+    def _law(self, direction: Direction, side: Side, direct: bool) -> Above | Below:
         def made() -> Above | Below | TooSlowError:
+            points = min(self.points, _MOST_DIRECT) if direct else self.points
+            if side == "upper" and any(count > _MOST_STEPS for _, count in self.steps):
+                return TooSlowError("so many steps that rounding is all that is known")
+            parts = [
+                (s, n if n <= _MOST_STEPS else _ENOUGH) for s, n in self._of(direction, side)
+            ]  # fewer tell no more
             try:
-                composed = compose(self._of(direction, side), side, tilt, self.points)
+                composed = compose(parts, side, points, direct)
             except TooSlowError as failure:
                 return failure
             return Above(composed) if side == "upper" else Below(composed)
 
-        found = self._laws((direction, side, tilt), made)
+        found = self._laws((direction, side, direct), made)
         if isinstance(found, TooSlowError):
             raise found
         return found
-
-    def _tilt(self, direction: Direction, log_gamma: float) -> float | None:
-        """The tilt that brings the mean of the loss about to log γ; None where that is none above 0."""
-        parts = self._of(direction)
-        means = [sum(n * (step.middle + step.scales(t)[1][-1]) for step, n in parts) for t in _TILTS.tolist()]
-        below = int(np.searchsorted(np.maximum.accumulate(means), log_gamma))
-        return float(_TILTS[below - 1]) if below else None
 
     def bound(self, question: Question, at: float, direction: Direction, side: Side) -> float:
         """Bound on one side at a log γ, or at a false positive rate."""
         better = max if side == "lower" else min
         found, charged = (0.0, 1.0) if side == "lower" else (1.0, 1.0)
         with suppress(TooSlowError):
-            found, charged = self._read(question, at, direction, side)
+            found, law = self._read(question, at, direction, side)
+            charged = law.charged
         if self.otherwise is not None and charged > _WIDE * found:
             ask = self.otherwise._rates if question == "roc" else self.otherwise._hockey_sticks
             return better(found, float(ask(np.array([at]), direction, side)[0]))
         return found
 
-    def _read(self, question: Question, at: float, direction: Direction, side: Side) -> tuple[float, float]:
-        """The bound and what it was charged, of a tilted law where that is much."""
+    def _read(self, question: Question, at: float, direction: Direction, side: Side) -> tuple[float, ComposedLaw]:
+        """The bound and the law that has it: where the charge is much, perhaps the one without transforms."""
 
-        def asked(tilt: float) -> tuple[float, float, float]:
-            law = self.below(direction, tilt) if side == "lower" else self.above(direction, tilt)
-            found = law.rate(at) if question == "roc" else law.hockey_stick(at)
-            threshold = law.threshold(at) if question == "roc" else at
-            return found, law.composed.charged(threshold), threshold
+        def asked(direct: bool) -> tuple[float, ComposedLaw]:
+            law = self.below(direction, direct) if side == "lower" else self.above(direction, direct)
+            return law.rate(at) if question == "roc" else law.hockey_stick(at), law.composed
 
-        found, charged, threshold = asked(0.0)
-        if charged > _FAR * found and (tilt := self._tilt(direction, threshold)) is not None:
+        found, law = asked(False)
+        if law.charged > _FAR * found:
             with suppress(TooSlowError):
-                again, less, _ = asked(tilt)
-                return (max(found, again) if side == "lower" else min(found, again)), min(charged, less)
-        return found, charged
+                again, other = asked(True)
+                if again > found if side == "lower" else again < found:
+                    return again, other
+        return found, law
 
     def _brackets(self, question: Question, points: FloatArray, direction: Direction, side: Side) -> FloatArray:
         return np.array([self.bound(question, at, direction, side) for at in points.tolist()], dtype=np.float64)
@@ -201,9 +207,11 @@ class MultiScaleTradeoff(Tradeoff):
         return near, np.maximum(1e-6 * np.abs(near), 1e-9)
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
-        law = self.above(direction)
-        charged = law.composed.charged(law.threshold(at) if question == "roc" else at)
-        return Charged(self.method, truncation=law.composed.lost[0], rounding=charged - law.composed.lost[0])
+        try:
+            _, law = self._read(question, at, direction, "upper")
+        except TooSlowError:
+            return Charged(f"{self.method}, of fewer steps")
+        return Charged(self.method, truncation=law.lost[0], rounding=law.missed)
 
 
 def replaced_record(mechanisms: Iterable[Mechanism], otherwise: Tradeoff) -> Tradeoff:

@@ -1,13 +1,13 @@
 """A privacy loss distribution in classes of lattices, each 8 times as coarse as the one before, and its products.
 
 A law is a sum of measures, one a class; class e lives on the lattice of spacing h = unit·2^e. Rows hold masses of P,
-below also those of Q times e^{label}. All are multiplied by e^{tilt·label}: with a tilt above 0, what is far out keeps
-its accuracy. Labels are counted from a middle that the composition knows.
+below also those of Q times e^{label}. Labels are counted from a middle that the composition knows.
 
 *Above.* Mass at x between lattice points a < b goes to b with share (1 − e^{−(x − a)})/(1 − e^{−(b − a)}) of its P
 mass and to a with the rest: P and Q masses are both kept, and merging the two points undoes the split, so that the new
 pair is larger in Blackwell's order. Raising a loss at its P mass, that is lowering Q's, makes it larger still.
-*Below.* Outcomes near a lattice point become one, their P and Q masses added row by row: post-processing.
+*Below.* Outcomes near a lattice point become one, their P and Q masses added row by row: post-processing. On coarse
+lattices they are those between a point and the next, so that Q's mass times e^{label} is never larger than P's.
 Both orders survive composition with anything independent.
 
 *Products.* A and B are sums over classes, and A_{<k} is the sum of those finer than k, brought onto lattice k by the
@@ -15,14 +15,18 @@ same split or merge. So (A∗B)_k = A_k∗(B_k + B_{<k}) + A_{<k}∗B_k adds up 
 classes are chosen decides about widths and never about truth. What leaves a class's range moves to the next class.
 
 *Charges.* The truth is bounded by rows that are known up to three errors, kept apart:
-- ``relative``: every mass is known up to a factor e^{±relative}. Sums of up to 2^12 positive terms, a few times a
-  product, stay within 2^-40 each. A product adds up both laws' own.
+- ``relative``: every mass is known up to a factor e^{±relative}. A product adds up both laws' own, and a rounding for
+  every term that it sums up: those that come to one lattice point, and a few. Laws that are ``direct`` make no
+  transforms: their products add up at most as many terms as the shorter row has, so that tails of any size are known.
 - ``error`` E: what rows miss, or have too much, in L1 (of the larger one): entries below all doubles, dropped ends,
-  and the rounding of FFTs. E(A∗B) = E_A·|B| + E_B·|A| + E_A·E_B + ν. For x∗y of n entries by transforms of m points,
-  ν = 1.5·(f + 4ε)·√n·(‖x‖₂‖y‖₁ + ‖x‖₁‖y‖₂), f = ``fft_error(m)``. *Proof.* The transform x̂ errs by f·√m·‖x‖₂ in L2, so
-  that the product x̂·ŷ errs by f·√m·(‖x‖₂‖ŷ‖_∞ + ‖x̂‖_∞‖y‖₂), ‖x̂‖_∞ ≤ ‖x‖₁, and by a few roundings of itself; its
-  inverse by that over √m and by f·‖x∗y‖₂, at most half the bracket since ‖x∗y‖₂ ≤ ‖x‖₁‖y‖₂ and ≤ ‖x‖₂‖y‖₁. L1 is at
-  most √n times L2. Replacing negative entries by 0 brings them nearer to the truth, which has none. ∎
+  and the rounding of FFTs. An error of A meets all of B on the lattice of its own class at least, so that with |B| the
+  largest over k of B_{≤k}, brought onto lattice k, and all that is coarser, E(A∗B) = E_A·|B| + E_B·|A| + c·E_A·E_B + ν,
+  where c = e^{16h/7}, h the coarsest spacing so far, allows for both errors having moved. For x∗y of n entries by
+  transforms of m points, ν = 1.5·(f + 4ε)·√n·(‖x‖₂‖y‖₁ + ‖x‖₁‖y‖₂), f = ``fft_error(m)``. *Proof.* The transform x̂
+  errs by f·√m·‖x‖₂ in L2, so that the product x̂·ŷ errs by f·√m·(‖x‖₂‖ŷ‖_∞ + ‖x̂‖_∞‖y‖₂), ‖x̂‖_∞ ≤ ‖x‖₁, and by a few
+  roundings of itself; its inverse by that over √m and by f·‖x∗y‖₂, at most half the bracket since ‖x∗y‖₂ ≤ ‖x‖₁‖y‖₂
+  and ≤ ‖x‖₂‖y‖₁. L1 is at most √n times L2. Replacing negative entries by 0 brings them nearer to the truth, which has
+  none. ∎
   Places that hold most of a norm are not transformed but shifted: that rounding is relative.
 - P mass that is on no lattice (only P can produce it, or it lies beyond the range of doubles) is counted once, for the
   whole composition, by whoever reads.
@@ -37,13 +41,15 @@ import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 
 from deniable._check import FloatArray, Indices
-from deniable._floats import EPS, MANY_ROUNDINGS, PRODUCT_EXPONENT
+from deniable._floats import EPS, MOST_EXPONENT, PRODUCT_EXPONENT
 from deniable._fourier import fft_error
 from deniable.curves import Side
 
 RUNG = 3  # log2 of the ratio of neighbouring lattices
-_FURTHEST = 12  # log2 of the ratio that one split or merge bridges: sums of so many terms stay within 2^-40
-_DROPPED = 1e-19  # mass that is given up at either end of a row, a product
+_FURTHEST = 12  # log2 of the ratio that one split or merge bridges
+_COARSE = 1.0  # spacing in nats above which losses are merged downwards
+_FEW = 64  # roundings of a mass that is split, merged or shifted
+_DROPPED, _LEAST = 1e-19, 1e-60  # mass that is given up at either end of a row, a product; of direct ones
 _PEAKS = 16  # places of a row that may be shifted instead of transformed
 _PEAK, _HIGH = 1e-3, 5e-3  # mass of such a place, and of the largest if there are any
 _MOST_ENTRIES = 1 << 17  # of a row of the coarsest class
@@ -59,20 +65,25 @@ class Law:
 
     side: Side
     unit: float
-    tilt: float
     points: int
     parts: dict[int, LatticePart]
+    direct: bool = False
     relative: float = 0.0
     error: float = 0.0
-    log_size: float = 0.0  # logarithm of what all masses are to be multiplied by
+    coarsest: float = 0.0  # spacing of all lattices that something was brought onto, if to the nearest point
+    summed: int = 0  # terms that were added up on the way
 
     def like(self) -> Law:
         """An empty law of the same kind."""
-        return Law(self.side, self.unit, self.tilt, self.points, {})
+        return Law(self.side, self.unit, self.points, {}, self.direct)
 
     def spacing(self, e: int) -> float:
         """Of class e."""
         return math.ldexp(self.unit, e)
+
+    def nearest(self, e: int) -> bool:
+        """Whether losses are merged into the nearest point, not into the one below."""
+        return self.side == "lower" and self.spacing(e) <= _COARSE
 
     def put(self, e: int, part: LatticePart) -> None:
         """Add a measure to class e."""
@@ -81,12 +92,15 @@ class Law:
             start, rows = added(self.parts[e], part)
         self.parts[e] = (start, rows)
 
-    @property
-    def size(self) -> float:
-        """Mass of the larger row."""
+    def keep_one(self, e: int) -> None:
+        """Put an empty measure into class e if there is no other: all mass may be what only P produces."""
         if not self.parts:
-            return 0.0
-        return float(max(np.sum([rows.sum(axis=1) for _, rows in self.parts.values()], axis=0)))
+            self.put(e, (0, np.zeros((1 if self.side == "upper" else 2, 1))))
+
+    @property
+    def moved(self) -> float:
+        """Bound on what moving once through all classes multiplies errors by."""
+        return math.exp(min(self.coarsest * 8 / 7, MOST_EXPONENT)) if self.side == "lower" else 1.0
 
     def coarser(self, e: int, part: LatticePart, f: int) -> LatticePart:
         """A measure of class e on the lattice of class f ≥ e: split above, merged below."""
@@ -96,27 +110,28 @@ class Law:
             return part
         start, rows = part
         ratio, h = 1 << (f - e), self.spacing(e)
-        place = start + np.arange(rows.shape[1]) + (ratio // 2 if self.side == "lower" else 0)
+        self.summed += ratio + _FEW
+        nearest = self.nearest(f)
+        self.coarsest = max(self.coarsest, h * ratio if nearest else 0.0)
+        half = ratio // 2 if nearest else 0
+        place = start + np.arange(rows.shape[1]) + half
         base = place // ratio
-        above = h * (place - base * ratio)  # its lower neighbour, or half a cell below the nearest
+        above = h * (place - base * ratio)  # the lower neighbour, or half a cell below the nearest
         first = int(base[0])
         base, count = base - first, int(base[-1]) - first + 2
         if self.side == "upper":
             up = -np.expm1(-above) / -math.expm1(-h * ratio)
-            low = rows[0] * (1 - up) * np.exp(-self.tilt * above)
-            high = rows[0] * up * np.exp(self.tilt * (h * ratio - above))
-            split = np.bincount(base, low, count) + np.bincount(base + 1, high, count)
+            split = np.bincount(base, rows[0] * (1 - up), count) + np.bincount(base + 1, rows[0] * up, count)
             return first, split[None].astype(np.float64)
-        move = np.minimum(h * (ratio // 2) - above, PRODUCT_EXPONENT)
-        moved = rows * np.exp(np.multiply.outer(np.array([self.tilt, self.tilt + 1]), move))
-        return first, np.stack([np.bincount(base, row, count) for row in moved])
+        move = np.minimum(h * half - above, PRODUCT_EXPONENT)
+        return first, np.stack([np.bincount(base, row, count) for row in (rows[0], rows[1] * np.exp(move))])
 
     def lifted(self, bottom: int) -> Law:
         """The same without classes below ``bottom``."""
         out = self.like()
-        out.relative, out.error, out.log_size = self.relative, self.error, self.log_size
+        out.relative, out.error, out.coarsest = self.relative, self.error, self.coarsest
         for e, part in sorted(self.parts.items()):
-            out.put(max(e, bottom), self.coarser(e, part, max(e, bottom)))
+            out.put(max(e, bottom), out.coarser(e, part, max(e, bottom)))
         return out
 
 
@@ -133,34 +148,36 @@ def added(a: LatticePart, b: LatticePart) -> LatticePart:
 def product(a: Law, b: Law, bottom: int, centre: float, top: int) -> Law:
     """The law of the sum of independent losses in classes ``bottom`` to ``top``, their ranges around ``centre``."""
     same = a is b
-    relative, error, size_a, size_b = a.relative + b.relative, (a.error, b.error), a.size, b.size
     a = a.lifted(bottom)
     b = a if same else b.lifted(bottom)
     out, noise = a.like(), 0.0
     fine_a: LatticePart | None = None
     fine_b: LatticePart | None = None
     rungs = sorted(set(a.parts) | set(b.parts))
+    sizes = [[0.0], [0.0]]
     for e, following in zip(rungs, [*rungs[1:], None], strict=True):
         own_a, own_b = a.parts.get(e), b.parts.get(e)
+        all_a, all_b = _both(own_a, fine_a), _both(own_b, fine_b)
+        for size, law, part in zip(sizes, (a, b), (all_a, all_b), strict=True):
+            coarser = [other for f, other in law.parts.items() if f > e]
+            size.append(float(np.sum([x[1].sum(axis=1) for x in (part, *coarser) if x is not None], axis=0).max()))
         if same and own_a is not None:  # A_k∗(A_k + 2·A_{<k})
-            other = own_a if fine_a is None else added(own_a, (fine_a[0], 2 * fine_a[1]))
-            noise += _convolve(out, e, own_a, other)
+            noise += _convolve(out, e, own_a, own_a if fine_a is None else added(own_a, (fine_a[0], 2 * fine_a[1])))
         elif not same:
-            if own_a is not None and (other_b := _both(own_b, fine_b)) is not None:
-                noise += _convolve(out, e, own_a, other_b)
+            if own_a is not None and all_b is not None:
+                noise += _convolve(out, e, own_a, all_b)
             if own_b is not None and fine_a is not None:
                 noise += _convolve(out, e, fine_a, own_b)
         if following is not None:
-            fine_a, fine_b = (
-                None if (all_ := _both(fine, own)) is None else a.coarser(e, all_, following)
-                for fine, own in ((fine_a, own_a), (fine_b, own_b))
-            )
+            fine_a = None if all_a is None else a.coarser(e, all_a, following)
+            fine_b = None if all_b is None else b.coarser(e, all_b, following)
     done, dropped = _classed(out, centre, top)
-    done.log_size = a.log_size + b.log_size
-    done.relative = relative + 4 * MANY_ROUNDINGS
-    done.error = (error[0] * size_b + error[1] * size_a + error[0] * error[1] + noise + dropped + UNDERFLOW) * (
-        1 + 64 * EPS
-    )
+    done.coarsest = max(done.coarsest, a.coarsest, b.coarsest, out.coarsest)
+    longest = max(rows.shape[1] for law in (a, b) for _, rows in law.parts.values()) if a.direct else 0
+    summed = _FEW + longest / 2 + a.summed + out.summed + (0 if same else b.summed)
+    done.relative = a.relative + b.relative + summed * EPS
+    errors = a.error * max(sizes[1]) + b.error * max(sizes[0]) + a.error * b.error * done.moved * done.moved
+    done.error = (errors + noise + dropped + UNDERFLOW) * (1 + 64 * EPS)
     return done
 
 
@@ -174,6 +191,9 @@ def _convolve(out: Law, e: int, x: LatticePart, y: LatticePart) -> float:
     """Put x∗y into class e; return the L1 error of its transforms."""
     rows, others = x[1], y[1]
     count = rows.shape[1] + others.shape[1] - 1
+    if out.direct:
+        out.put(e, (x[0] + y[0], np.stack([np.convolve(one, other) for one, other in zip(rows, others, strict=True)])))
+        return 0.0
     found = np.zeros((rows.shape[0], count))
     rows = _shifted(found, rows, others)
     others = _shifted(found, others, rows)
@@ -219,15 +239,13 @@ def _classed(law: Law, centre: float, top: int) -> tuple[Law, float]:
     while todo.parts:
         e = min(todo.parts)
         start, rows = todo.parts.pop(e)
-        mass = rows.max(axis=0)
-        first = int(np.searchsorted(np.cumsum(mass), _DROPPED))
-        last = mass.size - int(np.searchsorted(np.cumsum(mass[::-1]), _DROPPED))
-        dropped += float(mass[:first].sum() + mass[max(last, first) :].sum())
+        first, last, less = trimmed(rows, law.direct)
+        dropped += less
         if last <= first:
             continue
         start, rows = start + first, rows[:, first:last]
         stop = start + rows.shape[1]
-        if e >= top and rows.shape[1] <= _MOST_ENTRIES:
+        if e >= top and rows.shape[1] <= (law.points if law.direct else _MOST_ENTRIES):
             done.put(e, (start, rows))
             continue
         middle = round(centre / law.spacing(e))
@@ -241,4 +259,13 @@ def _classed(law: Law, centre: float, top: int) -> tuple[Law, float]:
                     done.put(e, piece)
                 else:
                     todo.put(following, law.coarser(e, piece, following))
+    done.keep_one(top)
     return done, dropped
+
+
+def trimmed(rows: FloatArray, direct: bool) -> tuple[int, int, float]:
+    """First place and end of what is kept of rows, and the mass of what is not."""
+    mass, least = rows.max(axis=0), _LEAST if direct else _DROPPED
+    first = int(np.searchsorted(np.cumsum(mass), least))
+    last = max(mass.size - int(np.searchsorted(np.cumsum(mass[::-1]), least)), first)
+    return first, last, float(mass[:first].sum() + mass[last:].sum())

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable._floats import EPS, MANY_ROUNDINGS, MOST_EXPONENT, PRODUCT_EXPONENT
-from deniable._kept import Kept
-from deniable.accounting.pld.law import RUNG, UNDERFLOW, Law
+from deniable._floats import EPS, MOST_EXPONENT, PRODUCT_EXPONENT
+from deniable.accounting.pld.law import RUNG, UNDERFLOW, Law, trimmed
 from deniable.accounting.steps.base import Step, TooSlowError
 from deniable.accounting.steps.outcomes import Cut, ListedOutcomes, Piece
 from deniable.accounting.steps.replaced_gaussian import ReplacedGaussianStep
@@ -34,7 +32,7 @@ class Cuttable:
     lost
         Bounds on the mass of P, and of Q, that pieces lack or have too much.
     misplaced
-        Bound on the L1 error of P masses weighted by e^{tilt·L}, beside what pieces charge.
+        Bound on the L1 error of P masses, beside what pieces charge.
     pitch
         Distance of which all atoms are a whole number apart, 0 if there is none; ``even``: there are no other losses.
     """
@@ -42,7 +40,7 @@ class Cuttable:
     pieces: tuple[Piece, ...]
     only: float = 0.0
     lost: tuple[float, float] = (0.0, 0.0)
-    misplaced: Callable[[float], float] = lambda tilt: 0.0
+    misplaced: float = 0.0
     pitch: float = 0.0
     even: bool = False
 
@@ -74,19 +72,12 @@ class Cuttable:
         cuts = [piece.cut(edges, blur + 4 * EPS * np.abs(edges)) for piece in self.pieces]
         return Cut(*(np.sum([cut[k] for cut in cuts], axis=0) for k in range(4)))
 
-    def scales(self, tilt: float) -> FloatArray:
-        """Rows: sizes R, E[X; |X| ≤ R], E[X²; |X| ≤ R] and the mass beyond, X the loss from the middle, tilted.
+    @cached_property
+    def scales(self) -> FloatArray:
+        """Rows: sizes R, E[X; |X| ≤ R], E[X²; |X| ≤ R] and the mass beyond, X the loss from the middle.
 
         A guide to where lattices are laid, never a bound.
         """
-        return self._kept(tilt, lambda: self._scales(tilt))
-
-    @cached_property
-    def _kept(self) -> Kept[float, FloatArray]:
-        return Kept(64)
-
-    @cached_property
-    def _scales(self) -> Callable[[float], FloatArray]:
         x = np.concatenate([-_DECADES[::-1], [0.0], _DECADES])
         low, high = self.ends
         edges = np.unique(np.concatenate([x + self.middle, [low - 1.0, high + 1.0]]))
@@ -94,15 +85,8 @@ class Cuttable:
         with np.errstate(all="ignore"):
             mean = np.where(p > 0, edges[:-1] - np.log1p(-np.minimum(rise / p, 1 - 1e-12)), 0.0) - self.middle
         size = np.maximum(np.abs(edges[:-1] - self.middle), np.abs(edges[1:] - self.middle))
-
-        def found(tilt: float) -> FloatArray:
-            exponent = tilt * mean
-            weight = p * np.exp(exponent - exponent[p > 0].max())
-            weight /= weight.sum()
-            inside = size[None, :] <= _DECADES[:, None] * (1 + 1e-9)
-            return np.stack([_DECADES, *(inside @ (weight * mean**k) for k in (1, 2)), (~inside) @ weight])
-
-        return found
+        inside, weight = size[None, :] <= _DECADES[:, None] * (1 + 1e-9), p / p.sum()
+        return np.stack([_DECADES, *(inside @ (weight * mean**k) for k in (1, 2)), (~inside) @ weight])
 
     @property
     def finest(self) -> int:
@@ -115,7 +99,7 @@ def cuttable(step: Step | ReplacedGaussianStep, swapped: bool) -> Cuttable:
     pieces = tuple(piece.swapped() if swapped else piece for piece in step.pieces())
     beyond = (piece.beyond for piece in pieces)  # Q mass there is in no test
     lost = math.fsum([step.lost[swapped], *beyond]), step.lost[not swapped]
-    misplaced = partial(step.misplaced, direction="remove" if swapped else "add")
+    misplaced = step.misplaced(0.0, "remove" if swapped else "add")
     return Cuttable(pieces, step.only[swapped], lost, misplaced, step.pitch, step.even)
 
 
@@ -126,7 +110,7 @@ def one(step: Cuttable, law: Law, bottom: int, top: int, middle: float) -> Law:
     e, inner = bottom, 0.0
     while True:
         h = law.spacing(e)
-        last = e >= top and max(-low, high) < _MOST_POINTS / 2 * h
+        last = e >= top and max(-low, high) < (law.points if law.direct else _MOST_POINTS) / 2 * h
         reach = math.inf if last else law.points / 2 * h
         for a, b in [(-reach, reach)] if inner == 0 else [(-reach, -inner), (inner, reach)]:
             i, k = max(a / h, math.floor(low / h) - 1.0), min(b / h, math.ceil(high / h) + 1.0)
@@ -137,36 +121,33 @@ def one(step: Cuttable, law: Law, bottom: int, top: int, middle: float) -> Law:
         inner, e = reach, min(e + RUNG, top) if e < top else e + RUNG
     runs.sort(key=lambda run: run[1] * law.spacing(run[0]))
     upper = law.side == "upper"
-    cells = [np.arange(i, k + 1.0) if upper else np.r_[i, np.arange(i, k) + 0.5, k] for _, i, k in runs]
+    cells = [np.r_[i, np.arange(i, k) + 0.5, k] if law.nearest(e) else np.arange(i, k + 1.0) for e, i, k in runs]
     edges = [at[:-1] * law.spacing(e) for at, (e, _, _) in zip(cells, runs, strict=True)]
     at = np.concatenate([*edges, [runs[-1][2] * law.spacing(runs[-1][0])]])
     cut = step.cut(at + middle, 2 * EPS * (np.abs(at) + abs(middle)))
-    total, here = 0.0, 0
-    for (e, i, k), places in zip(runs, cells, strict=True):
+    dropped, here = 0.0, 0
+    for (e, i, _), places in zip(runs, cells, strict=True):
         h, size = law.spacing(e), places.size - 1
         least, most, rise, rest = (x[here : here + size] for x in cut)
-        points = h * np.arange(i, k + 1.0)
         if upper:
             up = np.clip(rise * (1 + 4 * EPS) / -math.expm1(-h), 0.0, most)
             rows = (np.r_[most - up, 0.0] + np.r_[0.0, up])[None]
         else:
             with np.errstate(over="ignore", invalid="ignore"):
+                points = h * np.arange(i, i + float(size))
                 moved = rest * np.exp(np.minimum(points - at[here : here + size], PRODUCT_EXPONENT))
             rows = np.stack([least, np.where(least > 0, moved, 0.0)])
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            rows *= np.exp(law.tilt * points)
-        law.put(e, (i, rows))
-        total += float(rows[0].sum())
+        first, stop, less = trimmed(rows, law.direct)
+        dropped += less
+        if first < stop:
+            law.put(e, (i + first, rows[:, first:stop]))
         here += size
-    if not 0 < total < math.inf:
-        raise TooSlowError("the tilt is too steep for these lattices")
-    for e, (start, rows) in law.parts.items():
-        law.parts[e] = start, rows / total
-    law.log_size, law.relative, law.error = math.log(total), MANY_ROUNDINGS, UNDERFLOW
-    if (misplaced := step.misplaced(law.tilt)) > 0:
+    law.keep_one(top)
+    listed = sum(piece.loss.size for piece in step.pieces if isinstance(piece, ListedOutcomes))
+    law.relative, law.error = (64 + listed) * EPS, dropped + UNDERFLOW
+    if step.misplaced > 0:
         coarsest = max(map(law.spacing, law.parts))
-        moved = (law.tilt + 1) * coarsest - law.tilt * middle  # labels, as above: laid on a lattice
-        law.error += misplaced / total * math.exp(min(moved, MOST_EXPONENT))
+        law.error += step.misplaced * math.exp(min(coarsest, MOST_EXPONENT))
         if not law.error < 1:
-            raise TooSlowError("the tilt weighs errors of the law too much")
+            raise TooSlowError("too little is known of the law of a step")
     return law

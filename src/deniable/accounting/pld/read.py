@@ -13,11 +13,9 @@ chance P(S) ≥ e^{−r}·(p̂(S) − E) + only and Q(S) ≤ e^r·(q̂(S) + E·e
 Q lacks: such outcomes are always accused; and what steps may have too much of P, or lack of Q, is taken from P(S) and
 added to Q(S). H_γ ≥ P(S) − γQ(S), and a true positive rate at α is that of two sets mixed.
 
-With a tilt θ, E is that of rows times e^{θ·label}: an outcome of S has at most e^{−θ·x_S} of it.
-
-*Errors that climb.* What a row misses may be brought onto coarser lattices later, each time multiplied by at most
-e^{(θ + 1)·h}, h the spacing it comes to (e^{θh} above). It climbs the classes once, whose spacings add up to 8/7 of the
-coarsest.
+*Errors that climb.* What a row misses may be brought onto coarser lattices later; below, where Q masses stand times
+e^{label}, each time multiplied by at most e^h, h the spacing it comes to, if that is to the nearest point. It climbs
+the classes once, whose spacings add up to 8/7 of the coarsest.
 """
 
 from __future__ import annotations
@@ -45,12 +43,9 @@ class Above:
     def _sorted(self) -> tuple[FloatArray, FloatArray]:
         """Labels, falling, and P masses."""
         x, _ = labels(self.composed)
-        law = self.composed.law
-        mass = np.concatenate([rows[0] for _, rows in law.parts.values()])
+        mass = np.concatenate([rows[0] for _, rows in self.composed.law.parts.values()])
         order = np.argsort(-x, kind="stable")
-        x, mass = x[order], mass[order]
-        with np.errstate(over="ignore"):
-            return x, mass * np.exp(np.minimum(law.log_size - law.tilt * (x - self.composed.middle), MOST_EXPONENT))
+        return x[order], mass[order]
 
     @cached_property
     def _out(self) -> FloatArray:
@@ -71,7 +66,7 @@ class Above:
         k = int(np.searchsorted(-x, -at, side="left"))
         found = float(np.sum(p[:k] * -np.expm1(at - x[:k]))) if k else 0.0
         factor = math.exp(self.composed.law.relative) * (1 + MANY_ROUNDINGS)
-        return (found + self.composed.charged(at)) * factor + self.composed.only * (1 + 64 * EPS)
+        return (found + self.composed.charged) * factor + self.composed.only * (1 + 64 * EPS)
 
     def rate(self, alpha: float) -> float:
         """Upper bound on the true positive rate: at the node near the quantile at which it is about the least."""
@@ -97,11 +92,6 @@ class Above:
             found = np.maximum.accumulate(self._inside - np.exp(np.minimum(x, MOST_EXPONENT)) * self._out)
         return x[np.clip(np.searchsorted(found, delta), 0, x.size - 1)]
 
-    def threshold(self, alpha: float) -> float:
-        """About the loss above which Q has this mass."""
-        x, _ = self._sorted
-        return float(x[min(int(np.searchsorted(self._out, alpha)), x.size - 1)])
-
 
 @dataclass(frozen=True, eq=False)
 class Below:
@@ -117,18 +107,9 @@ class Below:
         p, q = (np.concatenate([rows[k] for _, rows in law.parts.values()]) for k in (0, 1))
         with np.errstate(all="ignore"):
             ratio = np.where(p > 0, x + np.log(p) - np.log(q), -np.inf)
-            size = np.exp(np.minimum(law.log_size - law.tilt * (x - self.composed.middle), MOST_EXPONENT))
         key = np.clip(np.where(np.isnan(ratio), -np.inf, ratio), x - 2 * half, x + 2 * half)
         order = np.argsort(-key, kind="stable")
-        return key[order], x[order], (p * size)[order], (q * size)[order]
-
-    @cached_property
-    def _missed(self) -> tuple[FloatArray, FloatArray]:
-        """The least label so far, and what rows of outcomes so far may miss."""
-        law = self.composed.law
-        least = np.minimum.accumulate(self._sorted[1])
-        weight = np.minimum(law.log_size - law.tilt * (least - self.composed.middle), MOST_EXPONENT)
-        return least, law.error * self.composed.climbed * np.exp(weight)
+        return key[order], x[order], p[order], q[order]
 
     @cached_property
     def _rounding(self) -> float:
@@ -145,9 +126,9 @@ class Below:
     def _tests(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Ratios of nested sets of outcomes, falling; lower bounds on their P and upper bounds on their Q masses."""
         key, x, p, q = self._sorted
-        least, missed = self._missed
+        missed, least = self.composed.missed, np.minimum.accumulate(x)
         with np.errstate(over="ignore", invalid="ignore"):  # where Q masses leave the doubles, no test is known
-            out = np.cumsum(np.where(q > 0, q * np.exp(-x), 0.0)) + np.where(missed > 0, missed * np.exp(-least), 0.0)
+            out = np.cumsum(np.where(q > 0, q * np.exp(-x), 0.0)) + missed * np.exp(-least)
             inside = np.cumsum(p) / self._rounding - missed - self.composed.lost[0]
         sure = np.where(np.isfinite(inside), np.maximum(inside, 0.0), 0.0) + self._sure
         return key, sure, (out + self.composed.lost[1]) * self._rounding
@@ -158,17 +139,13 @@ class Below:
         k = int(np.searchsorted(-key, -log_gamma, side="right"))
         if k == 0:
             return self._sure
-        least, missed = (float(z[k - 1]) for z in self._missed)
+        missed, least = self.composed.missed, float(np.min(x[:k]))
         hit = float(np.sum(p[:k])) / self._rounding - missed - self.composed.lost[0]
         paid = float(np.sum(q[:k] * np.exp(log_gamma - x[:k])))
         paid += missed * math.exp(min(log_gamma - least, MOST_EXPONENT))
         paid += self.composed.lost[1] * math.exp(min(log_gamma, MOST_EXPONENT))
-        return self._sure + max(hit - paid * self._rounding * (1 + 8 * EPS), 0.0) * (1 - 8 * EPS)
-
-    def threshold(self, alpha: float) -> float:
-        """About the loss above which Q has this mass."""
-        key, _, out = self._tests
-        return float(key[min(int(np.searchsorted(out, alpha)), key.size - 1)])
+        found = hit - paid * self._rounding * (1 + 8 * EPS)
+        return self._sure + (found * (1 - 8 * EPS) if 0 < found < math.inf else 0.0)  # NaN is no bound
 
     def rate(self, alpha: float) -> float:
         """Lower bound on the true positive rate."""

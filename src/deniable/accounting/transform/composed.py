@@ -44,11 +44,6 @@ class PrivacyLoss(ComposedLoss):
         """The part of the law in which every step passes a smooth window."""
         return replace(self, ceiling=float(np.max(place + _FADED * width)), window=(place, width))
 
-    @property
-    def fades(self) -> bool:
-        """Whether lines can be ended: bounds on the decay decide, line by line."""
-        return True
-
     @cached_property
     def truncation(self) -> PrivacyLoss:
         """The same without outcomes so rare (about 1e-25) that they only make real transforms at large c explode."""
