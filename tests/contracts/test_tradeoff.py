@@ -17,12 +17,8 @@ from hypothesis import given, settings, strategies as st
 
 import deniable
 import deniable as dn
-from deniable.accounting.curve import ComposedTradeoff
-from deniable.accounting.engines.beside_steps import beside_steps
 from deniable.accounting.engines.closed import LabelledTradeoff
 from deniable.accounting.engines.finite import FiniteTradeoff
-from deniable.accounting.engines.inverted import InvertedTradeoff
-from deniable.accounting.engines.merged_phases import MergedPhasesTradeoff
 from deniable.accounting.engines.shuffled import LargestOutcomeTradeoff
 from deniable.accounting.pld.curve import MultiScaleTradeoff
 from deniable.accounting.steps.binomial import binomial
@@ -43,16 +39,6 @@ def _envelope():
     return EnvelopeTradeoff(GRID, t.delta(GRID, "add"), t.delta(GRID, "remove"))
 
 
-def _few_cells():
-    found = beside_steps(InvertedTradeoff(PrivacyLoss.of([SHARP, dn.GaussianDP(0.4)])))
-    return replace(found, above=found.above.coarse(150, "upper"), below=found.below.coarse(150, "lower"))
-
-
-def _rounded_phases():
-    run = PrivacyLoss.of([dn.SubsampledGaussian(sigma, 0.1, 4) for sigma in (1.0, 1.02, 1.04, 1.3)])
-    return MergedPhasesTradeoff.of(run, lambda few: ComposedTradeoff.of(few, 1e-12), InvertedTradeoff(run), 2)
-
-
 EXAMPLES = {
     "pure": lambda: dn.tradeoff(dn.PureDP(1.0)),
     "approximate": lambda: dn.tradeoff(dn.ApproximateDP(1.0, 1e-3)),
@@ -64,8 +50,7 @@ EXAMPLES = {
     "envelope": _envelope,
     "composed": lambda: dn.tradeoff(RUN),
     "inversion": lambda: dn.tradeoff(RUN, engine="inversion"),
-    "direct": lambda: dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 2), engine="direct"),
-    "phases, rounded": _rounded_phases,
+    "lattices": lambda: dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 2), engine="pld"),
     "finite": lambda: dn.tradeoff(dn.PureDP(1.0) + dn.PureDP(0.3)),
     "finite, one-sided": lambda: FiniteTradeoff.of(FiniteLaw.of([0.2, 0.5, 0.3], [0.0, 0.1, 0.9])),
     "laplace": lambda: dn.tradeoff(dn.Laplace(1.5)),
@@ -75,7 +60,7 @@ EXAMPLES = {
     "laplace, composed": lambda: MultiScaleTradeoff.of(PrivacyLoss.of([dn.Laplace(1.5, steps=3)])),
     "lattice": lambda: dn.tradeoff(dn.RandomizedResponse(0.5, 3, steps=4)),
     "failure": lambda: dn.tradeoff(dn.ApproximateDP(1.0, 1e-3) + dn.GaussianDP(1.0)),
-    "told": lambda: dn.tradeoff(dn.SubsampledGaussian(0.05, 0.01, 50)),
+    "little noise": lambda: dn.tradeoff(dn.SubsampledGaussian(0.05, 0.01, 50)),
     "sharp": lambda: dn.tradeoff(dn.SubsampledGaussian(0.05, 0.01, 50) + dn.GaussianDP(1.0)),
     "rényi": lambda: dn.tradeoff(dn.RenyiDP([1.5, 2, 8], [0.1, 0.2, 0.4])),
     "concentrated": lambda: dn.tradeoff(dn.ZeroConcentratedDP(0.3) + dn.GaussianDP(0.5)),
@@ -83,8 +68,8 @@ EXAMPLES = {
     "largest outcome": lambda: LargestOutcomeTradeoff(0.5, 4, 2),
     "last iterate": lambda: dn.tradeoff(dn.NoisyGradientDescent(5.0, 100, 0.1, 2.0, 0.5)),
     "matrix": lambda: dn.tradeoff(dn.MatrixMechanism(2.0, np.eye(6), sample_rate=0.2)),
-    "sharp steps in cells": _few_cells,
-    "sharp steps on their own": lambda: dn.tradeoff(dn.SubsampledGaussian(0.1436, 2.2e-6, 14)),
+    "next to no noise": lambda: dn.tradeoff(dn.SubsampledGaussian(0.001, 0.01, 50)),
+    "persons": lambda: dn.tradeoff(dn.SubsampledGaussian(1.0, 1e-4, 3, records_per_person=2)),
     "gaussian mixture": lambda: dn.tradeoff(dn.GaussianDP(0.7) + dn.PureDP(0.5)),
     "allocation": lambda: dn.tradeoff(dn.RandomAllocation(1.0, 20, 2)),
     "allocation, bracketed": lambda: dn.tradeoff(dn.RandomAllocation(2.0, 10, 2, 3)),
@@ -261,17 +246,17 @@ def test_an_answer_has_the_bounds_of_the_curve_and_charges_that_account_for_them
 WHO = {  # mechanism and point: who must have answered, from above and from below
     "inversion": (lambda: dn.tradeoff(RUN), {"fpr": 1e-3}, "transform inversion", "transform inversion"),
     "closed form": (lambda: dn.tradeoff(dn.GaussianDP(1.0)), {"fpr": 1e-3}, "closed form", "closed form"),
-    "told": (
+    "little noise": (
         lambda: dn.tradeoff(dn.SubsampledGaussian(0.05, 0.01, 50)),
         {"fpr": 1e-3},
-        "an attacker who is told the batches",
-        "attackers who see one bit per step",
+        "multi-scale privacy loss distribution",
+        "multi-scale privacy loss distribution",
     ),
     "failure": (
         lambda: dn.tradeoff(dn.ApproximateDP(1.0, 1e-3) + dn.GaussianDP(1.0)),
         {},
-        "finite law beside others",
-        "finite law beside others",
+        "transform inversion",
+        "transform inversion",
     ),
     "random allocation": (
         lambda: dn.tradeoff(dn.RandomAllocation(1.0, 20)),
@@ -298,11 +283,11 @@ def test_an_answer_names_who_answered():
 def test_where_inversion_is_not_sharp_the_engine_that_is_gets_the_credit():
     t = dn.tradeoff(dn.SubsampledGaussian(0.2, 0.3, 2))
     engines = {t.explain(fpr=rate).engine for rate in (1e-2, 1e-4)} | {t.explain(epsilon=3.0).engine}
-    assert any("direct" in engine for engine in engines)
+    assert any("multi-scale" in engine for engine in engines)
     for rate in (1e-2, 1e-4):
         answer = t.explain(fpr=rate)
-        if answer.engine == t.direct.method:
-            assert t.direct.tpr(rate) == answer.high
+        if answer.engine == t.lattices.method:
+            assert t.lattices.tpr(rate) == answer.high
 
 
 def test_charges_of_an_inversion_grow_with_its_tolerance():

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from deniable.accounting.curve import ComposedTradeoff
-from deniable.accounting.engines.beside_finite import BesideFiniteTradeoff
 from deniable.accounting.engines.failure import FailureTradeoff
-from deniable.accounting.engines.steps_alone import StepsAloneTradeoff
 from deniable.curves import Tradeoff
 
 LATTICES = "pld"  # the slowest
@@ -19,22 +17,10 @@ def engines(t: Tradeoff) -> Iterator[tuple[str, Tradeoff]]:
     """Engines for one and the same pair of laws: that of ``t``, without failures."""
     if isinstance(t, FailureTradeoff):
         yield from engines(t.of)
-    elif isinstance(t, StepsAloneTradeoff):
-        yield "cells", t._cells
-        yield from engines(t.otherwise)
     elif isinstance(t, ComposedTradeoff):
-        known = {
-            "inversion": t.inverted,
-            "direct": t.direct,
-            LATTICES: t.lattices,
-            "told the batches": t._known_batches,
-            "cells beside others": t._cells,
-        }
-        yield from ((name, engine) for name, engine in known.items() if engine is not None)
-    elif isinstance(t, BesideFiniteTradeoff):
-        yield "summed over outcomes", t
-        if t.otherwise is not None:
-            yield from engines(t.otherwise)
+        for _, make in t.engines:
+            if (engine := make()) is not None:
+                yield LATTICES if engine is t.lattices else engine.method, engine
     else:
         yield t.method, t
 

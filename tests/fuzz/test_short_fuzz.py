@@ -246,7 +246,7 @@ def test_events_catch_a_bound_of_another_law_that_is_slightly_too_low(mechanism)
     assert min(reached) > 1 - 1e-6
 
 
-def test_known_batches_bound_the_truth_from_above():
+def test_told_batches_bound_the_truth_from_above():
     mechanism = dn.SubsampledGaussian(0.2, 1e-3, 20)
     known = told_the_batches(mechanism, 0.5)
     assert dn.tradeoff(mechanism).delta(0.5, "add", "lower") <= known <= 1 - 0.999**20

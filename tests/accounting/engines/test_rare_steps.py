@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.accounting.engines.few_steps import DirectTradeoff
 from deniable.accounting.engines.inversion import contour
 from deniable.accounting.engines.rare_steps import Ladder, jump_contour
 from deniable.accounting.engines.windowed import Split
+from deniable.accounting.pld.curve import MultiScaleTradeoff
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
 from oracles.composed_losses import one_step
@@ -81,13 +81,13 @@ def test_wherever_the_windows_end_the_sum_is_the_same(phase, threshold):
 
 
 @pytest.mark.parametrize(("phase", "threshold"), [((3.32, 0.00108, 3), 0.00486), ((0.61, 2.97e-5, 20), 0.3)])
-def test_agrees_with_the_direct_convolution(phase, threshold):
+def test_agrees_with_lattices(phase, threshold):
     loss = loss_of(*phase)
     mine = jump_contour(loss, threshold, 1e-13, 1 << 13).tails(np.array([threshold]))
-    other = DirectTradeoff.of(loss)._tails(np.array([threshold]))
-    assert abs(mine.out_above - other.out_above) <= mine.out_error + other.out_error
-    assert abs(mine.in_above - other.in_above) <= mine.in_error + other.in_error
-    assert mine.out_error + other.out_error < 1e-6 * mine.out_above
+    other = MultiScaleTradeoff.of(loss)
+    low, high = (float(other._hockey_sticks(np.array([threshold]), "add", side)[0]) for side in ("lower", "upper"))
+    assert low <= mine.hockey_stick + mine.hockey_stick_error
+    assert mine.hockey_stick - mine.hockey_stick_error <= high < 1.0001 * low
 
 
 def test_the_tail_of_a_million_rare_steps_is_known_at_tiny_false_positive_rates():

@@ -1,90 +1,26 @@
-"""Bounds for an attacker who is told the batches, and attacks on single outcomes: the truth lies between the two."""
+"""Steps of little noise: attacks on single outcomes in 50 digits, what shows for certain, and runs beside them."""
 
 from __future__ import annotations
 
 import math
 
-import mpmath
+import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
 import deniable as dn
-from deniable.accounting.engines.inverted import InvertedTradeoff
-from deniable.accounting.engines.known_batches import known_batches, with_sharp_phases
-from deniable.accounting.steps.binomial import binomial
-from deniable.accounting.transform.composed import PrivacyLoss
 
 FPR = np.array([1e-9, 1e-5, 1e-3, 0.1, 0.5])
 EPSILON = np.array([-2.0, -0.1, 0.0, 0.3, 2.0, 10.0])
 
 
-def told(*mechanisms):
-    return known_batches(PrivacyLoss.of(mechanisms), attacks=True)
-
-
-def inverted(loss):
-    return InvertedTradeoff(loss)
-
-
-def assert_brackets_agree(a, b):
-    """Two brackets of the same truth overlap everywhere."""
-    for one, other in ((a, b), (b, a)):
-        for direction in ("add", "remove"):
-            assert np.all(one.delta(EPSILON, direction, "lower") <= other.delta(EPSILON, direction))
-        assert np.all(one.tpr(FPR, "lower") <= other.tpr(FPR))
-        assert np.all(one.inverse().tpr(FPR, "lower") <= other.inverse().tpr(FPR))
-        assert one.advantage(side="lower") <= other.advantage()
-
-
-@settings(max_examples=7)
-@given(st.floats(0.4, 5.0), st.floats(1e-3, 0.9), st.integers(25, 2000))
-def test_the_exact_curve_lies_between(sigma, rate, steps):
-    run = dn.SubsampledGaussian(sigma, rate, steps)
-    assert_brackets_agree(told(run), dn.tradeoff(run))
-
-
-@settings(max_examples=2)
-@given(st.floats(0.12, 0.4), st.floats(-6, -0.1), st.integers(2, 30))
-def test_little_noise_leaves_a_narrow_bracket_around_the_exact_curve(sigma, log_rate, steps):
-    run = dn.SubsampledGaussian(sigma, 10**log_rate, steps)
-    exact, bound = inverted(PrivacyLoss.of([run])), told(run)
-    assert_brackets_agree(bound, exact)
-    if sigma < 0.15:
-        assert bound.advantage() - bound.advantage(side="lower") < 0.05 * bound.advantage()
-
-
-def test_several_phases_and_a_gaussian_part():
-    run = dn.SubsampledGaussian(1.0, 0.1, 40) + dn.SubsampledGaussian(2.0, 0.2, 40) + dn.GaussianDP(0.5)
-    full = dn.GaussianDP(math.sqrt(40 / 1 + 40 / 4 + 0.25))
-    bound = told(*run.mechanisms)
-    assert_brackets_agree(bound, dn.tradeoff(run))
-    assert bound.advantage() < 0.999 * dn.tradeoff(full).advantage()  # what taking all batches as full would cost
-
-
-@pytest.mark.parametrize(
-    ("count", "rate"), [(10_000_000, 0.5), (10_000_000, 1e-9), (3_000_000_000, 1e-10), (10**15, 1e-13), (7, 0.3)]
-)
-def test_binomial_laws_against_40_digits(count, rate):
-    # SciPy's bdtr is wrong by 1.4e-3 at the first of them, and NaN beyond 2^31
-    law = binomial(count, rate, 1 << 17)
-    middle = int(np.argmax(law.mass))
-    with mpmath.workdps(40):
-        q = mpmath.mpf(rate)
-        for place in sorted({0, middle // 2, middle, (middle + law.mass.size) // 2, law.mass.size - 1}):
-            k = law.first + place
-            log_choose = mpmath.loggamma(count + 1) - mpmath.loggamma(k + 1) - mpmath.loggamma(count - k + 1)
-            truth = mpmath.exp(log_choose + k * mpmath.log(q) + (count - k) * mpmath.log1p(-q))
-            assert abs(law.mass[place] - truth) <= law.relative_error * truth + mpmath.mpf(10) ** -300
-    assert law.relative_error < 1e-12
-
-
 def largest_outcome(sigma, rate, steps, threshold):
     """In and out probability that some outcome (in units of the noise) exceeds a threshold, in 50 digits."""
-    with mpmath.workdps(50):
-        out = mpmath.erfc(mpmath.mpf(threshold) / mpmath.sqrt(2)) / 2
-        hit = mpmath.erfc((mpmath.mpf(threshold) - 1 / mpmath.mpf(sigma)) / mpmath.sqrt(2)) / 2
-        inside = (1 - mpmath.mpf(rate)) * out + mpmath.mpf(rate) * hit
+    with mp.workdps(50):
+        out = mp.erfc(mp.mpf(threshold) / mp.sqrt(2)) / 2
+        hit = mp.erfc((mp.mpf(threshold) - 1 / mp.mpf(sigma)) / mp.sqrt(2)) / 2
+        inside = (1 - mp.mpf(rate)) * out + mp.mpf(rate) * hit
         return 1 - (1 - inside) ** steps, 1 - (1 - out) ** steps
 
 
@@ -93,10 +29,10 @@ def test_the_attack_that_beat_the_bound():
     inside, out = largest_outcome(sigma, rate, steps, 10)
     t = dn.tradeoff(dn.SubsampledGaussian(sigma, rate, steps))
     assert inside - out <= t.advantage()
-    assert t.advantage() - t.advantage(side="lower") < 1e-6 * t.advantage()
+    assert t.advantage() - t.advantage(side="lower") < 1e-4 * t.advantage()
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     sigma=st.floats(0.01, 0.0999),
     log_rate=st.floats(-12, -0.01),
@@ -115,20 +51,6 @@ def test_no_attack_on_the_largest_outcome_beats_the_bound(sigma, log_rate, log_s
         assert inside <= t.tpr(float(out) * (1 + 1e-15))
     if inside < 1:
         assert 1 - out <= t.inverse().tpr(min(float(1 - inside) * (1 + 1e-15) + 1e-16, 1.0))
-
-
-@settings(max_examples=2)
-@given(
-    sharp=st.tuples(st.floats(0.15, 0.5), st.floats(1e-5, 0.3), st.integers(1, 30)),
-    soft=st.tuples(st.floats(0.5, 3.0), st.floats(1e-3, 0.3), st.integers(1, 300)),
-    mu=st.sampled_from([0.0, 0.5]),
-    epsilon=st.sampled_from([0.0, 0.4]),
-)
-def test_told_apart_phases_bracket_the_exact_curve(sharp, soft, mu, epsilon):
-    """Phases that the engines still resolve, treated as if they were too sharp for them."""
-    parts = [dn.SubsampledGaussian(*sharp), dn.SubsampledGaussian(*soft), dn.GaussianDP(mu), dn.PureDP(epsilon)]
-    loss = PrivacyLoss.of(parts)
-    assert_brackets_agree(with_sharp_phases(loss, 0.5, inverted), inverted(loss))
 
 
 def test_a_sharp_phase_costs_what_it_leaks():
@@ -191,7 +113,7 @@ def test_played_out_at_tiny_noise():
 
 
 def test_the_engines_refuse_what_they_cannot_resolve():
-    for engine in ("inversion", "direct"):
+    for engine in ("inversion", "grid"):
         with pytest.raises(dn.InputError, match=r"at least 0\.1, got 0\.02"):
             dn.tradeoff(dn.SubsampledGaussian(0.02, 0.01, 1000), engine=engine)
 
@@ -234,12 +156,54 @@ def test_epsilon_beside_sharp_phases_is_found_wherever_it_is(delta):
             assert epsilon == 0 or delta < curve.delta(epsilon - 1e-6 * (1 + epsilon))  # ε is never below 0
 
 
-def test_a_mixture_of_labels_is_the_sum_over_them():
-    known = known_batches(PrivacyLoss.of([dn.SubsampledGaussian(0.5, 0.2, 30), dn.GaussianDP(0.3)]))
-    log_gamma = np.array([-2.0, -0.1, 0.0, 0.7, 5.0, 40.0])
-    each = [
-        w * dn.tradeoff(dn.GaussianDP(v**0.5)).hockey_stick(np.exp(log_gamma))
-        for v, w in zip(known.squared, known.weight, strict=True)
-    ]
-    found = known.hockey_stick(np.exp(log_gamma))
-    assert found == pytest.approx(np.sum(each, axis=0) + known.revealed, rel=1e-12)
+def one_beside(sigma, rate, mu, log_gamma):
+    """H of one step beside N(μ, 1): an integral over what the step shows."""
+    sigma, rate, mu, log_gamma = (mp.mpf(x) for x in (sigma, rate, mu, log_gamma))
+
+    def at(u):
+        ratio = 1 - rate + rate * mp.exp((u - 1 / (2 * sigma)) / sigma)
+        level = log_gamma - mp.log(ratio)
+        return mp.npdf(u) * ratio * (mp.ncdf(mu / 2 - level / mu) - mp.exp(level) * mp.ncdf(-mu / 2 - level / mu))
+
+    crossing = sigma * mp.log(1 / rate) + 1 / (2 * sigma)
+    edges = sorted({mp.mpf(-9), mp.mpf(0), *(crossing + mp.mpf(k) / 4 for k in range(-4, 5)), 1 / sigma, 1 / sigma + 9})
+    return mp.quad(at, [x for x in edges if x >= -9])
+
+
+def test_one_step_beside_a_gaussian_is_an_integral_in_20_digits():
+    sigma, rate, mu = 0.12, 1e-5, 0.1
+    t = dn.tradeoff(dn.SubsampledGaussian(sigma, rate, 1) + dn.GaussianDP(mu))
+    with mp.workdps(20):
+        for log_gamma in (-0.2, 0.3, 9.0):
+            truth = one_beside(sigma, rate, mu, log_gamma)
+            low, high = (float(t._hockey_sticks(np.array([log_gamma]), "add", side)[0]) for side in ("lower", "upper"))
+            assert low <= truth <= high
+            assert high - low <= 2e-5 * high
+
+
+def test_rates_meet_ball_arithmetic():
+    pytest.importorskip("flint")
+    run = dn.SubsampledGaussian(0.2, 1e-3, 2) + dn.GaussianDP(0.4)
+    ball, fpr = dn.tradeoff(run, engine="ball"), np.array([0.3, 1e-3, 1e-6])
+    for engine in ("auto", "pld"):
+        t = dn.tradeoff(run, engine=engine)
+        for curve, oracle in ((t, ball), (t.inverse(), ball.inverse())):
+            low, high = curve.tpr(fpr, "lower"), curve.tpr(fpr)
+            assert np.all(low <= oracle.tpr(fpr))
+            assert np.all(oracle.tpr(fpr, "lower") <= high)
+            assert np.all(high - low <= 5e-5 * high)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (dn.SubsampledGaussian(0.1436, 2.2e-6, 14),),
+        (dn.SubsampledGaussian(0.1305, 3.7e-7, 40), dn.ApproximateDP(0.06, 1e-9)),
+        (dn.SubsampledGaussian(0.08651, 1.5e-6, 76),),
+        (dn.SubsampledGaussian(0.12, 1e-6, 9), dn.SubsampledGaussian(0.05, 1e-6, 20), dn.PureDP(0.3)),
+        (dn.SubsampledGaussian(0.1037, 5e-7, 2), dn.SubsampledGaussian(20.0, 0.01, 40_000)),
+    ],
+)
+def test_rates_are_narrow(parts):
+    t, fpr = dn.tradeoff(dn.Composition(parts)), np.array([0.5, 0.05, 1e-3, 1e-5, 1e-7, 1e-10])
+    assert np.all(t.tpr(fpr) <= t.tpr(fpr, "lower") * (1 + 5e-5))

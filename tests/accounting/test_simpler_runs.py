@@ -1,11 +1,14 @@
-"""Rounding phases: against the exact curve, and steps that reveal more than their neighbours."""
+"""Runs that engines can serve: they reveal no less, and no more, than the one that was asked for."""
+
+import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import deniable as dn
 from deniable.accounting import door
-from deniable.accounting.engines.merged_phases import MergedPhasesTradeoff, merged
+from deniable.accounting.reductions import merged, taking_part
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.mechanisms import Composition
 
@@ -51,19 +54,17 @@ def test_every_step_is_kept():
 
 
 def test_a_schedule_of_many_phases_is_known_within_a_fifth(monkeypatch):
-    monkeypatch.setattr(door, "MOST_PHASES", 32)
+    monkeypatch.setattr(door, "_MOST_PHASES", 32)
     noise = np.linspace(1.2, 0.8, 64)
     run = Composition([dn.SubsampledGaussian(float(sigma), 0.01, 1) for sigma in noise])
     rounded, exact = dn.tradeoff(run), dn.tradeoff(run, patient=True)
-    assert isinstance(rounded, MergedPhasesTradeoff)
-    assert not isinstance(exact, MergedPhasesTradeoff)
-    assert rounded.advantage() - rounded.advantage(side="lower") < 1e-10  # one line serves any number of phases
     for low, high, truth in (
         (rounded.tpr(1e-3, "lower"), rounded.tpr(1e-3), exact.tpr(1e-3)),
         (rounded.delta(1.0, side="lower"), rounded.delta(1.0), exact.delta(1.0)),
     ):
         assert low < truth < high < 1.2 * low
     assert "patient=True" in rounded.method
+    assert "patient=True" not in exact.method
 
 
 def test_neighbours_that_differ_in_the_last_bit_are_told_apart():
@@ -73,3 +74,22 @@ def test_neighbours_that_differ_in_the_last_bit_are_told_apart():
         above, below = merged(run, most)
         assert above.steps.sum() == below.steps.sum() == 600
         assert max(above.steps.size, below.steps.size) <= most
+
+
+@pytest.mark.parametrize("rate", [1e-9, 0.3, 1 - 2**-53])
+def test_whether_a_record_takes_part_is_no_more_and_no_less_than_a_step_of_little_noise(rate):
+    run = PrivacyLoss.of([dn.SubsampledGaussian(1 / 65, rate, 3), dn.SubsampledGaussian(1.0, 0.1, 2)])
+    for part, sign in zip(taking_part(run), (1, -1), strict=True):
+        ((step, count),) = part.others
+        assert count == 3
+        assert part.noise.tolist() == [1.0]
+        assert sign * (Fraction(step.p[1]) - Fraction(rate)) >= 0
+    bound = dn.tradeoff(dn.SubsampledGaussian(1e-3, 0.01, 50))
+    took = -math.expm1(50 * math.log1p(-0.01))
+    for low, high, truth in (
+        (bound.advantage(side="lower"), bound.advantage(), took),
+        (bound.tpr(1e-3, "lower"), bound.tpr(1e-3), took + (1 - took) * 1e-3),
+        (bound.inverse().tpr(1e-3, "lower"), bound.inverse().tpr(1e-3), 1e-3 / (1 - took)),
+    ):
+        assert low <= truth * (1 + 1e-12)
+        assert truth * (1 - 1e-12) <= high <= low * (1 + 1e-6)
