@@ -108,16 +108,6 @@ class Spilled:
             return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))[self.start :][: self.size]
 
 
-@contextmanager
-def kept_whole(what: str, folder: str | Path) -> Iterator[None]:
-    """Say of a failed write, as on a full disk, that results stored before are whole and that the run can go on."""
-    try:
-        yield
-    except OSError as error:
-        said = f"{what} could not be stored in {folder}: {error.strerror or error}; what is there is whole"
-        raise OSError(error.errno, f"{said}, and the same call goes on from it") from error
-
-
 def plain(value: Any) -> Any:
     """Return ``value`` as JSON types: dataclasses become objects, arrays lists, and non-finite numbers ``None``."""
     if is_dataclass(value) and not isinstance(value, type):

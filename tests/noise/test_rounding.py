@@ -3,7 +3,7 @@
 import os
 import threading
 from fractions import Fraction
-from math import ceil, floor, inf, nan
+from math import ceil, floor, inf
 
 import mpmath
 import numpy as np
@@ -12,7 +12,7 @@ from scipy import stats
 
 from deniable._check import InputError
 from deniable.noise import rounding as module
-from deniable.noise.rounding import add_rounded_gaussian, rounded_gaussian
+from deniable.noise.rounding import rounded_gaussian
 from deniable.testing import insecure_noise
 
 
@@ -231,19 +231,6 @@ def test_bad_shapes_and_generators_are_refused():
     for rng in (7, np.random.RandomState(0)):
         with pytest.raises(InputError, match="Generator"), insecure_noise(rng):
             pass
-
-
-def test_adding_keeps_whole_numbers_and_refuses_the_rest():
-    values = np.array([[5, -7], [2**61, 0]])
-    with insecure_noise(np.random.default_rng(0)):
-        noisy, floats = add_rounded_gaussian(values, 3.0), add_rounded_gaussian([4.0, 9.0], 2.0)
-    with insecure_noise(np.random.default_rng(0)):
-        noise, more = rounded_gaussian(3.0, (2, 2)), rounded_gaussian(2.0, 2)
-    assert np.array_equal(noisy - values, noise)
-    assert np.array_equal(floats, [4, 9] + more)
-    for bad in ([0.5], [nan], [inf], [2.0**53], [2**62], [-(2**62)], ["a"], [True], np.array([2**63], dtype=np.uint64)):
-        with pytest.raises(InputError, match="values"):
-            add_rounded_gaussian(bad, 1.0)
 
 
 def test_ceil_of_the_upper_end_is_what_the_exact_path_needs():

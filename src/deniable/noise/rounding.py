@@ -308,43 +308,6 @@ def rounded_gaussian(scale: ArrayLike, size: int | tuple[int, ...] | None = None
     return _fill(_table(), flat, count, os.urandom if rng is None else rng.bytes).reshape(shape)
 
 
-def add_rounded_gaussian(values: ArrayLike, scale: ArrayLike) -> IntArray:
-    """Release whole numbers with rounded Gaussian noise: ``values + rounded_gaussian(scale, shape of values)``.
-
-    Guarantee: that of ``rounded_gaussian``, for values that were computed without rounding. This refuses what would
-    break it silently: fractions, NaN, floats of 2⁵³ and more (they need not be sums without rounding) and values of 2⁶²
-    and more (the sum could wrap around). Bound each record's contribution so that no data set can come to a refusal:
-    an error is not noised.
-
-    Parameters
-    ----------
-    values
-        Any integer dtype, or floats that are whole numbers below 2⁵³.
-    scale
-        As for ``rounded_gaussian``; must broadcast to the shape of ``values``.
-
-    Returns
-    -------
-    An int64 array of the shape of ``values``.
-
-    Raises
-    ------
-    InputError
-        For values that are not whole or too large, and what ``rounded_gaussian`` refuses.
-    """
-    array = np.asarray(values)
-    exact = np.issubdtype(array.dtype, np.integer)
-    if not exact and not np.issubdtype(array.dtype, np.floating):
-        raise InputError(f"values must be whole numbers, got dtype {array.dtype}")
-    limit = 2**62 if exact else 2**53
-    if array.size and not (array.min() > -limit and array.max() < limit):
-        raise InputError(f"values must lie between -2**{limit.bit_length() - 1} and 2**{limit.bit_length() - 1}")
-    whole = array.astype(np.int64)
-    if not exact and not np.array_equal(whole, array):
-        raise InputError("values must be whole numbers, got fractions: round them to a lattice record by record")
-    return whole + rounded_gaussian(scale, array.shape)
-
-
 def _shape(size: Any) -> tuple[int, ...]:
     parts = size if isinstance(size, tuple | list) else (size,)
     return tuple(integer("size", part, at_least=0) for part in parts)

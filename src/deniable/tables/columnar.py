@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, overload
@@ -167,13 +165,6 @@ def _opened(path: Path | Spilled, name: str) -> Iterator[Any]:
             yield file
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"column {name!r} of {path} could not be read: {fault(error)}") from None
-
-
-def comes_in_blocks(data: Any) -> bool:
-    """Whether ``data`` are a Dask data frame, or blocks: a list or iterator of them, or a function that returns one."""
-    if isinstance(data, Iterator | partial) or inspect.isroutine(data):
-        return True
-    return is_dask(data) or (isinstance(data, list) and bool(data) and is_block(data[0], ""))
 
 
 def on_disk(data: Any) -> ColumnsOnDisk | None:
