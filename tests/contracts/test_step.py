@@ -19,6 +19,7 @@ from deniable.accounting.steps.discrete import ResponseStep
 from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep
 from deniable.accounting.steps.outcomes import ListedOutcomes
 from deniable.accounting.steps.registry import STEPS, step_of
+from deniable.accounting.steps.replaced_gaussian import ReplacedGaussianStep
 from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves.combined import BracketTradeoff
@@ -166,14 +167,15 @@ BALL = {
 def test_every_kind_of_step_has_an_oracle():
     """Ball arithmetic knows Gaussian steps and responses; others are written down a second time, as densities.
 
-    Random allocation is an integral over all batches: ``test_allocation`` has it.
+    Random allocation is an integral over all batches, and of a replaced record there is one step in quadrature:
+    ``test_allocation`` and ``test_pld_curve`` have them.
     """
 
     def kinds(of):
         return {of}.union(*map(kinds, of.__subclasses__()))
 
     own = {kind for kind in kinds(Step) if kind.__module__.startswith("deniable.") and not isabstract(kind)}
-    assert own == {type(one) for one in [*BALL, *map(step, LAWS)]} | {AllocationStep}
+    assert own == {type(one) for one in [*BALL, *map(step, LAWS)]} | {AllocationStep, ReplacedGaussianStep}
 
 
 @pytest.mark.parametrize("one", BALL, ids=lambda one: type(one).__name__)

@@ -42,7 +42,7 @@ class MultiScaleTradeoff(Tradeoff):
     than 16 a quarter.
     """
 
-    steps: tuple[tuple[Step | ReplacedGaussianStep, int], ...]
+    steps: tuple[tuple[Step, int], ...]
     symmetric: bool = False
     otherwise: Tradeoff | None = None
     loss: PrivacyLoss | None = None
@@ -59,7 +59,7 @@ class MultiScaleTradeoff(Tradeoff):
     @classmethod
     def of(cls, loss: PrivacyLoss, *, most: int = 1 << 13, otherwise: Tradeoff | None = None) -> MultiScaleTradeoff:
         """The curve of a composed loss."""
-        steps: list[tuple[Step | ReplacedGaussianStep, int]] = [(s, round(count)) for s, count in loss.gaussian_steps]
+        steps: list[tuple[Step, int]] = [(s, round(count)) for s, count in loss.gaussian_steps]
         steps += loss.others
         steps += [(ResponseStep(epsilon, 2), round(count)) for epsilon, count in loss.randomized_responses]
         return cls(tuple(steps), symmetric=loss.symmetric, loss=loss, otherwise=otherwise, most=most)
@@ -226,9 +226,7 @@ def replaced_record(mechanisms: Iterable[Mechanism], otherwise: Tradeoff) -> Tra
     if not loss.steps.size:
         return otherwise
     phases = zip(loss.noise.tolist(), loss.rate.tolist(), loss.steps.tolist(), strict=True)
-    steps: list[tuple[Step | ReplacedGaussianStep, int]] = [
-        (ReplacedGaussianStep(noise, rate), round(count)) for noise, rate, count in phases
-    ]
+    steps: list[tuple[Step, int]] = [(ReplacedGaussianStep(noise, rate), round(count)) for noise, rate, count in phases]
     if loss.gaussian > 0:
         steps.append((SubsampledGaussianStep(1 / (2 * math.sqrt(loss.gaussian)), 1.0), 1))
     return MultiScaleTradeoff(

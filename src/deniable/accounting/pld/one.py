@@ -9,11 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable._floats import EPS, MOST_EXPONENT, PRODUCT_EXPONENT
+from deniable._floats import EPS, PRODUCT_EXPONENT
 from deniable.accounting.pld.law import RUNG, UNDERFLOW, Law, trimmed
-from deniable.accounting.steps.base import Step, TooSlowError
+from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.outcomes import Cut, ListedOutcomes, Piece
-from deniable.accounting.steps.replaced_gaussian import ReplacedGaussianStep
 
 _MOST_POINTS = 1 << 19  # of a class of one step
 _DECADES = np.exp2(np.arange(-60.0, 11.0))  # sizes of losses that are told apart when lattices are chosen
@@ -31,8 +30,6 @@ class Cuttable:
         P mass that Q lacks.
     lost
         Bounds on the mass of P, and of Q, that pieces lack or have too much.
-    misplaced
-        Bound on the L1 error of P masses, beside what pieces charge.
     pitch
         Distance of which all atoms are a whole number apart, 0 if there is none; ``even``: there are no other losses.
     """
@@ -40,7 +37,6 @@ class Cuttable:
     pieces: tuple[Piece, ...]
     only: float = 0.0
     lost: tuple[float, float] = (0.0, 0.0)
-    misplaced: float = 0.0
     pitch: float = 0.0
     even: bool = False
 
@@ -94,13 +90,12 @@ class Cuttable:
         return math.ceil(math.log2(max(32 * EPS * max(map(abs, self.ends)), 1e-290)))
 
 
-def cuttable(step: Step | ReplacedGaussianStep, swapped: bool) -> Cuttable:
+def cuttable(step: Step, swapped: bool) -> Cuttable:
     """Return a step's pieces, in the order "add" or, ``swapped``, "remove"."""
     pieces = tuple(piece.swapped() if swapped else piece for piece in step.pieces())
     beyond = (piece.beyond for piece in pieces)  # Q mass there is in no test
     lost = math.fsum([step.lost[swapped], *beyond]), step.lost[not swapped]
-    misplaced = step.misplaced(0.0, "remove" if swapped else "add")
-    return Cuttable(pieces, step.only[swapped], lost, misplaced, step.pitch, step.even)
+    return Cuttable(pieces, step.only[swapped], lost, step.pitch, step.even)
 
 
 def one(step: Cuttable, law: Law, bottom: int, top: int, middle: float) -> Law:
@@ -145,9 +140,4 @@ def one(step: Cuttable, law: Law, bottom: int, top: int, middle: float) -> Law:
     law.keep_one(top)
     listed = sum(piece.loss.size for piece in step.pieces if isinstance(piece, ListedOutcomes))
     law.relative, law.error = (64 + listed) * EPS, dropped + UNDERFLOW
-    if step.misplaced > 0:
-        coarsest = max(map(law.spacing, law.parts))
-        law.error += step.misplaced * math.exp(min(coarsest, MOST_EXPONENT))
-        if not law.error < 1:
-            raise TooSlowError("too little is known of the law of a step")
     return law

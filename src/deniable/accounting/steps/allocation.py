@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from deniable._check import FloatArray
-from deniable._floats import EPS, MOST_EXPONENT
+from deniable._floats import EPS
 from deniable._search import bisect
 from deniable.accounting.steps.allocation_moments import log_moments
 from deniable.accounting.steps.base import Step
@@ -185,22 +185,16 @@ class AllocationStep(Step):
 
     @property
     def lost(self) -> tuple[float, float]:
-        errors = _epoch(self).errors
-        return errors.moved / self.batches, errors.lost
-
-    def misplaced(self, tilt: float, direction: Direction) -> float:
-        """Errors whose place is known; and relative ones, in the mean square, if they are not those of outcomes."""
+        """What is not among outcomes, and relative errors in the mean square if they are not those of outcomes."""
         outcomes, errors = _epoch(self)
-        c = 1 + tilt if direction == "add" else -tilt
-        log_weight = np.log(outcomes.q) + c * outcomes.loss
-        top = float(log_weight.max())
-        log_size = top + math.log(float(np.sum(np.exp(log_weight - top))))
-        share = 0.0  # from above they are outcomes
-        if self.side == "lower":
-            share = errors.tilted(c, log_size, self.batches * math.exp(outcomes.loss[0]), self.batches)
+        found = errors.in_worlds(self.batches)
         if outcomes.relative < errors.relative:
-            share += errors.rounded(log_weight - log_size, c * outcomes.loss - log_size, share)
-        return share * math.exp(min(log_size, MOST_EXPONENT)) * (1 + 1e-9)
+            log_q, loss = np.log(outcomes.q), outcomes.loss
+            found = (
+                found[0] + errors.rounded(log_q + loss, loss, found[0]),
+                found[1] + errors.rounded(log_q, 0 * loss, found[1]),
+            )
+        return found
 
     @property
     def bounds_divergence(self) -> bool:
@@ -260,8 +254,10 @@ def _with_errors(law: Atoms, errors: LawErrors, batches: int) -> tuple[tuple[Flo
         below += float(weight[~inside].sum())
         masses.append(weight[inside])
         points.append(point[inside])
-    twice = 4 * errors.anywhere(batches) ** 2
-    left = errors.without(below + twice, (below * law.point[0] / 2 + twice) * batches)
+    twice = 4 * max(errors.in_worlds(batches)) ** 2
+    none = np.zeros(0)
+    left = replace(errors, mass=none, low=none, high=none)
+    left = left.without(below + twice, (below * law.point[0] / 2 + twice) * batches)
     return (np.concatenate(masses), np.concatenate(points)), left
 
 

@@ -56,10 +56,6 @@ class Step(Mechanism, ABC):
         """Bounds on the mass of P, and of Q, that both can produce and that pieces lack, or have too much."""
         return 0.0, 0.0
 
-    def misplaced(self, tilt: float, direction: Direction) -> float:
-        """Bound the L1 error of P masses times e^{tilt·L}; of Q masses times e^{−tilt·L} for "remove"."""
-        return 0.0
-
     def on(self, side: Side) -> Step:
         """Return a step whose pair is at least ("lower": at most) as easy to tell apart: itself, if it is known."""
         return self

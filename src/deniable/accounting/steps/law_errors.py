@@ -1,17 +1,11 @@
 """What may be wrong with the law of a likelihood ratio S that is a mean of t independent terms: by where it stands.
 
-The law of S is used tilted, weighted by S^c: an error counts by how it grows with the tilt. Let K(c) = log E S^c
-and ‖·‖ be the norm of L^c. Of an error with mass α, made on a part X of the sum tS = X + R with mean m, where X ≤ m + d
-and R is the independent rest (0 for errors of the whole sum, which are known to grow by no more than their own ends):
+Q sees an error dm of the law at S as it is, P as S·dm: both are told apart. An error with mass α that stands on a part
+X of the sum tS = X + R with mean m, R the independent rest, where m + low ≤ X ≤ m + high, has the place low to high: in
+P it is α·(1 + high/t) at most.
 
-- c ≥ 1, d ≥ 0: E(X + R)^c ≤ (d + ‖R + m‖)^c (Minkowski) and ‖R + m‖ ≤ t‖S‖ = t·e^{K(c)/c} (Jensen): the error is
-  at most α·(1 + d/(t·e^{K(c)/c}))^c of e^{K(c)}.
-- 0 ≤ c ≤ 1: at most α·(1 + d/t), by the two ends.
-- c < 0, X ≥ m + b, b ≤ 0 and X + R ≥ f: with (m + b + R)/(m + R) ≥ 1 + b/(f − d) and E(m + R)^c ≤ t^c·e^{K(c)}, at
-  most α·(1 + b/(f − d))^c of e^{K(c)}; or α·(f/t)^c in all.
-
-Relative errors stay relative under every tilt and add up over the terms. In the mean square they nearly cancel: let the
-mass of one term be wrong by factors 1 + δ with E δ² ≤ v and |E δ| ≤ b. Then of n independent terms
+Relative errors add up over the terms. In the mean square they nearly cancel: let the mass of one term be wrong by
+factors 1 + δ with E δ² ≤ v and |E δ| ≤ b. Then of n independent terms
 
     E(Π(1 + δ_i) − 1)² ≤ ((1 + b)ⁿ − 1)² + (1 + b)²ⁿ·((1 + v)ⁿ − 1),
 
@@ -28,7 +22,6 @@ import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable._check import FloatArray
 from deniable._floats import MOST_EXPONENT
@@ -36,7 +29,7 @@ from deniable._floats import MOST_EXPONENT
 _CUTS = 256  # of a law, where the one way of bounding relative errors may pass into the other
 _PARTS = 32  # of a lattice, in which errors are placed
 _FEW = 1e-3  # of a law: where errors are larger nothing is claimed
-_PRODUCTS = 1.01  # errors of several terms at once, where the whole error is below _FEW: growths are multiplied
+_PRODUCTS = 1.01  # errors of several terms at once, where the whole error is below _FEW
 
 
 def _none() -> FloatArray:
@@ -47,8 +40,8 @@ def _none() -> FloatArray:
 class LawErrors:
     """Errors of the law of a sum: relative ones; placed ones; and L1 errors wherever they lie.
 
-    ``mass``, ``low``, ``high``, ``whole``: placed errors, between which deviations from the mean of their part of the
-    sum they stand, and whether that part is the whole sum. ``lost``, ``moved``: of the others, in mass and in mass
+    ``mass``, ``low``, ``high``: placed errors, and between which deviations from the mean of their part of the sum they
+    stand. ``lost``, ``moved``: of the others, in mass and in mass
     times sum. ``square``: the mean square of the relative ones. ``bias``: what they do to the total mass.
     """
 
@@ -58,7 +51,6 @@ class LawErrors:
     mass: FloatArray = field(default_factory=_none)
     low: FloatArray = field(default_factory=_none)
     high: FloatArray = field(default_factory=_none)
-    whole: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
     square: float = 0.0
     bias: float = 0.0
 
@@ -75,7 +67,6 @@ class LawErrors:
             np.concatenate([self.mass, other.mass]),
             np.concatenate([self.low, other.low]),
             np.concatenate([self.high, other.high]),
-            np.concatenate([self.whole, other.whole]),
             (math.sqrt(self.square) + math.sqrt(other.square)) ** 2,
             self.bias + other.bias + self.bias * other.bias,
         )
@@ -90,8 +81,7 @@ class LawErrors:
         moved = count * (self.moved + self.lost * mean)
         return LawErrors(
             count * self.relative, count * self.lost, moved, count * self.mass, self.low, self.high,
-            np.zeros(self.mass.size, dtype=bool), square_error(count, self.square, self.bias),
-            bias_of(count, self.bias),
+            square_error(count, self.square, self.bias), bias_of(count, self.bias),
         )  # fmt: skip
 
     def without(self, lost: float, moved: float) -> LawErrors:
@@ -105,7 +95,7 @@ class LawErrors:
         cuts = np.unique(np.linspace(0, point.size, _PARTS + 1).astype(np.intp))
         mass, low, high = np.add.reduceat(error, cuts[:-1]), point[cuts[:-1]], point[cuts[1:] - 1]
         some = mass > 0
-        return self + _of_whole(mass[some], low[some] - mean, high[some] - mean)
+        return self + LawErrors(mass=mass[some], low=low[some] - mean, high=high[some] - mean)
 
     def spread(self, point: FloatArray, error: float, points: int, mean: float) -> LawErrors:
         """Add an error whose L2 norm is known, ``error``/√``points``, on increasing points of a lattice.
@@ -114,12 +104,14 @@ class LawErrors:
         """
         cuts = np.unique(np.linspace(0, point.size, _PARTS + 1).astype(np.intp))
         mass = error * np.sqrt(np.diff(cuts) / points)
-        return self + _of_whole(mass, point[cuts[:-1]] - mean, point[cuts[1:] - 1] - mean)
+        return self + LawErrors(mass=mass, low=point[cuts[:-1]] - mean, high=point[cuts[1:] - 1] - mean)
 
-    def anywhere(self, terms: int) -> float:
-        """L1 bound of what is placed or lost, under either world."""
+    def in_worlds(self, terms: int) -> tuple[float, float]:
+        """L1 bounds of what is placed or lost, in P and in Q."""
         inside = float(self.mass @ np.maximum(1 + self.high / terms, 0.0))
-        return max(self.lost + float(self.mass.sum()), self.moved / terms + inside)
+        found = self.moved / terms + inside, self.lost + float(self.mass.sum())
+        grown = _PRODUCTS if max(found) < _FEW else math.inf
+        return found[0] * grown, found[1] * grown
 
     def rounded(self, log_weight: FloatArray, log_growth: FloatArray, share: float) -> float:
         """Relative errors as a share of the law weighted by S^c, whose points are sorted.
@@ -141,29 +133,6 @@ class LawErrors:
         found = math.sqrt(self.square) * np.sqrt(square) + self.relative * (np.append(beyond[1:], 0.0) + share)
         return min(self.relative, _PRODUCTS * float(np.nanmin(np.where(np.isfinite(found), found, np.inf))))
 
-    def tilted(self, c: float, log_size: float, floor: float, terms: int) -> float:
-        """What is placed, as a share of the law weighted by S^c, which is e^{log_size}; sums are at least ``floor``."""
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            if c >= 0:
-                scale = terms * math.exp(log_size / c) if c > 1 else terms
-                largest = max(c, 1.0) * np.log1p(np.maximum(self.high, 0.0) / scale) - (log_size if c < 1 else 0.0)
-            else:
-                ratio = 1 + np.minimum(self.low, 0.0) / (floor - self.high)
-                known = (ratio > 0) & (floor > self.high)
-                largest = np.where(known, c * np.log(np.where(known, ratio, 1.0)), np.inf)
-                largest = np.minimum(largest, c * math.log(floor / terms) - log_size)
-            if c >= 0:
-                ends = c * np.log1p(np.maximum(self.high, floor - terms) / terms)
-            else:
-                ends = c * np.log1p(np.maximum(self.low, floor - terms) / terms)
-            largest = np.where(self.whole, ends - log_size, largest)
-            share = float(self.mass @ np.exp(largest)) * _PRODUCTS
-            if c < 0:  # where two deviations stand together, the sum may be as small as it can be
-                share += float(self.mass.sum()) ** 2 * math.exp(
-                    min(c * math.log(floor / terms) - log_size, MOST_EXPONENT)
-                )
-        return share if share + self.relative <= _FEW else math.inf
-
 
 def square_error(count: int, square: float, bias: float) -> float:
     """Mean square of the error of a sum of terms with such relative errors and such a bias of their total masses."""
@@ -176,7 +145,3 @@ def square_error(count: int, square: float, bias: float) -> float:
 def bias_of(count: int, bias: float) -> float:
     """What a bias of the total masses of terms is for a sum of this many."""
     return math.expm1(min(count * math.log1p(bias), MOST_EXPONENT)) * (1 + 1e-12)
-
-
-def _of_whole(mass: FloatArray, low: FloatArray, high: FloatArray) -> LawErrors:
-    return LawErrors(mass=mass, low=low, high=high, whole=np.ones(mass.size, dtype=bool))

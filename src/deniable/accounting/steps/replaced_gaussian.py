@@ -24,30 +24,33 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
+from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.outcomes import NormalOutcomes
 from deniable.accounting.steps.ratios import log_ratio, ratio_error
-from deniable.curves import Direction, Side
 
 
 @dataclass(frozen=True)
-class ReplacedGaussianStep:
+class ReplacedGaussianStep(Step):
     """A step of noise multiplier ``noise`` whose batch holds the replaced record with probability ``rate`` < 1."""
 
     noise: float
     rate: float
 
-    def on(self, side: Side) -> ReplacedGaussianStep:
-        """Itself: the pair is known."""
-        return self
+    adjacency = "replace"
 
-    def misplaced(self, tilt: float, direction: Direction) -> float:
-        """No error but what lines charge."""
-        return 0.0
+    @property
+    def symmetric(self) -> bool:
+        return True
 
-    only, lost, pitch, even = (0.0, 0.0), (0.0, 0.0), 0.0, False
+    @property
+    def lowest(self) -> float:
+        return -math.inf
+
+    @property
+    def highest(self) -> float:
+        return math.inf
 
     def pieces(self) -> tuple[NormalOutcomes]:
-        """One line."""
         weights, s = np.array([1 - self.rate, self.rate]), 1 / self.noise
         line = NormalOutcomes(
             inside=(weights, np.array([0.0, s])),
