@@ -73,6 +73,25 @@ def test_a_raw_table_becomes_a_model_that_takes_raw_rows(people, tmp_path, capsy
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_model_reads_by_the_schema_that_it_was_trained_with(people, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = pd.read_csv(people, dtype=str, keep_default_na=False)
+    frame["age"] = [f"{int(age)},{int(age) % 7}00" for age in frame["age"]]  # 45.3 is 45,300
+    frame.to_csv("german.csv", sep=";", index=False)
+    columns = {"age": {"range": (18, 91)}, "wage": {"decimal": "."}, "id": {"kind": "dropped"}}
+    dn.Schema(columns | {"answer": {"kind": "yes/no"}}, target="answer", decimal=",").write("schema.toml")
+    assert run(["train", "german.csv", "--schema", "schema.toml", "--advantage", "0.9", "--out", "model.skops"]) == 0
+    english, right = frame.assign(age=[age.replace(",", ".") for age in frame["age"]]), {}
+    for name, rows in {"as declared": frame, "otherwise": english}.items():
+        rows.drop(columns=["id", "answer"]).to_csv("new.csv", sep=";", index=False)
+        assert run(["predict", "model.skops", "new.csv", "--out", "said.csv"]) == 0
+        right[name] = np.mean(pd.read_csv("said.csv")["prediction"] == frame["answer"])
+    assert right["as declared"] > 0.8 > 0.7 > right["otherwise"]  # whose ages are all missing
+    capsys.readouterr()
+    assert run(["train", "german.csv", "--schema", "none.toml"]) == 2
+    assert "schema 'none.toml' cannot be read" in capsys.readouterr().err
+
+
 def test_a_written_model_predicts_rows_and_runs_no_code_of_others(people, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert train(people, "--target", "answer", "--advantage", 0.4, "--out", "model.skops") == 0

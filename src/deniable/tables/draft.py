@@ -17,8 +17,9 @@ import numpy as np
 import pandas as pd
 
 from deniable._check import InputError, mapping
-from deniable.tables.cell import DATE, NUMBER, WORD, ColumnCells, flag_of, read_cell, read_cells
+from deniable.tables.cell import DATE, NUMBER, WORD, ColumnCells, flag_of, read_cells
 from deniable.tables.files import open_table
+from deniable.tables.schema import Schema, shorthand
 
 Ranges = Mapping[str, Sequence[Any]]
 PUBLIC = (
@@ -283,10 +284,9 @@ def _understood(name: str, raw: Any, cells: ColumnCells, given: Sequence[Any] | 
     """Decide of what kind a column is and read it."""
     kind: Any = kind_of(cells)
     if given is not None:
-        ends = [] if isinstance(given, str) else [read_cell(end)[0] for end in given]
-        ranged = ends in ([NUMBER] * 2, [DATE] * 2) and not any(isinstance(e, str) and ends[0] == NUMBER for e in given)
-        kind = "category" if not ranged else "date" if ends[0] == DATE else "yes/no" if kind == "yes/no" else "number"
-        values = _typed(cells, kind)
+        declared = Schema(shorthand({name: given})).column(name)
+        kind = declared.kind
+        values = _typed(declared.read(raw), kind)
         return Column(name, kind, float(values.isna().mean())), values
     values = _typed(cells, kind)
     if reason := _reason_to_drop(name, kind, values, raw):

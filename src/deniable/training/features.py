@@ -154,6 +154,8 @@ def public_inputs(declared: Declared) -> tuple[str, ...]:
     lists = {"ranges": declared.ranges, "categories": declared.categories}
     kinds = [name for name in declared.schema.columns if not any(name in names for names in lists.values())]
     said = [(what, names) for what, names in {**lists, "kinds and formats": kinds}.items() if names]
+    if declared.schema.decimal or declared.schema.order or declared.schema.missing:
+        said.append(("formats", ["all columns"]))
     return ("names and order of the columns", *(f"declared {what}: {', '.join(map(str, n))}" for what, n in said))
 
 

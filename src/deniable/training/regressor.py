@@ -112,6 +112,8 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
             if self.loss == "poisson" and values.min() < 0:
                 raise InputError("loss='poisson' needs counts of at least 0")
             return np.asarray(values), None
+        if self.loss == "poisson":
+            fits &= ~(cells.number < 0)
         look.units = look.units.only(fits)
         values = np.where(fits, cells.number, 0.0)
         return (values, None) if span is None else (np.clip(values, *span), span)
