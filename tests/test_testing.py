@@ -52,13 +52,13 @@ def test_what_is_made_with_noise_of_a_test_says_so_for_ever_and_decides_nothing(
         if certificate(found) is not None:
             assert str(certificate(found)).startswith(INSECURE)
         page = dn.assess(found, policy=rules)
-        assert page.decision.outcome == "cannot be told"
+        assert page.decision.outcome == "not decided"
         assert not page.decision.met
         assert INSECURE in page.alert
         assert "INSECURE" in page.to_text()
         assert "INSECURE" in page.to_html()
         assert json.loads(page.to_json())["decision"]["reason"] == INSECURE
-        assert (page + dn.assess(dn.GaussianDP(0.1), policy=rules)).decision.outcome == "cannot be told"
+        assert (page + dn.assess(dn.GaussianDP(0.1), policy=rules)).decision.outcome == "not decided"
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=list(MAKERS))
@@ -69,7 +69,7 @@ def test_what_is_made_outside_does_not(make):
     assert not any(curve.assumptions.insecure for curve in curves(made))
     assert "INSECURE" not in str(certificate(made))
     page = dn.assess(made, policy=dn.Policy([dn.Limit(advantage=0.9)], scope="this data set"))
-    assert page.decision.outcome != "cannot be told"
+    assert page.decision.outcome != "not decided"
     assert "INSECURE" not in page.to_text() + page.to_html()
 
 

@@ -60,7 +60,7 @@ def test_train_and_profile(policy, capsys):
 
 def test_scores_can_miss_and_never_meet(policy, scores, capsys):
     assert run(["audit", scores, "--policy", policy("measured = 0.1\nadvantage = 0.9")]) == 1
-    assert run(["audit", scores, "--policy", policy("advantage = 0.999")]) == 1  # cannot be told
+    assert run(["audit", scores, "--policy", policy("advantage = 0.999")]) == 1  # not decided
     assert "NOT DECIDED" in capsys.readouterr().out
     assert run(["audit", scores]) == 0
 

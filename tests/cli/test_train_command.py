@@ -68,7 +68,7 @@ def test_a_raw_table_becomes_a_model_that_takes_raw_rows(people, tmp_path, capsy
     assert dn.assess(loaded, raw, truth).numbers["use.accuracy.private"].value == np.mean(found == truth)
     assert not hasattr(loaded[-1], "_record_tradeoffs") or loaded[-1]._record_tradeoffs is None
     page = report.read_text()
-    assert "Every look at the data" in page
+    assert "Every query of the data" in page
     assert "P00001" not in page
 
 
@@ -167,7 +167,7 @@ def test_regression_persons_parquet_and_no_holdout(people, tmp_path, capsys):
     assert found["guarantee"]["unit"] == "person"
     assert found["usefulness"] is None
     assert any("task: regression" in line for line in found["understood"])
-    assert not any("wage" in row["look"] for row in found["account"] if row["look"].startswith("range"))
+    assert not any("wage" in row["query"] for row in found["account"] if row["query"].startswith("range"))
     assert not any("age" in row["for"] for row in found["account"])
 
 
@@ -280,7 +280,7 @@ def test_no_seed_decides_who_is_held_out(people, capsys):
 
 def test_trials_are_in_the_account(people, capsys):
     assert train(people, "--target", "answer", "--advantage", 0.9, "--tune", "--json") == 0
-    looks = [use["look"] for use in json.loads(capsys.readouterr().out)["account"]]
+    looks = [use["query"] for use in json.loads(capsys.readouterr().out)["account"]]
     assert [look for look in looks if "trial" in look] == [
         *("trial: additive", "trial: additive with pairs", "trial: linear")
     ]
@@ -311,7 +311,7 @@ def test_odd_cells_refuse_no_table(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("changed", "ranges", "message"),
     [
-        ({"answer": "yes"}, {}, "cannot be told from noise"),
+        ({"answer": "yes"}, {}, "is lost in the noise"),
         ({}, {"age": [90, 18]}, "must be finite with low < high"),
         ({}, {"aeg": [18, 90]}, "did you mean 'age'"),
     ],

@@ -16,7 +16,7 @@ def test_tuning_that_is_counted_is_not_said_to_be_left_out(source):
     report = dn.assess(source)
     assert report.warnings == ()
     assert not any("hyperparameters" in line for line in report.not_covered)
-    assert any(line.startswith("Other choices that looked at the data") for line in report.not_covered)
+    assert any(line.startswith("Other choices made from the data") for line in report.not_covered)
     assert any(note.startswith("Tuning is counted in: a random number of runs") for note in report.assumptions.notes)
 
 

@@ -1,4 +1,4 @@
-"""The decision: a policy is met only by what is proven, missed by what is shown, and otherwise cannot be told."""
+"""The decision: a policy is met only by what is proven, missed by what is shown, and otherwise not decided."""
 
 import json
 import re
@@ -61,12 +61,12 @@ def test_another_policy_later_uses_the_next_larger_rate_which_is_on_the_safe_sid
     t = dn.tradeoff(dn.GaussianDP(1.0))
     assert rules(found)["tpr"].found == t.tpr(0.01) >= t.tpr(0.005)
     beyond = found.decide(dn.Policy([dn.Limit(tpr=1.0, fpr=0.5)]))
-    assert rules(beyond)["tpr"].outcome == "cannot be told"
+    assert rules(beyond)["tpr"].outcome == "not decided"
 
 
 def test_an_attack_alone_never_meets_and_can_miss():
     weak = dn.assess(audit(0.0))
-    assert weak.decision.outcome == "cannot be told"
+    assert weak.decision.outcome == "not decided"
     assert any("Proof" in change for change in weak.decision.changes)
     assert not any(change.startswith("Model: ") for change in weak.decision.changes)
     strong = dn.assess(audit(2.0))
@@ -87,7 +87,7 @@ def test_a_record_profile_is_enough_only_where_the_policy_says_so():
     profile = dn.privacy_profile(X, y, regularization=1.0, mechanism=dn.OutputPerturbation(epsilon=0.5), rng=0)
     limits = only(0.1)
     assert profile.advantage().max() < 0.1
-    assert dn.assess(profile, policy=limits).decision.outcome == "cannot be told"
+    assert dn.assess(profile, policy=limits).decision.outcome == "not decided"
     assert dn.assess(profile, policy=replace(limits, scope="this data set")).decision.outcome == "meets"
     tight = only(float(profile.advantage().max()) * 0.999, scope="this data set")
     assert dn.assess(profile, policy=tight).decision.outcome == "does not meet"
@@ -101,31 +101,31 @@ def test_a_curve_of_one_record_promises_nothing_to_others():
     assert one.advantage() < 0.1
     for scope in ("every data set", "this data set"):
         found = dn.assess(one, policy=only(0.1, scope=scope))
-        assert found.decision.outcome == "cannot be told"
+        assert found.decision.outcome == "not decided"
         assert "all data that the same procedure" not in found.decision.relation[0]
 
 
 def test_a_certificate_of_a_release_holds_for_its_own_data_and_says_nothing_about_secrets():
     curve = replace(dn.tradeoff(dn.GaussianDP(0.1)), holds_for="a secret half (a release certificate)", confidence=0.99)
     limits = only(0.09)
-    assert dn.assess(curve, policy=limits).decision.outcome == "cannot be told"
+    assert dn.assess(curve, policy=limits).decision.outcome == "not decided"
     mine = dn.assess(curve, policy=replace(limits, scope="this data set"))
     assert mine.decision.outcome == "meets"
     assert "with confidence 99" in mine.decision.reason
-    assert rules(dn.assess(curve))["reconstruction"].outcome == "cannot be told"
+    assert rules(dn.assess(curve))["reconstruction"].outcome == "not decided"
 
 
 def test_what_is_only_estimated_proves_nothing():
     made = dn.assess(dn.GaussianDP(0.1))
     guessed = replace(made, sections=tuple(_estimated(section) for section in made.sections))
     found = guessed.decide(dn.Policy())
-    assert rules(found)["advantage"].outcome == rules(found)["reconstruction"].outcome == "cannot be told"
+    assert rules(found)["advantage"].outcome == rules(found)["reconstruction"].outcome == "not decided"
 
 
 def test_what_is_required_and_missing_cannot_be_told():
     for word in ("attack", "records", "utility"):
         found = dn.assess(dn.PureDP(0.01), policy=dn.Policy(require=(word,)))
-        assert found.decision.outcome == "cannot be told"
+        assert found.decision.outcome == "not decided"
         assert found.decision.changes
 
 

@@ -47,7 +47,7 @@ def test_far_from_zero_is_as_good_as_told(kind, n):
     unprotected = roc_auc_score(y, 2 * Z[:, 0] - 1.5 * Z[:, 1] + Z[:, 2])
     assert found > unprotected - (0.04 if n == 800 else 0.015)
     if n == 800:
-        assert any("closer looks" in use.purpose for use in model.certificate_.uses)
+        assert any("closer queries" in use.purpose for use in model.certificate_.uses)
 
 
 def test_each_closer_look_is_paid_for_and_there_are_at_most_three():

@@ -42,7 +42,7 @@ def test_a_full_tree_is_found_out_and_nothing_is_proven(data):
     assert any(change.startswith("Model: fit a private one") for change in found.decision.changes)
     assert found.section("bound") is None
     calm = dn.assess(LogisticRegression(C=1e-4).fit(X, y), X, y, n_shadows=16, rng=0)
-    assert calm.decision.outcome == "cannot be told"
+    assert calm.decision.outcome == "not decided"
 
 
 def test_leaves_are_counted(data):

@@ -171,4 +171,4 @@ def test_what_is_lost_is_decided_by_an_interval(model):
     for low, high in ((-0.01, 0.01), (0.01, 0.03), (0.03, 0.05)):
         made = dn.assess(model, usefulness=replace(use, loss=replace(use.loss, low=low, high=high)))
         outcomes[high] = next(rule.outcome for rule in made.decision.rules if rule.key == "utility_loss")
-    assert outcomes == {0.01: "met", 0.03: "cannot be told", 0.05: "missed"}
+    assert outcomes == {0.01: "met", 0.03: "not decided", 0.05: "missed"}

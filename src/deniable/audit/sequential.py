@@ -83,7 +83,7 @@ class SequentialVerdict(Textual):
             else f" after {self.pairs:,} pairs"
         )
         return (
-            f"{self.outcome} at {100 * self.confidence:g} % confidence{after}, whenever one looks "
+            f"{self.outcome} at {100 * self.confidence:g} % confidence{after}, at any time "
             f"(wealth {shown(self.wealth, 'number', 'lower')}, p = {self.p_value:.2g}); promise: {self.promise}"
         )
 

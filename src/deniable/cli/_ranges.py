@@ -36,7 +36,7 @@ SchemaOption = Annotated[
     typer.Option(
         "--schema",
         help="TOML file that declares columns: kinds, formats, ranges, categories, target, person. What it declares is "
-        "not looked at. deniable check --schema-out drafts one.",
+        "not queried. deniable check --schema-out drafts one.",
     ),
 ]
 

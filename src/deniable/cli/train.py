@@ -87,7 +87,7 @@ def train(
 ) -> int:
     """Fit a model with a proven limit on telling who was in the data, and report what that costs.
 
-    The guarantee covers every look at the data. The comparison with an unprotected model is measured on held-out
+    The guarantee covers every query of the data. The comparison with an unprotected model is measured on held-out
     records and is not protected: it is for the owner of the data.
     """
     import deniable as dn
@@ -186,7 +186,7 @@ def facts(made: Trained) -> dict[str, Any]:
         },
         "alert": made.assessment.alert,
         "decision": made.assessment.decision,
-        "account": [{"look": u.name, "for": u.purpose, "mu": u.mu, "delta": u.delta} for u in certificate.uses],
+        "account": [{"query": u.name, "for": u.purpose, "mu": u.mu, "delta": u.delta} for u in certificate.uses],
         "public": list(certificate.public),
         "understood": list(made.remarks),
     }

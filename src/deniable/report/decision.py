@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from deniable.limits import Limit
     from deniable.report.model import Assessment, Number, Section
 
-DecisionOutcome = Literal["meets", "does not meet", "cannot be told"]
-RuleOutcome = Literal["met", "missed", "cannot be told", "not asked"]
+DecisionOutcome = Literal["meets", "does not meet", "not decided"]
+RuleOutcome = Literal["met", "missed", "not decided", "not asked"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Rule:
     limit
         What the policy allows.
     outcome
-        "met", "missed", "cannot be told", or "not asked" where the report has nothing to hold against it and the policy
+        "met", "missed", "not decided", or "not asked" where the report has nothing to hold against it and the policy
         does not require it.
     found
         The number that was held against the limit; None if there is none.
@@ -67,7 +67,7 @@ class Decision:
     Attributes
     ----------
     outcome
-        "meets", "does not meet" or "cannot be told". A missed rule decides; if none is missed, one that cannot be told.
+        "meets", "does not meet" or "not decided". A missed rule decides; if none is missed, one that is not decided.
     policy
         The limits that the report was held against.
     reason
@@ -93,7 +93,7 @@ class Decision:
     @property
     def verdict(self) -> str:
         """The outcome in words."""
-        return "Not decided" if self.outcome == "cannot be told" else f"{self.outcome.capitalize()} the policy"
+        return "Not decided" if self.outcome == "not decided" else f"{self.outcome.capitalize()} the policy"
 
     @property
     def basis(self) -> str:
@@ -103,7 +103,7 @@ class Decision:
 
     @property
     def met(self) -> bool:
-        """Whether the policy is met; False also where it cannot be told."""
+        """Whether the policy is met; False also where it is not decided."""
         return self.outcome == "meets"
 
 
@@ -115,11 +115,11 @@ def decide(assessment: Assessment, policy: Policy) -> Decision:
     """
     rules = tuple(_rules(assessment, policy))
     missed = [rule for rule in rules if rule.outcome == "missed"]
-    unknown = [rule for rule in rules if rule.outcome == "cannot be told"]
+    unknown = [rule for rule in rules if rule.outcome == "not decided"]
     met = [rule for rule in rules if rule.outcome == "met"]
     relation = _relation(assessment)
     if assessment.assumptions.insecure:
-        return Decision("cannot be told", policy, testing.INSECURE, None, rules, (), relation)
+        return Decision("not decided", policy, testing.INSECURE, None, rules, (), relation)
     if assessment.status == "violated":
         reason = "A measured attack is provably above the bound: what was promised does not hold, so nothing is met."
         return Decision("does not meet", policy, reason, "measured", rules, (), relation)
@@ -129,7 +129,7 @@ def decide(assessment: Assessment, policy: Policy) -> Decision:
         return Decision("does not meet", policy, first.why + others, first.key, rules, (), relation)
     if unknown or not met:
         first = unknown[0] if unknown else rules[0]
-        return Decision("cannot be told", policy, first.why, first.key, rules, (), relation)
+        return Decision("not decided", policy, first.why, first.key, rules, (), relation)
     first = max(met, key=lambda rule: rule.excess)
     left = [rule.label for rule in rules if rule.outcome == "not asked"]
     rest = f" Not part of this report: {', '.join(_lower(label) for label in left)}." if left else ""
@@ -178,7 +178,7 @@ def _proven(a: Assessment, policy: Policy, asked: Limit, label: str, attacked: N
         return Rule(key, label, limit, "missed", attacked.low, attacked.key, why)
     if not source:
         why = f"{label}: nothing is proven in this report; a weak attack does not rule out stronger ones."
-        return Rule(key, label, limit, "cannot be told", None, None, why)
+        return Rule(key, label, limit, "not decided", None, None, why)
     worst = max(source, key=_size)
     value, held = (
         _size(worst),
@@ -189,7 +189,7 @@ def _proven(a: Assessment, policy: Policy, asked: Limit, label: str, attacked: N
     narrow = next((number for number in source if not _covers(a, number, policy)), None)
     if narrow is not None:
         why = f"{label}: at most {narrow.shown} {_for(a, narrow)} only; the policy asks for {policy.scope}."
-        return Rule(key, label, limit, "cannot be told", _size(narrow), narrow.key, why)
+        return Rule(key, label, limit, "not decided", _size(narrow), narrow.key, why)
     return Rule(key, label, limit, "met", value, worst.key, held)
 
 
@@ -229,7 +229,7 @@ def _secret(a: Assessment, asked: Limit) -> Rule:
             f"{label}: nothing is proven about secrets here; only the curve of a mechanism that covers every "
             "record and data set says something."
         )
-        return Rule("reconstruction", label, limit, "cannot be told", None, None, why)
+        return Rule("reconstruction", label, limit, "not decided", None, None, why)
     worst = max(found, key=_size)
     value = _size(worst)
     why = f"{label}: named with chance {worst.shown} at most, proven; the policy allows {_percent(limit)}."
@@ -255,8 +255,8 @@ def _utility(a: Assessment, policy: Policy) -> Rule:
         return Rule("utility_loss", label, limit, "missed", None, None, why)
     lost = a.numbers.get("use.loss")
     if lost is not None and lost.low is not None and lost.high is not None and limit is not None:
-        outcome: RuleOutcome = "met" if lost.high <= limit else "missed" if lost.low > limit else "cannot be told"
-        more = " More held-out records would tell." if outcome == "cannot be told" else ""
+        outcome: RuleOutcome = "met" if lost.high <= limit else "missed" if lost.low > limit else "not decided"
+        more = " More held-out records would tell." if outcome == "not decided" else ""
         what = f"{lost.low:.3f} to {lost.high:.3f} of {lost.label.partition(' lost')[0]}, on held-out records"
         why = f"{label}: {what}; the policy allows {limit:g}.{more}"
         return Rule("utility_loss", label, limit, outcome, lost.value, lost.key, why)
@@ -266,7 +266,7 @@ def _utility(a: Assessment, policy: Policy) -> Rule:
 
 
 def _missing(key: str, label: str, why: str, limit: float | None = None) -> Rule:
-    return Rule(key, label, limit, "cannot be told", None, None, why)
+    return Rule(key, label, limit, "not decided", None, None, why)
 
 
 def _numbers(a: Assessment, pattern: str) -> list[Number]:
@@ -314,7 +314,7 @@ def _relation(a: Assessment) -> tuple[str, str, str]:
             "same procedure may meet: a promise to people rests on it."
         )
     else:
-        first = "There is no bound over all data here: nothing can be promised beyond what was looked at."
+        first = "There is no bound over all data here: nothing can be promised beyond what was examined."
     if records:
         second = (
             f"The record profile ({max(records, key=_size).shown} for the most exposed record) is the best attack on "

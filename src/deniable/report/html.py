@@ -17,7 +17,7 @@ from deniable.report.risk_table import risk_table
 from deniable.report.svg import roc_picture, series_picture
 from deniable.report.text import cell_text, threat_model
 
-TONES = {"met": "good", "missed": "bad", "cannot be told": "open"}
+TONES = {"met": "good", "missed": "bad", "not decided": "open"}
 
 
 def to_html(assessment: Assessment) -> str:

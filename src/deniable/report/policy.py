@@ -43,8 +43,8 @@ class Policy:
         "every data set": a proof has to hold whatever the data, which is what a promise to people needs. "this data
         set": the record profile of this very model is enough where there is one.
     require
-        Which of "attack", "records" and "utility" a report must contain. If one is missing, the decision is "cannot be
-        told".
+        Which of "attack", "records" and "utility" a report must contain. If one is missing, the decision is "not
+        decided".
     name
         How the report calls the policy.
 

@@ -34,7 +34,7 @@ def changes(decision: Decision, policy: Policy, remedies: Remedies | None, *, br
         said.append(
             "Model: fit a private one, for example `deniable train`, or one that follows its records less closely."
         )
-    unknown = {rule.key for rule in decision.rules if rule.outcome == "cannot be told"}
+    unknown = {rule.key for rule in decision.rules if rule.outcome == "not decided"}
     if unknown & {"advantage", "tpr"}:
         said.append("Proof: add what ran, for example dn.assess(mechanism) + this report; attacks prove nothing safe.")
     if unknown & {"attack", "measured"}:

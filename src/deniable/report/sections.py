@@ -26,11 +26,11 @@ NOT_COVERED = (
     "the training data itself, or a record profile.",
     "Mistakes in the implementation: the bound holds for the mechanism as described, with real-valued noise.",
     "Time and memory of a run, files on its owner's disk, and that a run which fails may say why.",
-    "Choices that looked at the data: hyperparameters, features or stopping times tuned on the same records leak too, "
+    "Choices made from the data: hyperparameters, features or stopping times tuned on the same records leak too, "
     "and are not counted.",
 )
 _OTHER_CHOICES = (
-    "Other choices that looked at the data: features, stopping times or the list of settings, if they were chosen on "
+    "Other choices made from the data: features, stopping times or the list of settings, if they were chosen on "
     "the same records, leak too, and are not counted."
 )
 

@@ -33,7 +33,7 @@ _STATUS = {
     "target missed": "target missed",
     "violated": "violated, an attack is provably above the bound",
 }
-_MARKS = {"met": "✓", "missed": "✗", "cannot be told": "?", "not asked": "–"}
+_MARKS = {"met": "✓", "missed": "✗", "not decided": "?", "not asked": "–"}
 
 
 def renderable(assessment: Assessment, *, full: bool = True) -> RenderableType:

@@ -169,7 +169,7 @@ def understand(
     ranges: Ranges | None = None,
     strict: bool = True,
 ) -> Understood:
-    """Read a table as people have it, and say of every column what was understood.
+    """Read a real-world table, and say of every column what was understood.
 
     Columns that identify people (nearly unique texts, identifiers, running numbers), free text, dates in a form that
     is not understood, constant and empty columns are dropped, never made into categories. No value of them is kept.

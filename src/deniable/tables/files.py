@@ -1,4 +1,4 @@
-"""Opening files as people have them: a record of a text file is a line."""
+"""Opening real-world files: a record of a text file is a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet files as people have them: one file or a folder of them, checked to hold the same columns."""
+"""Parquet files: one file or a folder of them, checked to hold the same columns."""
 
 from __future__ import annotations
 

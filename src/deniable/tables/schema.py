@@ -145,7 +145,7 @@ _FLAGS = {"yes": 1.0, "no": 0.0, "": np.nan}
 class Schema:
     """What is declared of a table, as public: kinds, formats, ranges, categories, classes, target, person.
 
-    What is declared is not looked at and costs nothing; a cell that does not fit is missing. The rest is told by
+    What is declared is not queried and costs nothing; a cell that does not fit is missing. The rest is told by
     private counts. ``deniable check people.csv --schema-out schema.toml`` drafts a schema for its owner to correct.
 
     Attributes

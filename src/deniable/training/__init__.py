@@ -1,4 +1,4 @@
-"""Models fitted to a membership target: noisy sums over all records, each look at the data in one account."""
+"""Models fitted to a membership target: noisy sums over all records, each query of the data in one account."""
 
 from deniable.noise.ledger import Use
 from deniable.training.account import FitCertificate

@@ -22,7 +22,7 @@ class FitCertificate:
     unit
         "record" or "person": whose presence is hidden.
     uses
-        Every look at the data.
+        Every query of the data.
     public
         What was taken as known to everybody: it is *not* protected.
     mechanism
@@ -66,7 +66,7 @@ class FitCertificate:
             f"Target: {self.target}.",
             f"The fitted model hides whether any one {self.unit} was in the data: telling it is no easier than telling "
             f"N(0, 1) from N({self.mu:.6g}, 1){delta}.",
-            f"Every look at the data, with its share of the budget (μ² = {self.mu**2:.6g}):",
+            f"Every query of the data, with its share of the budget (μ² = {self.mu**2:.6g}):",
             *(f"  {share:7.2%}  {purpose} ({_listed(named[purpose])})" for purpose, share in shares.items()),
             "Taken as public, not protected:",
             *(f"  {line}" for line in self.public),
@@ -81,4 +81,4 @@ class FitCertificate:
 
 
 def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{len(names)} looks, from {names[0]!r} to {names[-1]!r}"
+    return names[0] if len(names) == 1 else f"{len(names)} queries, from {names[0]!r} to {names[-1]!r}"

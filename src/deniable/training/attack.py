@@ -136,7 +136,7 @@ class Followed:
         """Open the channel that was opened at this place."""
         known, spread, sums_seen, answers = next(self._left)
         if known != label or not np.array_equal(spread, sd):
-            raise RuntimeError(f"the fit looks at {label!r} where the recorded one looked at {known!r}")
+            raise RuntimeError(f"the fit asks for {label!r} where the recorded one asked for {known!r}")
         history = zip(sums_seen, answers, strict=True)
 
         def answer(sums: IntArray) -> IntArray:

@@ -96,7 +96,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
             return self._fit(X, y, SumNoise())
 
     def _fit(self, X: Any, y: Any, source: NoiseSource) -> Self:
-        """Fit with another source of noise: every look at the data goes through ``source``."""
+        """Fit with another source of noise: every query of the data goes through ``source``."""
         return self._set(self._fitted(X, y, source))  # everything is computed before anything is set
 
     def _set(self, fresh: Mapping[str, Any]) -> Self:
@@ -217,7 +217,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         said = []
         if n < FEW + unsure:
             said.append(
-                f"about {n:.0f} records, give or take {unsure:.0f}: the smallest count that can be told from noise at "
+                f"about {n:.0f} records, give or take {unsure:.0f}: the smallest count above the noise at "
                 f"this target (μ = {mu:.3g}) is about {3 / mu:.0f}; the guarantee holds for any number, but with fewer "
                 f"than {FEW} expect little more than guessing. More records or a weaker target would help"
             )
@@ -314,7 +314,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         diagram = str(super()._html_repr())
         if not self.__sklearn_is_fitted__():
             return diagram
-        notes = [f"Target: {self.certificate_.target}.", "print(model.certificate_) lists every look at the data."]
+        notes = [f"Target: {self.certificate_.target}.", "print(model.certificate_) lists every query of the data."]
         return panel(f"Fitted {type(self).__name__}", curve_rows(self.tradeoff_), notes) + diagram
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -51,7 +51,7 @@ def fit_column(
                 return classifier._set(classifier._learn(begun, target, n))
             if aim.words:
                 raise InputError(
-                    "what the target holds cannot be told from noise with so few records: list its classes (--classes "
+                    "what the target holds is lost in the noise with so few records: list its classes (--classes "
                     "no,yes), or say that it is a number (--task regression)"
                 )
         if aim.kind == "date" and not declared.kind:  # in days

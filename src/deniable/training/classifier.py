@@ -90,7 +90,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     replacement_tradeoff_
         The curve for replacing one record by another.
     certificate_
-        Every look at the data with its share; ``print`` it.
+        Every query of the data with its share; ``print`` it.
     record_tradeoffs_
         Each record's own exposure in this fit. For the owner of the data: not pickled.
     trials_

@@ -1,4 +1,4 @@
-"""One fit from a table to coefficients: bins, gradients, pairs; each look at the data is paid for before it happens."""
+"""One fit from a table to coefficients: bins, gradients, pairs; each query is paid for before it happens."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ LINE_OF_MANY, MOST_LINE, LEAST_LINE = 25.0, 0.6, 0.2  # the same above it, falli
 LINE_OF_FEWEST = 0.6  # the same below PLACED: a linear term is of less use where the range itself is uncertain
 PLACED = 10.0  # records in units of a column's noise above which its range is about right
 _BINS = "bins of equally many values"
-_CLOSER = "closer looks, where a column's values lie close together and far from zero"
+_CLOSER = "closer queries, where a column's values lie close together and far from zero"
 INFORMATIVE = 70.0  # records in units of a column's noise above which finer looks tell more than a library of shapes
 
 
@@ -126,7 +126,7 @@ def few_cells(
         low, high = window
         inside = (numbers >= low) & (numbers < high)
         cells = np.minimum((numbers[inside] - low) / (high - low) * shapes.WINDOW, shapes.WINDOW - 1).astype(np.int64)
-        label = f"inside two cells of {name}, look {closer}"
+        label = f"inside two cells of {name}, query {closer}"
         finer = look.histogram(label, _CLOSER, part, known[inside], cells, shapes.WINDOW)
         closer_cells = shapes.cells_in_window(finer, 1 / part, n, low, high)
         if closer_cells is None:
@@ -148,7 +148,7 @@ def _two_looks(
     turn = iter(("first", "second"))
 
     def counter(cells: IntArray, size: int) -> FloatArray:
-        return look.histogram(f"{label} {next(turn)} look", purpose, each, rows, cells, size)
+        return look.histogram(f"{label} {next(turn)} query", purpose, each, rows, cells, size)
 
     return bins.look_twice(numbers, *span, counter, 1 / each)
 

@@ -27,7 +27,7 @@ _NOT_COVERED = (
     "What the model says about people in general: that smokers fall ill more often can be learnt from any data.",
     "Anything released besides this model: other models trained on the same data, statistics, logs, the data itself.",
     "What is listed as public in the account: it was taken as known to everybody.",
-    "Choices that looked at the data before: targets, columns or settings tuned on the same records are not counted.",
+    "Choices made from the data before: targets, columns or settings tuned on the same records are not counted.",
 )
 
 
@@ -77,7 +77,7 @@ def _assumptions(curve: Tradeoff, certificate: Any) -> Any:
 
 
 def _account(certificate: Any) -> Section:
-    """Every look at the data, looks with one purpose in one row."""
+    """Every query of the data, those with one purpose in one row."""
     purposes: dict[str, list[Any]] = {}
     for use in certificate.uses:
         purposes.setdefault(use.purpose, []).append(use)
@@ -94,12 +94,10 @@ def _account(certificate: Any) -> Section:
         )
     return Section(
         "account",
-        "Every look at the data",
+        "Every query of the data",
         f"All that the fit learnt are {len(certificate.uses)} noisy sums or series of sums. Together they are Gaussian "
         f"differential privacy with μ = {certificate.mu:.4g} for one {certificate.unit}; the squares of the μ add up.",
-        grids=(
-            Grid("account", "What was looked at, and its share of the budget", ["look", "for", "share", "μ"], rows),
-        ),
+        grids=(Grid("account", "What was asked, and its share of the budget", ["query", "for", "share", "μ"], rows),),
         notes=(*lines, *(f"Taken as public: {line}." for line in certificate.public)),
     )
 
