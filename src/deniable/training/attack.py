@@ -171,7 +171,7 @@ def attack_private(
     if asked := [use.name for use in model.certificate_.uses if use.delta > 0]:
         raise InputError(f"the attack follows Gaussian sums only, not the discovery of categories ({asked[0]})")
     plan = _Plan(_knowing(model), tuple(model.columns_), noise_share)
-    model = plan.model
+    promise, mu, model = model.tradeoff_, model.certificate_.mu, plan.model
     if model.group is not None and not isinstance(X, pd.DataFrame):
         raise InputError("with group=, X must be a data frame whose column names the person")
     y = np.asarray(y)
@@ -198,10 +198,10 @@ def attack_private(
     return PrivateAttack(
         AttackScores(found[0, :, 0], found[1, :, 0], "likelihood ratio of the transcript", name, details),
         AttackScores(found[0, :, 1], found[1, :, 1], "fit of the final model", name, details | {"exact_ratio": False}),
-        with_assumptions(model.tradeoff_),  # made here, so marked where this attack is
+        with_assumptions(promise),  # made here, so marked where this attack is
         words,
         np.sqrt(found[:, :, 2].ravel()),
-        model.certificate_.mu,
+        mu,
         confidence,
     )
 
