@@ -88,15 +88,6 @@ def even_aliases(period: float, gamma: FloatArray | float = 1.0) -> FloatArray:
     return np.asarray((1 + np.asarray(gamma)) / math.expm1(min(period / 2, MOST_EXPONENT)))
 
 
-def strip_aliases(height: float, spacing: float) -> float:
-    """Return the aliases of a sum over the whole line, relative to a bound on the integral of |integrand| beside it.
-
-    The integrand is analytic for |Im s| < ``height``, and its integral along either edge is at most the bound: then
-    the Fourier transform of the integrand falls by e^{−2π·height/spacing} from one alias to the next, on both sides.
-    """
-    return 2 / math.expm1(2 * math.pi * height / spacing)
-
-
 def falling_rest(edges: FloatArray, height: FloatArray, spacing: float) -> FloatArray:
     """Return bounds on (h/π)·Σ f(t)/t² over the nodes from each edge on, f being at most ``height`` from its edge on.
 

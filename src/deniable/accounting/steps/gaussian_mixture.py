@@ -20,7 +20,6 @@ from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.binomial import binomial
 from deniable.accounting.steps.mixture_moments import log_excess
 from deniable.accounting.steps.outcomes import NormalOutcomes
-from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
 from deniable.curves import Direction
 from deniable.mechanisms import TruncatedPoisson
 
@@ -143,11 +142,6 @@ class _GroupRun(Protocol):
     noise_multiplier: float
     sample_rate: float
     records_per_person: int
-
-
-def one_record(step: SubsampledGaussianStep) -> GaussianMixtureStep:
-    """Return a step of one record as a mixture of two."""
-    return GaussianMixtureStep(step.noise, (Case(1.0, (0.0, 1.0), (1 - step.rate, step.rate)),), EPS)
 
 
 def several_records(run: _GroupRun) -> GaussianMixtureStep:

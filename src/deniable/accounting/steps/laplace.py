@@ -112,9 +112,6 @@ class FlatOutcomes(OutcomeLine):
         return Cut(least, most, np.minimum(rise, most), p * np.exp(fall) * (1 + known + 2 * slack))
 
 
-LEGENDRE = np.polynomial.legendre.leggauss(64)
-
-
 def sampled(loss: float, rate: float) -> float:
     """Loss of a step that takes the record with probability ``rate``: log(1 − q + q·e^ℓ)."""
     if rate == 1:
