@@ -61,9 +61,6 @@ def test_nothing_is_claimed_of_what_is_not_finite():
     checked = Sum(*parts).checked()
     np.testing.assert_allclose(checked.error, [0.6, np.inf, np.inf])
     np.testing.assert_allclose(checked.value, [1.0, 0.0, 0.0])
-    twice = checked + checked
-    np.testing.assert_allclose(twice.error[0], 1.2)
-    assert twice.value[0] == 2.0
 
 
 @pytest.mark.parametrize("end", [math.inf, math.nan, 1e6])

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from scipy.special import log_ndtr
 
 
 def transform(
@@ -12,9 +11,8 @@ def transform(
     c: float,
     t: float,
     most: int = 3_000_000,
-    window: tuple[float, float] | None = None,
 ) -> tuple[float, complex] | None:
-    """log M(c) and M(c + it)/M(c), under a window Φ((v − u)/δ) up to v + 9δ; None if ``most`` nodes are not enough."""
+    """log M(c) and M(c + it)/M(c); None if ``most`` nodes are not enough."""
 
     def loss(u):  # log(1 − q + q·e^a), written for small a and for large
         a = u / sigma - 1 / (2 * sigma**2)
@@ -23,19 +21,16 @@ def transform(
         return np.where(a < 30, np.log1p(rate * np.expm1(small)), far)
 
     def log_size(u):
-        fade = 0.0 if window is None else log_ndtr((window[0] - u) / window[1])
-        return c * loss(u) - u**2 / 2 + fade
+        return c * loss(u) - u**2 / 2
 
-    last = 45 + max(c, 0) / sigma if window is None else window[0] + 9 * window[1]
+    last = 45 + max(c, 0) / sigma
     coarse = np.linspace(-45 - min(abs(c) * rate / sigma, 400), last, 20_001)
     weight = log_size(coarse)
     kept = coarse[weight > weight.max() - 75]
     low, high = kept[0] - 0.05, kept[-1] + 0.05
     odds = rate / (1 - rate) * math.exp(min(high / sigma - 1 / (2 * sigma**2), 600))
     fastest = t / sigma * odds / (1 + odds)  # the largest slope of t·L
-    spacing = min(
-        0.02 * sigma, 0.02, 1.0 if window is None else window[1] / 60, 2 * math.pi / (100 / sigma + 1.6 * fastest)
-    )
+    spacing = min(0.02 * sigma, 0.02, 2 * math.pi / (100 / sigma + 1.6 * fastest))
     if (high - low) / spacing > most:
         return None
     u = low + spacing * np.arange(int((high - low) / spacing) + 2)

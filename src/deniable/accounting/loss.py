@@ -20,7 +20,6 @@ from deniable.curves import Direction, Side
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 
 _LEAST_SQUARE = 1e-300  # of a Gaussian part
-Window = tuple[FloatArray, FloatArray]  # v and δ, one entry per phase
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +38,6 @@ class ComposedLoss:
         (step, count) of every other law of one step.
     ceiling
         Largest u of any step that is kept; the mass beyond is what a transform reports as dropped.
-    window
-        (v, δ), one entry per phase each: densities are multiplied by Φ((v − u)/δ), which leaves a positive measure.
     """
 
     noise: FloatArray
@@ -50,7 +47,6 @@ class ComposedLoss:
     randomized_responses: tuple[tuple[float, float], ...] = ()
     others: tuple[tuple[Step, int], ...] = ()
     ceiling: float = math.inf
-    window: Window | None = None
 
     @classmethod
     def of(cls, mechanisms: Iterable[Mechanism]) -> Self:

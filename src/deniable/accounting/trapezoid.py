@@ -34,15 +34,6 @@ class Sum:
         """Bound on the whole error."""
         return self.aliasing + self.truncation + self.rounding
 
-    def __add__(self, other: Sum) -> Sum:
-        """Add values, and errors with them."""
-        return Sum(
-            self.value + other.value,
-            self.aliasing + other.aliasing,
-            self.truncation + other.truncation,
-            self.rounding + other.rounding,
-        )
-
     def checked(self) -> Sum:
         """Return the same with nothing claimed where a value or an error is not finite."""
         bad = ~np.isfinite(self.value) | ~np.isfinite(self.error)

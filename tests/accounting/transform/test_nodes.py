@@ -9,7 +9,6 @@ from hypothesis import assume, given, settings, strategies as st
 import deniable as dn
 from deniable._floats import EPS
 from deniable.accounting.steps.base import TooSlowError
-from deniable.accounting.steps.ratios import log_ratio
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.nodes import nodes
 from oracles.dense_transform import transform
@@ -69,35 +68,6 @@ def test_transforms_on_a_sweep(log_sigma, log_rate, region, place, log_turns):
         assert_exact(sigma, rate, c, 10**log_turns / width)
     except TooSlowError:
         assume(False)
-
-
-@settings(max_examples=20, deadline=None)
-@given(
-    log_sigma=st.floats(-0.8, 1.5),
-    log_rate=st.floats(-6, -0.5),
-    end=st.floats(4, 10.5),
-    tilt=st.floats(0.02, 1.1),
-    log_turns=st.floats(-0.5, 2.5),
-)
-def test_windowed_transforms_on_a_sweep(log_sigma, log_rate, end, tilt, log_turns):
-    """c up to where the tilted law has a second mode at the window's end."""
-    sigma, rate = 10**log_sigma, 10**log_rate
-    width = min(0.5 * sigma, 0.7) / 3
-    loss = loss_of(sigma, rate).windowed(np.array([end]), np.array([width]))
-    c = 1 + tilt * end**2 / 2 / float(log_ratio(np.array([end]), np.array(sigma), np.array(rate))[0])
-    try:
-        spread = math.sqrt(loss.cumulants(c)[2])
-        t = 10**log_turns / spread
-        line, truth = loss.line(c, t), transform(sigma, rate, c, t, window=(end, width))
-    except TooSlowError:
-        assume(False)
-    assume(truth is not None)
-    log_mgf, turned = truth
-    found = np.exp(line.log_ratios(np.array([t])))[0, 0]
-    allowed = 2 * line.step_rounding[0] * abs(c + 1j * t) + 1e-13 + 120 * EPS * t * spread + 4 * line.cut[0]
-    assert abs(found - turned) <= allowed
-    known = [line.cumulants[0], loss.log_mgf(np.array([1.0, c, 1.5 * c]))[1]]
-    assert known == pytest.approx([log_mgf] * 2, abs=1e-12 + 1e-15 * abs(c) + loss.edge(c), rel=1e-12)
 
 
 def test_one_grid_serves_many_phases():

@@ -110,7 +110,7 @@ def _looked_up(wanted: FloatArray, found: FloatArray, level: FloatArray) -> Floa
 
 def _lattice(loss: PrivacyLoss, least: float) -> _Lattice | None:
     """The law of rarely drawn records up to events as rare as ``least``; steps are split so that two moments stay."""
-    if not isinstance(loss, PrivacyLoss) or loss.gaussian or loss.randomized_responses or loss.others or loss.window:
+    if not isinstance(loss, PrivacyLoss) or loss.gaussian or loss.randomized_responses or loss.others:
         return None
     if not (0 < loss.steps @ loss.rate < _RARE and least > _LEAST and loss.steps.size <= _FEW_PHASES):
         return None

@@ -58,10 +58,6 @@ class Contour:
     rounding: FloatArray  # (5,) constant part, relative to the prefactor
     phase_rounding: FloatArray  # (5,) times |ℓ|
     dropped: tuple[float, float]  # mass left out of the two laws
-    bounded: tuple[tuple[float, float], ...] = ()  # θ and K(θ) of parts left out because they stay below the threshold
-    besides: tuple[Contour, ...] = ()  # other lines, whose integrals are added
-    masses: tuple[float, float] = (0.0, 0.0)  # of both laws, added to the tails above every threshold
-    mass_errors: tuple[float, float] = (0.0, 0.0)
 
     def tails(self, threshold: FloatArray) -> Tails:
         """Evaluate at every threshold; far from the design the errors grow, they never lie."""
@@ -91,10 +87,8 @@ class Contour:
         )  # fmt: skip
 
     def sums(self, threshold: FloatArray) -> Sum:
-        """The three integrals and the two densities, of all lines together; what was left out counts as truncated."""
+        """The three integrals and the two densities; what was left out counts as truncated."""
         total = self._integrals(threshold)
-        for other in self.besides:
-            total = total + other._integrals(threshold)
         missed = np.zeros_like(total.truncation)
         missed[:3] = np.stack(self._missed(threshold))
         # below the smallest normal number nothing has relative accuracy
@@ -106,8 +100,6 @@ class Contour:
         Above ℓ the in-law is at least e^ℓ times the out-law, below it is at most that, so that one mass bounds both.
         """
         out, inside = self.dropped
-        for other in self.besides:
-            out, inside = out + other.dropped[0], inside + other.dropped[1]
         with np.errstate(over="ignore", under="ignore"):
             gamma = np.exp(threshold)
             out_above = np.minimum(out, inside / np.maximum(gamma, TINY) + (gamma < TINY))
@@ -117,16 +109,12 @@ class Contour:
             if self.region == "middle":
                 return out_above, in_below, in_below
             in_above = np.full_like(threshold, inside)
-            for theta, log_mass in self.bounded:
-                most = log_mass + ROUNDING_OF_K
-                out_above = out_above + np.exp(most - theta * threshold)
-                in_above = in_above + np.exp(most - (theta - 1) * threshold)
         return out_above, in_above, in_above
 
     @property
     def size(self) -> int:
         """Number of nodes."""
-        return self.t.size + sum(other.size for other in self.besides)
+        return self.t.size
 
     @cached_property
     def _blocks(self) -> ComplexArray:
@@ -159,13 +147,6 @@ class Contour:
             rounding = self.rounding[:, None] + self.phase_rounding[:, None] * np.abs(threshold)
             values = prefactor * sums.T
             rounding = prefactor * rounding + np.abs(values) * argument
-            if any(self.masses):
-                (out, inside), (out_error, in_error) = self.masses, self.mass_errors
-                gamma = np.exp(threshold)
-                values[:3] += np.stack([np.full_like(gamma, out), np.full_like(gamma, inside), inside - gamma * out])
-                rounded = in_error + gamma * out_error
-                rounding[:3] += np.stack([np.full_like(gamma, out_error), np.full_like(gamma, in_error), rounded])
-                rounding[:3] += 8 * EPS * (np.abs(values[:3]) + inside + gamma * out)
             return Sum(
                 values, prefactor * self._aliases(threshold), prefactor * self.truncation[:, None], rounding
             ).checked()

@@ -26,7 +26,7 @@ from deniable.accounting.engines.likelihood import (
     merge,
     trivial_hockey_stick,
 )
-from deniable.accounting.engines.lines import Cell, CellMap, Effort, Way
+from deniable.accounting.engines.lines import Cell, CellMap, Effort
 from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
@@ -143,11 +143,11 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         low, middle, high = (self.loss.truncation.cumulants(c) for c in (0.0, 0.5, 1.0))
         return low[1], middle[1], high[1], float(np.sqrt(middle[2]))
 
-    def _ways(self, threshold: float) -> tuple[Way, ...]:
-        """Regions to try for a threshold, the best first, and where to try bulk and jumps apart."""
+    def _ways(self, threshold: float) -> tuple[Region, ...]:
+        """Regions to try for a threshold, the best first."""
         at_zero, _, at_one, spread = self._landmarks
         if threshold >= at_one:  # if the right line is slow the left one is not, and may be all that is needed
-            return ("right", "left", "jumps", "middle")
+            return ("right", "left", "middle")
         if threshold <= at_zero:
             return ("left", "middle", "right")
         # in between, the left line is the cheapest: rare large losses, which make the others slow, are damped there
@@ -214,8 +214,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
                 if float(line.tails(at).stacked()[ROWS.index(name), 0]) == error:
                     found, row = line.sums(at), _QUANTITY[name]
                     aliasing, truncation = float(found.aliasing[row, 0]), float(found.truncation[row, 0])
-                    engine = self.method + (", rare large steps apart" if line.besides or line.bounded else "")
-                    return Charged(engine, "", aliasing, truncation, max(error - aliasing - truncation, 0.0))
+                    return Charged(self.method, "", aliasing, truncation, max(error - aliasing - truncation, 0.0))
         return Charged("Chernoff's bound")
 
     def _poor(self, value: FloatArray, error: FloatArray, wanted: str, good: float) -> NDArray[np.bool_]:

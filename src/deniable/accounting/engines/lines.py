@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +13,10 @@ from numpy.typing import NDArray
 from deniable._check import FloatArray
 from deniable._kept import Drawn
 from deniable.accounting.engines.inversion import Contour, Plan, Region
-from deniable.accounting.engines.rare_steps import jump_contour
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
 
-Way = Region | Literal["jumps"]
 _CHEAP = 1 << 10  # nodes of lines that are laid without looking for cheaper ones
-_MANY = 1 << 12  # nodes of lines that are tried before bulk and jumps are told apart
 _APART = 4.0  # cells are this many spreads wide near the middle, and
 _SCALE = 10.0  # this many times a tenth of their distance from it further out
 _COARSER = 1e4  # how much larger errors may be on lines that would take too long
@@ -37,13 +33,12 @@ class Effort:
     nodes: int = 1 << 15
     terms: float = float(1 << 24)
     further: float = float(1 << 22)
-    jumps: float = float(1 << 22)
     points: int = 1 << 13
 
     @classmethod
     def patient(cls) -> Effort:
         """Return limits a hundred times as high, and more points."""
-        return cls(1 << 18, float(1 << 31), float(1 << 29), float(1 << 30), 1 << 15)
+        return cls(1 << 18, float(1 << 31), float(1 << 29), 1 << 15)
 
 
 @dataclass(frozen=True)
@@ -83,7 +78,7 @@ class Cell:
 
     loss: PrivacyLoss
     design: float
-    ways: tuple[Way, ...]
+    ways: tuple[Region, ...]
     tolerance: float
     effort: Effort
 
@@ -108,28 +103,23 @@ class Cell:
     def _lay(self) -> Iterator[Contour]:
         """Cheap lines in the order of preference, then costly ones, and less exact ones if they would be too costly."""
         costly: list[Plan] = []
-        right = False
         for way in self.ways:
             try:
-                if way == "jumps":
-                    yield from self._taken(costly, self.effort.jumps, _MANY)  # they take no longer
-                    if not right and isinstance(self.loss, PrivacyLoss):
-                        right = True
-                        yield jump_contour(self.loss, self.design, self.tolerance, 1 << 13, self.effort.jumps)
-                    continue
-                if way == "right" and right:
-                    continue
                 plan = Plan.of(self.loss, way, self.design, self.tolerance)
                 costly.append(plan)
                 if plan.nodes < _CHEAP and plan.work < self._most:
                     line = plan.contour(2 * _CHEAP, self._most)
                     costly.pop()
-                    right = right or way == "right"
                     yield line
             except TooSlowError:
                 continue
         costly.sort(key=lambda plan: plan.work)
-        yield from self._taken(costly)
+        for plan in list(costly):
+            try:
+                if plan.work < 2 * self._most:
+                    yield plan.contour(self.effort.nodes, self._most)
+            except TooSlowError:
+                continue
         if self.laid:
             return
         for plan in costly:
@@ -137,17 +127,6 @@ class Cell:
                 coarser = plan.within(_COARSER)
                 if coarser.work < 2 * self._most:
                     yield coarser.contour(self.effort.nodes, self._most)
-            except TooSlowError:
-                continue
-
-    def _taken(self, plans: list[Plan], work: float = math.inf, nodes: float = math.inf) -> Iterator[Contour]:
-        """Lay those that take less, in their order, and take them from the list."""
-        for plan in list(plans):
-            try:
-                if plan.work < min(work, 2 * self._most) and plan.nodes < nodes:
-                    line = plan.contour(self.effort.nodes, self._most)
-                    plans.remove(plan)
-                    yield line
             except TooSlowError:
                 continue
 

@@ -23,11 +23,10 @@ from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.ratios import randomized_response_cumulants
 from deniable.accounting.transform.guide import Guide
 from deniable.accounting.transform.line import Line, increments
-from deniable.accounting.transform.nodes import Nodes, log_fade, nodes
+from deniable.accounting.transform.nodes import Nodes, nodes
 
 _CEILINGS = (10.5, 9.0, 12.0, 13.5, 16.0, 20.0, 26.0)  # Φ(−10.5) is 4e-26; the first is tried first
 _DIGITS = 44.0  # −log of the relative error asked of sums over u: far below rounding even after a million steps
-_FADED = 9.0  # widths beyond the middle of a window at which it ends: Φ(−9) is 1e-19
 _NEAR = 4.0  # real arguments up to which one set of nodes serves
 
 
@@ -37,12 +36,7 @@ class PrivacyLoss(ComposedLoss):
 
     def phases(self, which: NDArray[np.bool_ | np.intp]) -> PrivacyLoss:
         """The same with some of the subsampled phases only."""
-        window = None if self.window is None else (self.window[0][which], self.window[1][which])
-        return replace(self, noise=self.noise[which], rate=self.rate[which], steps=self.steps[which], window=window)
-
-    def windowed(self, place: FloatArray, width: FloatArray) -> PrivacyLoss:
-        """The part of the law in which every step passes a smooth window."""
-        return replace(self, ceiling=float(np.max(place + _FADED * width)), window=(place, width))
+        return replace(self, noise=self.noise[which], rate=self.rate[which], steps=self.steps[which])
 
     @cached_property
     def truncation(self) -> PrivacyLoss:
@@ -52,7 +46,7 @@ class PrivacyLoss(ComposedLoss):
     @cached_property
     def truncations(self) -> tuple[PrivacyLoss, ...]:
         """Truncations at higher and higher ceilings: less is left out, and smaller c explode."""
-        if self.steps.size == 0 or self.window is not None:
+        if self.steps.size == 0:
             return (self,)
         return tuple(replace(self, ceiling=height + 1 / float(self.noise.min())) for height in _CEILINGS)
 
@@ -61,9 +55,8 @@ class PrivacyLoss(ComposedLoss):
         """Mass that the ceiling takes from the composed law under "out" and under "in" (union bound)."""
         if math.isinf(self.ceiling):
             return 0.0, 0.0
-        fade = np.exp(log_fade(self.window, np.array([self.ceiling]))[:, 0])
-        fade = fade * (1 + 1e-9)  # for the rounding of these functions
-        out, hit = fade * ndtr(-self.ceiling), fade * ndtr(1 / self.noise - self.ceiling)
+        more = 1 + 1e-9  # for the rounding of these functions
+        out, hit = more * ndtr(-self.ceiling), more * ndtr(1 / self.noise - self.ceiling)
         return float(np.sum(self.steps * out)), float(self.steps @ ((1 - self.rate) * out + self.rate * hit))
 
     def edge(self, c: float) -> float:
@@ -97,7 +90,7 @@ class PrivacyLoss(ComposedLoss):
     def _nodes(
         self, points: tuple[float, ...], t_max: float = 0.0, digits: float = _DIGITS, lifted: bool = True
     ) -> Nodes:
-        return nodes(self.noise, self.rate, self.ceiling, points, t_max, digits, self.window, lifted)
+        return nodes(self.noise, self.rate, self.ceiling, points, t_max, digits, lifted)
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """K(c), K′(c) and K″(c) of the composed loss under "out", for real c."""
@@ -127,7 +120,7 @@ class PrivacyLoss(ComposedLoss):
         if self.steps.size == 0:
             return None
         try:
-            return Guide.of(self.noise, self.rate, self.steps, self.ceiling, self.window)
+            return Guide.of(self.noise, self.rate, self.steps, self.ceiling)
         except TooSlowError:
             return None
 
@@ -141,7 +134,7 @@ class PrivacyLoss(ComposedLoss):
         for phase in range(self.steps.size):
             exponent, log_weight = np.multiply.outer(points, line.loss[phase]), line.log_weight[phase]
             top = np.max(exponent + log_weight, axis=1)
-            rise = increments(exponent, log_weight, line.density_unit).sum(axis=1) - line.faded[phase]
+            rise = increments(exponent, log_weight, line.density_unit).sum(axis=1)
             value = np.log1p(rise + cut[phase])
             for k in np.flatnonzero(top > 30):
                 size = np.sum(np.exp(exponent[k] + log_weight - top[k])) * line.density_unit

@@ -20,8 +20,8 @@ For c < 0 and α ≤ π/2, |1 + ρe^{iα}| ≥ (1 + ρ)^{cos α} (the derivative
 of (1 − cos α)(1 + ρ + 2·cos α)), hence E|r(u + iα)|^c ≤ (1 − q)^{c(1 − cos α)}·M(c)^{cos α}, as M(c·x) ≤ M(c)^x. With
 Cauchy and Schwarz for the two angles, (1 − q)^c/M(c) to the power 1 − cos ζ·cos θ serves in place of the last factor.
 
-*What lies between the nodes of the integration by parts.* |(log f)″| is at most κ = 1 + 1/δ² + |k|·max L″ for f = φ·r^k
-and a window. Hence f is at most e^{κh²/8} times the larger of its values at the ends of a cell, and if it has an
+*What lies between the nodes of the integration by parts.* |(log f)″| is at most κ = 1 + |k|·max L″ for f = φ·r^k.
+Hence f is at most e^{κh²/8} times the larger of its values at the ends of a cell, and if it has an
 extremum there, at some z, |(log f)′| ≤ κ|u − z|: log f changes by at most κh²/2 in the cell, which bounds the variation
 of f to e^{κh²/2}·κh²/2 times the larger value. Else f is monotone in the cell.
 """
@@ -41,7 +41,7 @@ from deniable._floats import MOST_EXPONENT, SQUARE_EXPONENT
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.line import Line
-from deniable.accounting.transform.nodes import Nodes, bend, log_fade
+from deniable.accounting.transform.nodes import Nodes
 
 _FINE = 0.02  # κh²/2 aimed at where the variation between nodes is bounded, and
 _MOST_FINE = 1 << 14  # nodes of a phase laid for it
@@ -174,31 +174,29 @@ def shifted(line: Line, t: FloatArray, heights: FloatArray) -> FloatArray:
     high, spacing = min(line.u[-1] + _WIDER, line.of.ceiling), line.spacing / 2
     u = np.arange(line.u[0] - _WIDER, high + spacing / 2, spacing)
     # what the side of the strip at a ceiling adds
-    curve = bend(line.of.window)
-    rise = curve * y**2 / 2
+    rise = y**2 / 2
     side = (10 * line.edge * y * np.exp(rise))[:, 0]
-    fades = np.broadcast_to(log_fade(line.of.window, u), (line.of.steps.size, u.size))
     rows = []
     rooms = line.c * np.log1p(-line.of.rate) - line.log_mgf
-    for sigma, rate, fade, room in zip(line.of.noise, line.of.rate, fades, rooms, strict=True):
+    for sigma, rate, room in zip(line.of.noise, line.of.rate, rooms, strict=True):
         odds = rate / (1 - rate) * np.exp(np.minimum(u / sigma - 1 / (2 * sigma**2), SQUARE_EXPONENT))
         real, imaginary = 1 + odds * np.cos(y / sigma), odds * np.sin(y / sigma)
-        weight = line.c * np.log(np.hypot(real, imaginary)) + rise - u**2 / 2 + fade
-        size = line.c * np.log1p(odds) - u**2 / 2 + fade
+        weight = line.c * np.log(np.hypot(real, imaginary)) + rise - u**2 / 2
+        size = line.c * np.log1p(odds) - u**2 / 2
         top = size.max()
         moved = np.exp(weight - top)
         turned = np.multiply.outer(t, np.arctan2(imaginary, real))
         bound = np.einsum("ijk,jk->ij", np.exp(-turned), moved) / np.exp(size - top).sum() + side
-        bound += _missed(float(sigma), y, line.c, curve, spacing, float(room))
+        bound += _missed(float(sigma), y, line.c, spacing, float(room))
         rows.append(np.log(np.maximum(bound.min(axis=1), 1e-300)))
     return np.stack(rows)
 
 
-def _missed(sigma: float, y: FloatArray, c: float, curve: float, spacing: float, room: float) -> FloatArray:
+def _missed(sigma: float, y: FloatArray, c: float, spacing: float, room: float) -> FloatArray:
     """What sums of g miss at heights y, relative to M(c): the best of some z. ``room`` is log (1 − q)^c/M(c)."""
     z = np.minimum(_ASIDE * sigma, 4 * _ASIDE)
     cosine, aside = np.cos(y / sigma), np.cos(z / sigma)
-    log_size = curve * (y**2 + z**2) / 2
+    log_size = (y**2 + z**2) / 2
     if c < 0:
         turned = c / 2 * np.log((cosine + aside) / 2)
         near = y + z <= math.pi / 2 * sigma
@@ -305,7 +303,7 @@ def _bent(line: Line) -> FloatArray:
     low, high = line.posterior[:, :-1], line.posterior[:, 1:]
     spread = np.where(low > 0.5, low * (1 - low), np.where(high < 0.5, high * (1 - high), 0.25))
     curvature = max(abs(line.c), abs(line.c + 1)) * spread / line.of.noise[:, None] ** 2
-    return np.asarray((bend(line.of.window) + curvature) * (line.spacing**2 / 2 * (1 + 1e-9)))
+    return np.asarray((1.0 + curvature) * (line.spacing**2 / 2 * (1 + 1e-9)))
 
 
 def _denser(line: Line) -> Line:
@@ -332,7 +330,7 @@ def far_variation(noise: FloatArray, rate: FloatArray, c: float) -> FloatArray:
     """Bound log TV of d over the whole line, with much room.
 
     d = σφr^c(1 + 1/ρ)/M(c) and |d′| ≤ d·(|u| + (|c| + 1)/σ). For c ≥ 0 a shift of u by −1/σ, which 1/ρ is, lowers
-    E r^c; for c < 0 r^c is at most (1 − q)^c. A window that leaves e^{−100} of the law is covered, too.
+    E r^c; for c < 0 r^c is at most (1 − q)^c.
     """
     found: FloatArray = 1 / noise**2 - np.log(rate) + abs(c) * np.abs(np.log1p(-rate))
     found += 2 * np.log1p(noise + (abs(c) + 1) / noise) + 200

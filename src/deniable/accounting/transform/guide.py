@@ -8,10 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.accounting.loss import Window
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.ratios import log_ratio
-from deniable.accounting.transform.nodes import log_fade
 
 _LOW, _HIGH = -16.0, 40.0  # range of u, in which e^{−u²/2} of the other side is nothing; 1/σ is added above
 _FINE, _FINER = 0.4, 0.5  # spacing, and that in units of the noise: sums of φ·r^c are then good to ten digits
@@ -31,7 +29,7 @@ class Guide:
     largest: float  # c beyond which there may be more to the right
 
     @classmethod
-    def of(cls, noise: FloatArray, rate: FloatArray, steps: FloatArray, ceiling: float, window: Window | None) -> Guide:
+    def of(cls, noise: FloatArray, rate: FloatArray, steps: FloatArray, ceiling: float) -> Guide:
         """Lay the nodes.
 
         Raises
@@ -45,7 +43,7 @@ class Guide:
         if not 0 < count * noise.size <= _MOST:
             raise TooSlowError("too many nodes for a guess")
         u: FloatArray = high - spacing * (np.arange(count, 0.0, -1.0) - 0.5)
-        log_weight = np.broadcast_to(log_fade(window, u) - u**2 / 2, (noise.size, count))
+        log_weight = np.broadcast_to(-(u**2) / 2, (noise.size, count))
         log_weight = log_weight + math.log(spacing / math.sqrt(2 * math.pi))
         largest = narrow * high if math.isinf(ceiling) else math.inf  # there L′ ≤ 1/σ is u
         return cls(steps, log_ratio(u, noise[:, None], rate[:, None]), log_weight, ceiling, largest)

@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtr
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, LEAST_EXPONENT, MOST_EXPONENT, PRODUCT_EXPONENT
@@ -21,7 +20,7 @@ from deniable.accounting.steps.ratios import (
     log_ratio,
     randomized_response_cumulants,
 )
-from deniable.accounting.transform.nodes import Nodes, bend, log_fade
+from deniable.accounting.transform.nodes import Nodes
 from deniable.accounting.transform.responses import randomized_responses_rounding, randomized_responses_turned
 
 TINY = 1e-300  # charged where probabilities come close to underflow
@@ -47,8 +46,8 @@ class Line:
     spacing: float
     shift: float
     amplification: float  # how much larger the weights on shifted nodes are
-    log_weight: FloatArray  # −u²/2 and the logarithm of the window at the real nodes, one row per phase
-    density: FloatArray  # normal density times window times spacing, one row per phase
+    log_weight: FloatArray  # −u²/2 at the real nodes, one row per phase
+    density: FloatArray  # normal density times spacing, one row per phase
     loss: FloatArray  # L at the real nodes, one row per phase
 
     @classmethod
@@ -61,15 +60,15 @@ class Line:
         u: FloatArray = grid.low + grid.spacing * np.arange(count, dtype=np.float64)
         if grid.high >= loss.ceiling:  # every line must cut at the same place: half a spacing beyond the last node
             u += loss.ceiling - (u[-1] + grid.spacing / 2)
-        log_weight = np.broadcast_to(log_fade(loss.window, u) - u**2 / 2, (loss.steps.size, u.size))
+        log_weight = np.broadcast_to(-(u**2) / 2, (loss.steps.size, u.size))
         density = np.exp(log_weight) * (grid.spacing / np.sqrt(2 * np.pi))
         ratio = log_ratio(u, loss.noise[:, None], loss.rate[:, None])
         return cls(loss, c, u, grid.spacing, grid.shift, grid.amplification, log_weight, density, ratio)
 
     @property
     def lift(self) -> float:
-        """How much larger φ and the window may be on the shifted nodes."""
-        return math.exp(self.shift**2 / 2 * bend(self.of.window))
+        """How much larger φ may be on the shifted nodes."""
+        return math.exp(self.shift**2 / 2)
 
     @property
     def density_unit(self) -> float:
@@ -95,18 +94,9 @@ class Line:
         return np.exp(np.maximum(exponent, LEAST_EXPONENT)) * self.density_unit
 
     @cached_property
-    def faded(self) -> FloatArray:
-        """Mass under "out" that the window takes from one step, one entry per phase."""
-        if self.of.window is None:
-            return np.zeros(self.of.steps.size)
-        place, width = self.of.window
-        mass: FloatArray = ndtr(-place / np.hypot(1.0, width))
-        return mass
-
-    @cached_property
     def excess(self) -> FloatArray:
         """M(c) − 1 per phase where the scale is 0 (else M·e^{−scale}), free of cancellation."""
-        plain: FloatArray = self._increments.sum(axis=1) - self.faded
+        plain: FloatArray = self._increments.sum(axis=1)
         return np.where(self.scale > 0, self.tilted.sum(axis=1), plain)
 
     @cached_property
@@ -128,7 +118,6 @@ class Line:
         end = np.array([self.of.ceiling])
         top = np.max(np.maximum(self.c * self.loss, 0) + self.log_weight, axis=1)
         cut = self.c * log_ratio(end, self.of.noise[:, None], self.of.rate[:, None]) - end**2 / 2
-        cut = cut + log_fade(self.of.window, end)
         return float(np.exp(np.max(cut[:, 0] - top)))
 
     def at_ceiling(self, points: FloatArray) -> FloatArray:
@@ -138,7 +127,6 @@ class Line:
             return np.zeros((self.of.steps.size, points.size))
         end = np.array([v])
         height = log_ratio(end, self.of.noise[:, None], self.of.rate[:, None]) * points - v**2 / 2
-        height = height + log_fade(self.of.window, end)
         return 2 * self.density_unit * np.exp(np.minimum(height, MOST_EXPONENT))
 
     @cached_property
@@ -256,12 +244,9 @@ class Line:
         return every.ravel()[:count]
 
     def _shifted_weights(self, phase: int) -> tuple[ComplexArray, ComplexArray, NDArray[np.bool_]]:
-        """Logarithm of φ times window and spacing, the loss on Im u = shift, and where r^c may overflow."""
+        """Logarithm of φ times spacing, the loss on Im u = shift, and where r^c may overflow."""
         u = np.asarray(self.u + 1j * self.shift, dtype=np.complex128)
         log_weight = -(u**2) / 2 + math.log(self.density_unit)
-        if self.of.window is not None:
-            place, width = self.of.window
-            log_weight = log_weight + log_ndtr((place[phase] - u) / width[phase])
         loss = complex_log_ratio(u, float(self.of.noise[phase]), float(self.of.rate[phase]))
         far = self.c * loss.real > _FAR
         return log_weight, loss, np.ones_like(far) if self.scale[phase] > 0 else far
@@ -273,7 +258,7 @@ class Line:
         whole: ComplexArray = np.exp(np.multiply.outer(1j * t, loss[far])) @ tilted - self.excess[phase]
         if self.scale[phase] > 0:
             return whole
-        whole, weight, loss = whole - self.faded[phase], np.exp(log_weight[~far]), loss[~far]
+        weight, loss = np.exp(log_weight[~far]), loss[~far]
         x = self.c * loss.real - np.multiply.outer(t, loss.imag)
         half = (self.c * loss.imag + np.multiply.outer(t, loss.real)) / 2
         sine, cosine = np.sin(half), np.cos(half)
@@ -294,7 +279,7 @@ class Line:
             weight, loss = np.exp(log_weight[~far]), loss[~far]
             near = np.expm1(np.multiply.outer(1j * few, loss))
             rows = np.expm1(self.c * loss + np.multiply.outer(1j * many, loss)) * weight
-            every = every + (rows @ (1 + near).T + near @ weight - self.faded[phase])
+            every = every + (rows @ (1 + near).T + near @ weight)
         return every.ravel()[:count]
 
     def log_moduli(self, t: FloatArray) -> FloatArray:

@@ -13,8 +13,7 @@ window f on Im u = Y may be astronomically large. If the window ends at a ceilin
 over the nodes up to there differs from the integral up to half a spacing beyond the last of them by at most twice the
 last summand: the factor 1.25 below makes |f|·e^{−2πy/h} ≤ |f(b)|·e^{−2πy/5h} on the way down, 0.8·h·|f(b)| a side.
 
-A window Φ((v − u)/δ), which falls on the real line, is at most e^{y²/(2δ²)} larger above it: y²/2 becomes
-y²/2·(1 + 1/δ²) everywhere. Every maximum over u is taken cell by cell from bounds, not samples.
+Every maximum over u is taken cell by cell from bounds, not samples.
 """
 
 from __future__ import annotations
@@ -24,11 +23,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
 from deniable._check import FloatArray
 from deniable._floats import PRODUCT_EXPONENT, SQUARE_EXPONENT
-from deniable.accounting.loss import Window
 from deniable.accounting.steps.base import TooSlowError
 
 _STRIP = np.array([0.04, 0.1, 0.2, 0.32, 0.45, 0.6, 0.75, 0.97])  # heights, as fractions of the strip of analyticity
@@ -58,12 +55,11 @@ def nodes(
     points: tuple[float, ...],
     t_max: float,
     digits: float,
-    window: Window | None = None,
     lifted: bool = True,
 ) -> Nodes:
     """Nodes that serve every phase on the lines Re w = c for every c between the ``points``, for 0 ≤ t ≤ ``t_max``.
 
-    ``window`` holds v and δ of every phase; unless ``lifted``, nodes stay on the real line.
+    Unless ``lifted``, they stay on the real line.
 
     Raises
     ------
@@ -73,8 +69,8 @@ def nodes(
     if noise.size == 0:
         return Nodes(-1.0, 1.0, 1.0)
     if min(points) >= (0.0 if t_max > 0 else -_EASY) and max(points) <= (1.0 if t_max > 0 else _EASY):
-        return _easy(noise, rate, ceiling, min(points), max(points), t_max, digits + _SLACK, bend(window), lifted)
-    found = [_at(noise, rate, ceiling, c, t_max, digits, window, lifted) for c in _with_between(points)]
+        return _easy(noise, rate, ceiling, min(points), max(points), t_max, digits + _SLACK, lifted)
+    found = [_at(noise, rate, ceiling, c, t_max, digits, lifted) for c in _with_between(points)]
     if len(found) == 1:
         return found[0]
     # what lies between the points needs the middle of the normal law as well
@@ -90,7 +86,6 @@ def _easy(
     most: float,
     t_max: float,
     margin: float,
-    curve: float,
     lifted: bool,
 ) -> Nodes:
     """The same near the real axis, for c between ``least`` and ``most``, from bounds in closed form.
@@ -103,12 +98,12 @@ def _easy(
     margin += float(np.minimum(-np.log1p(-rate) / 2, 1 / (8 * noise**2)).max())
     reach = math.sqrt(2 * (margin + max(-least, 0.0) * float(np.max(-np.log1p(-rate)))))
     low, high = -reach, min(reach + max(most, 0.0) / narrow, ceiling)
-    curved = curve + max(-least, 0.0) / (2 * (narrow * narrow))
+    curved = 1 + max(-least, 0.0) / (2 * (narrow * narrow))
     height = min((0.97 if least >= 0 else 0.5) * math.pi * narrow, math.sqrt(2 * margin / curved))
     if t_max == 0:
         return Nodes(low, high, min(2 * math.pi / (margin / height + height * curved / 2), _PLAIN))
-    shift = min(height / 2, math.sqrt(2 * _AMPLIFIED / curve))
-    shifted = min(shift / margin, (height - shift) / (margin + curve * height**2 / 2), _PLAIN / (2 * math.pi))
+    shift = min(height / 2, math.sqrt(2 * _AMPLIFIED))
+    shifted = min(shift / margin, (height - shift) / (margin + height**2 / 2), _PLAIN / (2 * math.pi))
     u = np.linspace(low, high, int(min((high - low) / min(0.3, 0.3 * narrow), 4000)) + 2)
     sigma, q = noise[:, None], rate[:, None]
     odds = q / (1 - q) * np.exp(np.minimum(u / sigma - 1 / (2 * sigma**2), PRODUCT_EXPONENT))
@@ -116,11 +111,11 @@ def _easy(
     between = (u[1] - u[0]) ** 2 / 8 * (1 + 1 / (4 * (narrow * narrow)))  # what interpolation may miss
     weight = margin + between + np.maximum(np.maximum(weight[:, 1:], weight[:, :-1]), -(u[1:] ** 2) / 2)
     swing = t_max * np.maximum(odds / (1 + odds), 2 / math.pi * np.arctan(odds))[:, 1:] / sigma  # κ grows with u
-    y = np.array([0.1, 0.25, 0.5])[:, None, None] * min(math.pi * narrow, 2 * math.sqrt(2 * margin / curve))
-    asked = np.where(weight > 0, weight / y + curve * y / 2 + swing, 0.0).max(axis=(1, 2))
+    y = np.array([0.1, 0.25, 0.5])[:, None, None] * min(math.pi * narrow, 2 * math.sqrt(2 * margin))
+    asked = np.where(weight > 0, weight / y + y / 2 + swing, 0.0).max(axis=(1, 2))
     density = float(asked.min()) / (2 * math.pi)
     if lifted and 1 / density < 2 * math.pi * shifted / 3:
-        return Nodes(low, high, 2 * math.pi * shifted, shift, math.exp(curve * shift**2 / 2))
+        return Nodes(low, high, 2 * math.pi * shifted, shift, math.exp(shift**2 / 2))
     return Nodes(low, high, min(1 / density, _PLAIN))
 
 
@@ -143,16 +138,14 @@ def _at(
     c: float,
     t_max: float,
     digits: float,
-    window: Window | None,
     lifted: bool,
 ) -> Nodes:
-    margin, curve = digits + _SLACK, bend(window)
-    heights = _STRIP * min(math.pi * float(noise.min()), _HIGHEST / math.sqrt(curve))
-    u = _cells(noise, rate, ceiling, c, margin + curve * heights[-1] ** 2 / 2, window)
-    fade = np.broadcast_to(log_fade(window, u), (noise.size, u.size))
+    margin = digits + _SLACK
+    heights = _STRIP * min(math.pi * float(noise.min()), _HIGHEST)
+    u = _cells(noise, rate, ceiling, c, margin + heights[-1] ** 2 / 2)
     size = max(1, _BLOCK // (heights.size * u.size))
     need = [
-        _needs(noise[k : k + size], rate[k : k + size], c, t_max, u, fade[k : k + size], heights, margin, curve)
+        _needs(noise[k : k + size], rate[k : k + size], c, t_max, u, heights, margin)
         for k in range(0, noise.size, size)
     ]
     real, resting, windows = (np.stack(part) for part in zip(*need, strict=True))
@@ -171,24 +164,8 @@ def _at(
     return Nodes(float(u[first[0]]), float(u[last[0]]), spacing)
 
 
-def bend(window: Window | None) -> float:
-    """The factor 1 + 1/δ² of y²/2; 1 without a window."""
-    return 1.0 if window is None else 1 + 1 / float(window[1].min()) ** 2
-
-
-def log_fade(window: Window | None, u: FloatArray) -> FloatArray:
-    """log Φ((v − u)/δ), one row per phase; a single row of zeros without a window."""
-    if window is None:
-        return np.zeros((1, u.size))
-    place, width = window
-    fade: FloatArray = log_ndtr((place[:, None] - u) / width[:, None])
-    return fade
-
-
-def _cells(
-    noise: FloatArray, rate: FloatArray, ceiling: float, c: float, margin: float, window: Window | None
-) -> FloatArray:
-    """Cell boundaries around all u at which φ·max(r^c, 1) and a window are within e^{−margin} of their largest value.
+def _cells(noise: FloatArray, rate: FloatArray, ceiling: float, c: float, margin: float) -> FloatArray:
+    """Cell boundaries around all u at which φ·max(r^c, 1) is within e^{−margin} of its largest value.
 
     The size of that is bounded on coarse cells: r^c is monotone. Its logarithm rises by at least 30 − (u − low) per
     unit of u from ``low`` on, as L′ ≤ q/σ for u < 0, and falls by at least 30 per unit beyond ``high``, as L′ ≤ 1/σ:
@@ -199,12 +176,11 @@ def _cells(
     coarse = np.linspace(low, high, int(min(3 * (high - low), 4000)))
     log_odds, q = _log_odds(coarse, noise[:, None]), rate[:, None]
     rise = np.maximum(c * _log_modulus(log_odds, _odds(log_odds, q), q, 1.0), 0.0)
-    fade = log_fade(window, coarse)
-    peak = (rise + fade - coarse**2 / 2).max(axis=1, keepdims=True)
+    peak = (rise - coarse**2 / 2).max(axis=1, keepdims=True)
     if not np.all(peak < 1e6):
         raise TooSlowError(f"the law tilted by {c:g} overflows")
     nearest = np.where(coarse[:-1] > 0, coarse[:-1], np.minimum(coarse[1:], 0.0))
-    most = np.maximum(rise[:, 1:], rise[:, :-1]) + fade[:, :-1] - nearest**2 / 2
+    most = np.maximum(rise[:, 1:], rise[:, :-1]) - nearest**2 / 2
     inside = np.flatnonzero((most > peak - margin).any(axis=0))
     if inside[0] == 0 and left > _FURTHEST_LEFT:
         raise TooSlowError(f"the law tilted by {c:g} is too far out")
@@ -247,18 +223,17 @@ def _needs(
     c: float,
     t_max: float,
     u: FloatArray,
-    fade: FloatArray,
     heights: FloatArray,
     margin: float,
-    curve: float,
 ) -> _Heights:
     """What these phases ask for; of the nodes on the real line alone where ``t_max`` is 0."""
     sigma, q = noise[:, None], rate[:, None]
-    bell = fade[:, :-1] - np.where(u[:-1] > 0, u[:-1], np.minimum(u[1:], 0.0)) ** 2 / 2  # largest in every cell
+    nearest = np.where(u[:-1] > 0, u[:-1], np.minimum(u[1:], 0.0))
+    bell = np.broadcast_to(-(nearest**2) / 2, (noise.size, u.size - 1))  # largest in every cell
     log_odds = _log_odds(u, sigma)
     flat = _odds(log_odds, q)
     real = c * _log_modulus(log_odds, flat, q, 1.0)
-    peak = np.maximum((np.maximum(real, 0.0) + fade - u**2 / 2).max(axis=1, keepdims=True), 0.0)
+    peak = np.maximum((np.maximum(real, 0.0) - u**2 / 2).max(axis=1, keepdims=True), 0.0)
     real = bell - peak + np.maximum(real[:, 1:], real[:, :-1])  # (phases, cells)
 
     angle = heights[:, None] / sigma[:, :, None]  # (phases, heights, 1)
@@ -270,7 +245,7 @@ def _needs(
     if c < 0:
         dips = (odds[..., :-1] <= -cosine) & (odds[..., 1:] >= -cosine)
         still = np.where(dips, deepest, still)
-    rise = curve * heights[:, None] ** 2 / 2 - peak[:, :, None]
+    rise = heights[:, None] ** 2 / 2 - peak[:, :, None]
     still = still + bell[:, None] + rise
 
     window = real > -margin
@@ -287,14 +262,14 @@ def _needs(
         )
         sink = sink + t_max * swing
     moving = np.where(window[:, None, :], moving, 0.0).max(axis=2)
-    descent = (curve * heights[:, None] / 2 + sink / sigma[:, :, None]).max(axis=2)
+    descent = (heights[:, None] / 2 + sink / sigma[:, :, None]).max(axis=2)
     density = (np.maximum((margin + moving) / heights, 1.25 * descent) / (2 * math.pi)).max(axis=0)
     alive = (np.maximum(real, bell - peak) > -margin).any(axis=0)[None]
     if t_max == 0:
         return _Heights(density, np.zeros_like(heights), np.stack(_ends(alive)))
 
     # no height up to Y has anything left where this is negligible: for c ≥ 0 |r| is largest on the real line
-    cover = np.maximum(still if c < 0 else real[:, None] + curve * heights[:, None] ** 2 / 2, bell[:, None] + rise)
+    cover = np.maximum(still if c < 0 else real[:, None] + heights[:, None] ** 2 / 2, bell[:, None] + rise)
     resting = np.maximum(np.maximum(still.max(axis=2), rise[:, :, 0]), 0.0)
     if c < 0:
         beyond = np.where(odds[:, :, -1:] < -cosine, deepest + bell[:, None, -1:] + rise, -np.inf)[:, :, 0]
