@@ -1,7 +1,5 @@
 """Steps of little noise: attacks on single outcomes in 50 digits, what shows for certain, and runs beside them."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

@@ -1,7 +1,5 @@
 """What every Step keeps, against laws written down a second time: masses, brackets, an attack that is played out."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from dataclasses import dataclass

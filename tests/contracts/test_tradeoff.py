@@ -1,7 +1,5 @@
 """What every Tradeoff keeps, whatever computes it: order, range, duality, monotonicity, and behaviour as a value."""
 
-from __future__ import annotations
-
 import copy
 import importlib
 import math

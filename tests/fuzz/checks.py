@@ -1,7 +1,5 @@
 """What must hold for every mechanism: one check a configuration, drawn at random, a question or two of the library."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections import Counter

@@ -1,7 +1,5 @@
 """The engines inside a trade-off, asked directly: none may fail or return NaN, and all their brackets intersect."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One query to all columns: its price covers every record and person, its count is as noisy as is said."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

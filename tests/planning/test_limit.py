@@ -1,7 +1,5 @@
 """``Limit``: checked once, equal where it says the same, measured as the curve says."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

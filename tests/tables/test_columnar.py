@@ -1,7 +1,5 @@
 """Tables read column by column: what one data frame of the same rows gives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

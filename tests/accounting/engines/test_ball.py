@@ -1,7 +1,5 @@
 """Ball arithmetic against closed forms, 50-digit sums, enumeration: every digit must agree."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import sys

@@ -1,7 +1,5 @@
 """One step in closed form against quadrature-free 50-digit arithmetic."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

@@ -1,7 +1,5 @@
 """The short sum for the advantage at even priors, against 50 digits and against the general engine."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Finite laws against enumeration in exact arithmetic, closed forms, and the statements that no bound may break."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

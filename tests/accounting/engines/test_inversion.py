@@ -1,7 +1,5 @@
 """Transform inversion against 50-digit arithmetic and against itself on other lines."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Hockey sticks formed from differences: what the subtraction loses is charged."""
 
-from __future__ import annotations
-
 import mpmath as mp
 import numpy as np
 import pytest

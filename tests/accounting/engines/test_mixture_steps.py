@@ -1,7 +1,5 @@
 """Several records a person and truncated batches: against quadrature, enumeration, and the plain mechanism."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Rényi divergences to the ROC: against 50 digits, against mechanisms that attain it, and against exact curves."""
 
-from __future__ import annotations
-
 import mpmath as mp
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Shuffled batches: attacks that are played out lie in the bracket; removal is another question, and shows."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Cells of one step against 40 digits: masses, both integrals, and edges that no loss exceeds."""
 
-from __future__ import annotations
-
 import mpmath as mp
 import numpy as np
 import pytest

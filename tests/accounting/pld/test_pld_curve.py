@@ -1,7 +1,5 @@
 """Whole curves: against inversion, finite laws and closed forms, both orders and both sides."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Classes, splits, merges and products: masses are kept, and what transforms round is charged."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Moments of an epoch of random allocation, and the Rényi divergences that they make."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One bounded-range step in closed form, against the definition of the class at high precision and other engines."""
 
-from __future__ import annotations
-
 import mpmath as mp
 import numpy as np
 import pytest

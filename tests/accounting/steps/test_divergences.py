@@ -1,7 +1,5 @@
 """Rényi divergences of single steps against 40 digits: sums for whole orders, quadrature, and every outcome."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

@@ -1,7 +1,5 @@
 """The loss of a sampled step and its inverse against 50 digits, where sampling rates are close to 1, too."""
 
-from __future__ import annotations
-
 import mpmath as mp
 import numpy as np
 import pytest
