@@ -88,7 +88,8 @@ class ColumnSchema:
     @property
     def labels(self) -> tuple[str, ...]:
         """The categories as cells are spelled."""
-        return tuple(str(_spelled(word, self.form)) for word in self.classes)
+        form = self.form
+        return tuple(str(_spelled(word, form)) for word in self.classes)
 
     @property
     def looked_at(self) -> bool:
@@ -129,7 +130,8 @@ class ColumnSchema:
             span = (str(spelled(DATE, ends[0])), str(spelled(DATE, ends[1]))) if axis == DATE else ends
         words, missing = _plain(self.categories, name, "categories"), _plain(self.missing, name, "missing")
         made = replace(self, kind=kind or ("category" if words else ""), range=span, categories=words, missing=missing)
-        texts = [_spelled(word, made.form) for word in words]
+        form = made.form
+        texts = [_spelled(word, form) for word in words]
         if len({*texts, None}) <= len(texts) or len(texts) > MOST_LISTED:
             raise InputError(
                 f"the categories of {name!r} must be a list of at most {MOST_LISTED} different texts, none of which "
