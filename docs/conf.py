@@ -15,7 +15,7 @@ sys.path.insert(0, str(HERE))
 import api_pages  # noqa: E402
 
 (HERE / "api.rst").write_text(api_pages.page())
-for page in ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "SECURITY"):  # they live beside the README
+for page in ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "SECURITY"):  # they live next to the README
     text = (HERE.parent / f"{page}.md").read_text().replace("](docs/", "](").replace("```mermaid", "```text")
     (HERE / f"{page.lower()}.md").write_text(re.sub(r"\]\(([A-Z]+)\.md\)", lambda m: f"]({m[1].lower()}.md)", text))
 
@@ -55,7 +55,7 @@ python_maximum_signature_line_length = 90  # longer ones: a line a parameter
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "show-inheritance": False}
 python_use_unqualified_type_names = True
-toc_object_entries_show_parents = "hide"  # beside the page: methods without the name of their class
+toc_object_entries_show_parents = "hide"  # next to the page: methods without the name of their class
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
@@ -119,8 +119,14 @@ def straight_back(app, pagename, templatename, context, doctree):
         context["body"] = re.sub(found, r'href="\1#\2\4"', context["body"])
 
 
+def tables_of_benchmarks(app, docname, source):
+    """Offer Markdown files outside of the site as downloads: they are no pages of it."""
+    source[0] = re.sub(r"\]\((\.\./benchmarks/[^)]*\.md)\)", r"](path:\1)", source[0])
+
+
 def setup(app):
     """Register the hooks."""
+    app.connect("source-read", tables_of_benchmarks)
     app.connect("autodoc-process-docstring", escape_bars)
     app.connect("autodoc-process-signature", readable)
     app.connect("autodoc-skip-member", skip_foreign)
