@@ -9,7 +9,7 @@ import deniable as dn
 from deniable.noise.queries import SumNoise
 from deniable.testing import insecure_noise
 from deniable.training import PrivateAttack, fitting
-from deniable.training.attack import Followed, Recorded
+from deniable.training.attack import Followed, Recorded, kinds_added
 from oracles.replayed_fits import Recording, Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
@@ -34,7 +34,7 @@ def test_the_ratio_is_that_of_two_whole_fits(inside):
     worlds = [(X, y), (X.iloc[1:], y[1:])]
     recorded = Recorded(SumNoise())
     model._fit(*worlds[0 if inside else 1], recorded)
-    followed = Followed(recorded, inside)
+    followed = Followed(recorded, inside, kinds_added(model._fit, *worlds))
     model._fit(X.iloc[:1], y[:1], followed)
 
     history = Recording(0)  # only its shelves are used

@@ -41,7 +41,7 @@ def moved(kind: str) -> list[tuple[str, list[tuple[float, float]]]]:
             model, y = dn.PrivateRegressor, 100.0 * y + np.arange(240)
             y[-1] = 1e9
         if kind == "persons":
-            options |= {"group": "who", "records_per_person": 2, "mechanism": dn.GaussianDP(8.0), "advantage": None}
+            options |= {"group": "who", "records_per_person": 2, "limit": dn.GaussianDP(8.0), "advantage": None}
             frame, kept = frame.assign(who=np.arange(240) // 2), np.arange(240) < 238
         if kind == "filters":
             options["individual_filter"] = True

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -124,7 +125,8 @@ class Recorded:
 class Followed:
     """Replays recorded answers to a fit on one record and accumulates the log-likelihood ratio of its presence."""
 
-    def __init__(self, recorded: Recorded, inside: bool) -> None:
+    def __init__(self, recorded: Recorded, inside: bool, kinds: IntArray | None = None) -> None:
+        self._kinds = kinds  # what the record adds to the counts of kinds (:func:`kinds_added`)
         self._left = iter(recorded.channels)
         self._tossed = recorded.tossed
         self._inside = inside
@@ -141,6 +143,7 @@ class Followed:
 
         def answer(sums: IntArray) -> IntArray:
             all_sums, released = next(history)
+            sums = self._kinds if known == "kinds" and self._kinds is not None else sums
             left = released - all_sums + (sums if self._inside else 0)
             self.log_ratio += float(np.sum(sums * (2.0 * left - sums) / (2 * spread**2)))
             self.squared_mu += float(np.sum((sums / spread) ** 2))
@@ -188,6 +191,7 @@ def attack_private(
         rest, canary = (_rows(X, ~own), y[~own]), _Canary(_rows(X, own), y[own], place)
         words = f"record {place}" if model.group is None else f"the person of record {place}"
     both = _joined(rest[0], canary.X), np.concatenate([rest[1], canary.y])
+    plan = replace(plan, kinds=kinds_added(plan.fit, both, rest))
 
     rng = testing.generator()  # workers do not know of it: each fit gets a seed of its own
     seeds = [None] * 2 * n_trainings if rng is None else rng.integers(2**63, size=2 * n_trainings).tolist()
@@ -206,6 +210,16 @@ def attack_private(
     )
 
 
+def kinds_added(fit: Callable[[Any, Any, NoiseSource], Any], both: Any, rest: Any) -> IntArray | None:
+    """Return what a record adds to the counts of kinds: those of distinct words are no sums over records."""
+    seen = []
+    for X, y in (both, rest):
+        recorded = Recorded(SumNoise())
+        fit(X, y, recorded)
+        seen += [sums[0] for label, _, sums, _ in recorded.channels if label == "kinds"]
+    return seen[0] - seen[1] if seen else None
+
+
 @dataclass(frozen=True, eq=False)
 class _Canary:
     X: Any
@@ -220,6 +234,7 @@ class _Plan:
     model: Any
     columns: tuple[FeatureColumn, ...]
     noise_share: float
+    kinds: IntArray | None = None
 
     def fit(self, X: Any, y: Any, source: NoiseSource) -> Any:
         """Return a copy of the model, fitted with another source of noise."""
@@ -238,7 +253,7 @@ def _one_fit(
     recorded = Recorded(SumNoise(), plan.noise_share)
     with nullcontext() if seed is None else testing.insecure_noise(np.random.default_rng(seed)):
         fitted = plan.fit(X, y, recorded)
-        followed = Followed(recorded, inside)
+        followed = Followed(recorded, inside, plan.kinds)
         plan.fit(canary.X, canary.y, followed)
     return followed.log_ratio, _fits(fitted, canary), followed.squared_mu
 
