@@ -110,10 +110,9 @@ def test_played_out_at_tiny_noise():
     assert measured <= dn.tradeoff(dn.SubsampledGaussian(sigma, rate, steps)).advantage() + 4 / np.sqrt(n)
 
 
-def test_the_engines_refuse_what_they_cannot_resolve():
-    for engine in ("inversion", "grid"):
-        with pytest.raises(dn.InputError, match=r"at least 0\.1, got 0\.02"):
-            dn.tradeoff(dn.SubsampledGaussian(0.02, 0.01, 1000), engine=engine)
+def test_lines_alone_refuse_what_they_cannot_resolve():
+    with pytest.raises(dn.InputError, match=r"at least 0\.1, got 0\.02"):
+        dn.tradeoff(dn.SubsampledGaussian(0.02, 0.01, 1000), engine="inversion")
 
 
 @pytest.mark.parametrize(
