@@ -48,7 +48,7 @@ def test_no_record_moves_the_sums_by_more_than_was_paid(loss, heaviest):
         for target in (0.0, 1e-9, 1.0, 30.0, 1e9, *(() if isinstance(loss, ClippedPoisson) else (-1e9,))):
             source = Watched()
             units = Units() if heaviest == 1 else Units("person", np.array([float(heaviest)]), heaviest)
-            table = FeatureTable(pd.DataFrame({"score": [score]}))
+            table = FeatureTable(pd.DataFrame({"score": [score]}), dn.Schema())
             task = Task(Queries(Ledger(1.0), source, units), 3000.0, table, np.array([target]), loss)
             moved = levels.levelled(task, model, Paid(mu, source), 12.5)
             assert np.isfinite(moved.coefficients).all()
