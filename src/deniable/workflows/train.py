@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -21,6 +21,7 @@ from deniable.noise.queries import NoiseSource, SumNoise
 from deniable.report.model import Assessment
 from deniable.report.usefulness import Usefulness
 from deniable.tables import WORD, ColumnCells, read_cell, spelled
+from deniable.tables.draft import Ranges
 from deniable.tables.files import Opened, open_table
 from deniable.tables.parquet import few
 from deniable.tables.persons import persons_of
@@ -32,7 +33,6 @@ from deniable.training.features import TableReader
 from deniable.workflows.assessing import assess
 from deniable.workflows.usefulness import measure, unprotected
 
-Ranges = Mapping[str, Sequence[Any]]
 _NAME = {"classification": "A private classifier", "regression": "A private regression"}
 
 
