@@ -116,8 +116,8 @@ def test_what_cannot_be_read_is_said(text, message):
     [
         ("mean(incom)", {}, "no column 'incom'; did you mean 'income'"),
         ("mean(age)", {"ranges": {"age": "1 to 2"}}, r"must be \(low, high\)"),
-        ("count() by sex", {"ranges": {"sex": ["F", "NA"]}}, "none of which means a missing cell"),
-        ("count() by sex", {"ranges": {"sex": ["F", "(other)"]}}, "different texts"),
+        ("count() by sex", {"ranges": {"sex": ["F", None]}}, "none of which means a missing cell"),
+        ("count() by sex", {"ranges": {"sex": ["F", "(other)"]}}, "which every column has"),
         ("mean(age)", {"n": 0}, "n must be"),
         ("mean(age)", {"advantage": 1.0}, "promises nothing"),
         ("mean(age)", {"advantage": math.nan}, "advantage"),
