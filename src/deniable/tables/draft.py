@@ -315,10 +315,10 @@ def _notes(kind: str, values: pd.Series[Any], cells: ColumnCells, raw: Any) -> I
 
 def doubts(texts: Collection[str], settled: Collection[str] = ()) -> Iterable[str]:
     """Say what in the texts of a column may be meant otherwise, unless what would say it is ``settled``."""
-    for settles, written, beside, unless, doubt in _DOUBTS:
+    for settles, written, beside, unless, said in _DOUBTS:
         seen = [bool(form) and any(re.fullmatch(form, text) for text in texts) for form in (written, beside, unless)]
         if settles not in settled and seen[0] and (seen[1] or not beside) and not seen[2]:
-            yield doubt
+            yield said
 
 
 def _reason_to_drop(name: str, kind: str, values: pd.Series[Any], raw: Any) -> str:
