@@ -2,11 +2,10 @@
 
 Fourteen records with an outlier, two equal rows, a constant column and heavy tails. The attacker of a record knows all
 of them, the algorithm, the law of the noise and all 3,432 halves, and computes the exact odds that "his" record trained
-from each released value (``dp``: that it was not replaced by the farthest end of the public range; three records). No
-attacker can win more often. ``median by rank``: all records choose it by its rank; the attacker of a record (two are
-tried) tells whether it is in the table, and sees the whole noisy tree behind the error bars, too. The scale of the
-noise is found once, by the public call; every release then draws its own half and its own noise by the public call,
-from the operating system's entropy.
+from each released value. No attacker can win more often. ``median by rank``: all records choose it by its rank; the
+attacker of a record (two are tried) tells whether it is in the table, and sees the whole noisy tree behind the error
+bars, too. The scale of the noise is found once, by the public call; every release then draws its own half and its own
+noise by the public call, from the operating system's entropy.
 
 Printed: the largest gain over all records ± one standard error, and the same with a tenth of the noise, which must be
 caught. The largest of fourteen is above its own expectation by about one and a half standard errors where many records
@@ -71,7 +70,6 @@ CASES = {
     "swap": {"means": Mean()},
     "centre": {"means": Mean(), "medians": medians},
     "direct": {"trimmed mean": trimmed, "median": middle, "quantile, exact law": Quantile(0.6)},
-    "dp": {"means": Mean(bounds=(-10, 10))},
 }
 MORE = {
     "swap": {
@@ -113,14 +111,10 @@ def played(algorithm, bound, advantage, releases, weaker=1.0):
     """Return (largest gain over the records, its standard error): ``releases`` public calls."""
     table = asked_of(algorithm)
 
-    def call(data):
-        return dn.release(algorithm, data, advantage=advantage, bound=bound, rng=0)
-
     with noise_found_once(weaker) as found:
-        if bound == "dp":
-            wins = against_replacement(algorithm, table, call, found, releases)
-        else:
-            wins = against_halves(lambda: call(table).value, found, releases)
+        wins = against_halves(
+            lambda: dn.release(algorithm, table, advantage=advantage, bound=bound, rng=0).value, found, releases
+        )
     return best_of(wins)
 
 
@@ -154,22 +148,6 @@ def against_halves(call, found, releases):
     inside = np.array([np.isin(np.arange(N), rows) for rows in truths])
     guesses = weights @ np.where(member, 1.0, -1.0) > 0
     return (guesses == inside).T
-
-
-def against_replacement(algorithm, table, call, found, releases):
-    """Whether the attacker of each record told it from the end of the range farthest from it, (records, releases)."""
-    low, high = algorithm.bounds
-    rng = np.random.default_rng(0)
-    wins = []
-    for record in (0, int(np.argmax(np.abs(table[:, 2]))), N - 1):  # one of two equal rows, a tail, the outlier
-        other = table.copy()
-        other[record] = np.where(table[record] > (low + high) / 2, low, high)
-        present = rng.random(releases) < 0.5
-        values = np.array([np.ravel(call(table if one else other).value) for one in present])
-        law = found["dp"][0].law
-        odds = law.log_density(values - algorithm(table)) - law.log_density(values - algorithm(other))
-        wins.append((odds > 0) == present)
-    return np.array(wins)
 
 
 def heard(table, advantage, weaker):

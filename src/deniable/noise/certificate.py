@@ -29,10 +29,6 @@ GAME = (
     "the data set and the algorithm are known to the attacker; the training set is a uniform random subset of the "
     "stated size, drawn with fresh entropy; the attacker sees the released value and names one record's membership"
 )
-PRIVATE_GAME = (
-    "all records are used; the attacker knows the algorithm, its bounds, the number of records and all of them but "
-    "one, which is either the one in question or another, and names which after seeing the released value"
-)
 _FPRS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 FINE = 1e-3  # true positive rate for which the text says how many runs would certify it
 _SHOWN = 12  # most coordinates listed in a notebook
@@ -76,7 +72,7 @@ class Certificate:
     assumptions
         What must be true for the guarantee to hold.
     bound
-        How it was proved: "direct", "swap", "centre" or "dp".
+        How it was proved: "direct", "swap" or "centre"; "dp" for all records (:func:`deniable.release_statistics`).
     warning
         What makes the value useless and what to do, or None.
     insecure
@@ -226,7 +222,7 @@ class Release:
         The guarantee and its assumptions.
     sampling_error
         Standard deviation of the value over random training parts, computed from the whole data set, so that it says
-        nothing about who was trained on; 0 where all records are used (``bound="dp"``), None where nothing is known.
+        nothing about who was trained on; None where nothing is known.
     alternatives
         What ``bound="auto"`` compared; empty otherwise.
     names
@@ -249,10 +245,7 @@ class Release:
 
     @property
     def population_error(self) -> FloatArray:
-        """Standard error with respect to the population from which the records were drawn independently.
-
-        NaN for ``bound="dp"``, where the spread of the records was not read off the data.
-        """
+        """Standard error with respect to the population from which the records were drawn independently."""
         share = self.certificate.n_train / self.certificate.n_records
         if self.sampling_error is None or share >= 1:
             return np.full(self.value.shape, np.nan)

@@ -1,9 +1,8 @@
-"""What may be known of a statistic beforehand: how far a swap moves it, or what replacing any record can do."""
+"""What may be known of a statistic beforehand: how far a swap moves it."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,38 +37,3 @@ class ExactSwap(ABC):
     @abstractmethod
     def swap_rows(self, population: Population, law: NoiseLaw, coordinates: Indices) -> ExactRows:
         """Return the swap distances of every record under ``law`` (scale 1), on these coordinates of the value."""
-
-
-@dataclass(frozen=True, eq=False)
-class Sensitivity:
-    """What replacing one record can do.
-
-    Attributes
-    ----------
-    shape
-        Shape of the value.
-    factor
-        Shape of the noise, (size,), in the units of the value.
-    distance
-        Largest ‖F⁻¹(v − w)‖ between the values, as they are computed in floating point, of two data sets of the same
-        size that differ in one record.
-    width
-        Width of the public range of each coordinate's terms, (size,): only a guess at errors uses it.
-    """
-
-    shape: tuple[int, ...]
-    factor: FloatArray
-    distance: float
-    width: FloatArray
-
-
-class BoundedStatistic(ABC):
-    """A statistic that may know a public bound on what one record changes."""
-
-    @abstractmethod
-    def __call__(self, data: Any) -> FloatArray:
-        """Return the statistic of ``data``."""
-
-    @abstractmethod
-    def sensitivity(self, data: Any, n: int) -> Sensitivity | None:
-        """Return what replacing one of ``n`` records can do, by public bounds and the number of columns alone."""

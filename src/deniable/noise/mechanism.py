@@ -15,7 +15,7 @@ from deniable._check import FloatArray, Indices, InputError, Seed, choice, integ
 from deniable._floats import EPS
 from deniable._parallel import checked_jobs
 from deniable.curves import Assumptions, EnvelopeTradeoff, Tradeoff
-from deniable.noise.certificate import GAME, PRIVATE_GAME, Alternative, Certificate, Release, ReleaseWarning
+from deniable.noise.certificate import GAME, Alternative, Certificate, Release, ReleaseWarning
 from deniable.noise.evidence import ReleaseError
 from deniable.noise.known_law import KnownEvidence
 from deniable.noise.methods import BOUNDS, ReleaseTask, Settled, choose, settle
@@ -33,7 +33,7 @@ def release(
     *,
     advantage: float,
     noise: Literal["gaussian", "norm-laplace", "laplace"] = "gaussian",
-    bound: Literal["auto", "coupling", "direct", "swap", "centre", "dp"] = "auto",
+    bound: Literal["auto", "coupling", "direct", "swap", "centre"] = "auto",
     fraction: float = 0.5,
     n_resamples: int | None = None,
     confidence: float = 0.99,
@@ -74,9 +74,7 @@ def release(
         few thousand records unless ``n_resamples`` is given, and needs more noise the more numbers there are. "swap"
         pairs training sets that differ in one record and takes the worst record; proved where the swap distances are
         known in closed form, or when there are at most 1,000 training sets (then all are run); otherwise it is refused.
-        "centre" pairs opposite training sets: any algorithm, any dimension, every record, most noise. "dp" is plain
-        differential privacy on *all* records for a statistic with public bounds: "out" then means replaced by another
-        record.
+        "centre" pairs opposite training sets: any algorithm, any dimension, every record, most noise.
     fraction
         Share of the records used for training.
     n_resamples
@@ -164,12 +162,11 @@ def _carry_out(found: Settled, alternatives: tuple[Alternative, ...], task: Rele
     """
     game, plan, law = found.game, found.plan, found.law
     population, coordinates = game.population, plan.coordinates
-    everyone = np.arange(population.n_records) if found.bound == "dp" else None
     tradeoff = _certified_curve(found)
     sampler = "no noise was drawn"
     released = np.zeros(0)
     if plan.law is not None:
-        rows = population.secret_subset() if everyone is None else everyone
+        rows = population.secret_subset()
         released = _on_training_part(task.algorithm, population, rows, coordinates.shape).ravel()[coordinates.free]
         sampler = "none is needed: the training part is drawn with entropy of the operating system"
         if law is not None:
@@ -186,15 +183,15 @@ def _carry_out(found: Settled, alternatives: tuple[Alternative, ...], task: Rele
         confidence=plan.evidence.confidence,
         tradeoff=tradeoff,
         coupling=plan.coupling,
-        prior=population.prior if everyone is None else 0.5,
+        prior=population.prior,
         n_records=population.n_records,
-        n_train=population.n_train if everyone is None else population.n_records,
+        n_train=population.n_train,
         n_resamples=plan.resamples,
         algorithm_runs=plan.runs,
         noise=task.shaper.noise if law is not None else "none",
         sampler=sampler,
         noise_scale=found.noise,
-        assumptions=(GAME if everyone is None else PRIVATE_GAME, *plan.assumptions),
+        assumptions=(GAME, *plan.assumptions),
         bound=found.bound,
         warning=warning,
     )
@@ -212,10 +209,10 @@ def _carry_out(found: Settled, alternatives: tuple[Alternative, ...], task: Rele
 def _useless(found: Settled, value: FloatArray) -> str | None:
     """Return a warning where the noise is most of what was released, and larger than its spread over training parts.
 
-    Judged by what is released alone, and never for plain privacy.
+    Judged by what is released alone.
     """
     spread = found.plan.deviation
-    if found.law is None or found.bound == "dp" or spread is None:
+    if found.law is None or spread is None:
         return None
     noise, where = found.noise, found.noise > 0
     size = np.maximum(np.abs(value) / 2, spread)  # a value of 0 with this noise is below two standard deviations
@@ -274,19 +271,12 @@ def _curve(found: Settled, bound: FloatArray, log_gammas: FloatArray) -> Tradeof
     points = np.concatenate([-log_gammas[:0:-1], log_gammas])
     population = found.game.population
     drawn = f"a uniform {population.n_train} of {population.n_records} records, with or without one"
-    assumptions = Assumptions(
-        game=PRIVATE_GAME if found.bound == "dp" else GAME,
-        adjacency="one record replaced by another within the public bounds" if found.bound == "dp" else drawn,
-        access="the released value",
-    )
     return EnvelopeTradeoff(
         points,
         both,
         both,
         method=found.plan.coupling,
-        assumptions=assumptions,
+        assumptions=Assumptions(game=GAME, adjacency=drawn, access="the released value"),
         confidence=found.plan.evidence.confidence,
-        holds_for=f"{drawn} (a release certificate)"
-        if found.bound != "dp"
-        else "one record replaced (a release certificate)",
+        holds_for=f"{drawn} (a release certificate)",
     )

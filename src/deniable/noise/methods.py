@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from deniable._check import FloatArray, InputError
+from deniable._check import FloatArray
 from deniable.noise import plans
 from deniable.noise.certificate import Alternative
 from deniable.noise.direct import (
@@ -25,15 +25,14 @@ from deniable.noise.direct import (
     plan_by_known_law,
 )
 from deniable.noise.evidence import ExactRows, NoGuaranteeError, ReleaseError
-from deniable.noise.kinds import BoundedStatistic, ExactSwap
+from deniable.noise.kinds import ExactSwap
 from deniable.noise.known_law import HasKnownLaw, KnownEvidence
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.plans import ROUNDING, CouplingGame, NoisePlan
-from deniable.noise.private import plain_privacy_is_better, plan_by_privacy
 from deniable.noise.resampling import Algorithm, Runner
 from deniable.noise.shaping import Shaper
 
-BOUNDS = ("auto", "coupling", "direct", "swap", "centre", "dp")
+BOUNDS = ("auto", "coupling", "direct", "swap", "centre")
 _LARGEST_ENUMERATION = 1000  # training sets; up to this many are all run (twice), and nothing is sampled
 _RESAMPLES = 256  # of "centre" unless ``n_resamples`` is given
 _CENTRE_AT_LEAST = 0.25  # below 1/π, what "centre" needs in units of the spread, times the gain, if halves are normal
@@ -115,17 +114,10 @@ def settle(task: ReleaseTask, bound: str) -> Settled:
 def choose(task: ReleaseTask) -> tuple[Settled, tuple[Alternative, ...]]:
     """Return the way with the least expected error, and the table of those compared.
 
-    Plain differential privacy trains on all records and hides whether a record was *replaced*; its guarantee holds for
-    every data set, so whether it is taken must not depend on the data: that is decided by n, the advantage and the
-    public bounds alone (:func:`deniable.noise.private.plain_privacy_is_better`), and then nothing else is run. The
-    other ways share one game, in which the whole data set is known, so comparing them on it is free. What costs is to
+    The ways share one game, in which the whole data set is known, so comparing them on it is free. What costs is to
     choose by the *draws* of sampled certificates: where two of them are compared, each gets half of the failure
     probability (union bound). All of them lose the same by training on a part, so the least noise has the least error.
     """
-    private = task.algorithm if isinstance(task.algorithm, BoundedStatistic) else None
-    if private is not None and plain_privacy_is_better(private, task.game, task.shaper):
-        found = settle(task, "dp")
-        return found, (_row(found, True),)
     ways: tuple[str, ...]
     if task.small:
         ways = ("swap", "direct", "centre") if task.direct else ("swap", "centre")
@@ -275,18 +267,8 @@ def _by_swap(task: ReleaseTask) -> NoisePlan:
     )
 
 
-def _by_privacy(task: ReleaseTask) -> NoisePlan:
-    if not isinstance(task.algorithm, BoundedStatistic):
-        raise InputError(
-            "bound='dp' needs a statistic with public bounds, such as Mean(bounds=(0, 100)) or Histogram(edges), "
-            f"got {task.algorithm!r}; use bound='auto'"
-        )
-    return plan_by_privacy(task.algorithm, task.game, task.shaper)
-
-
 _WAYS: dict[str, Callable[[ReleaseTask], NoisePlan]] = {
     "centre": _by_centre,
     "direct": _by_direct,
     "swap": _by_swap,
-    "dp": _by_privacy,
 }

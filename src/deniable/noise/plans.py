@@ -34,7 +34,6 @@ class CouplingGame:
     centre: given x* in one of an opposite pair, H_γ(P_in‖P_out) ≤ E H_γ(N_a‖N_b)/(2·min(π, 1−π)) by symmetry.
     swap: H_γ(P_in‖P_out) ≤ E H_γ(N_a‖N_b) for record x*. direct: H_γ itself. In all three the gain over guessing is
     min(π, 1−π)·H at γ = max(π, 1−π)/min(π, 1−π), and the advantage is twice the gain (Izzo et al. call the gain η).
-    dp: in or replaced, at even prior, all records training.
     """
 
     population: Population
@@ -50,8 +49,6 @@ class CouplingGame:
     @property
     def rare(self) -> float:
         """min(π, 1 − π)."""
-        if self.bound == "dp":
-            return 0.5
         return min(self.population.prior, 1 - self.population.prior)
 
     @property

@@ -21,7 +21,7 @@ from deniable._floats import EPS
 from deniable.noise.blocks import Summary, blocks
 from deniable.noise.coordinates import alike
 from deniable.noise.evidence import ExactRows
-from deniable.noise.kinds import BoundedStatistic, ExactSwap, Sensitivity
+from deniable.noise.kinds import ExactSwap
 from deniable.noise.known_law import HasKnownLaw, KnownLaw, count_law, quantile_law
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.resampling import Population
@@ -95,12 +95,11 @@ class LinearStatistic(ExactSwap):
 
 
 @dataclass(frozen=True)
-class Mean(LinearStatistic, BoundedStatistic):
+class Mean(LinearStatistic):
     """Mean of each column (of the single column of one-dimensional data).
 
     ``bounds`` (low, high), numbers or one for each column, are public limits to which every value is clipped first: an
-    outlier then costs no more than the limits allow, and plain differential privacy becomes possible. They must not be
-    read off the data.
+    outlier then costs no more than the limits allow. They must not be read off the data.
     """
 
     bounds: tuple[Any, Any] | None = None
@@ -113,17 +112,6 @@ class Mean(LinearStatistic, BoundedStatistic):
         """Return the records themselves, within the bounds."""
         table = records_of(data)
         return table if self.bounds is None else np.asarray(np.clip(table, *self._limits(table)))
-
-    def sensitivity(self, data: Any, n: int) -> Sensitivity | None:
-        """Each column changes by (high − low)/n at most, so with noise in proportion the distance is √d."""
-        if self.bounds is None:
-            return None
-        table = records_of(data)
-        low, high = (np.broadcast_to(end, table.shape[1:]).ravel() for end in self._limits(table))
-        width = high - low
-        relative = 2 * n * (n + 8) * EPS * np.maximum(np.abs(low), np.abs(high)) / width  # rounding of two sums
-        distance = float(np.linalg.norm(1 + relative))
-        return Sensitivity(table.shape[1:], width / n, distance, width)
 
     def _limits(self, table: FloatArray) -> tuple[FloatArray, FloatArray]:
         low, high = (np.asarray(end, dtype=np.float64) for end in self.bounds or (-np.inf, np.inf))
@@ -157,7 +145,7 @@ class SecondMoment(LinearStatistic):
 
 
 @dataclass(frozen=True)
-class Histogram(ExactSwap, BoundedStatistic, HasKnownLaw):
+class Histogram(ExactSwap, HasKnownLaw):
     """Share of the records in each bin [edge, next edge), the last bin closed; outsiders count in no bin."""
 
     edges: tuple[float, ...]
@@ -217,12 +205,6 @@ class Histogram(ExactSwap, BoundedStatistic, HasKnownLaw):
             cell = np.where(part == edges[-1], bins - 1, np.searchsorted(edges, part, side="right") - 1)
             total += np.bincount(np.where(cell < 0, bins, cell), minlength=bins + 1)
         return total
-
-    def sensitivity(self, data: Any, n: int) -> Sensitivity:
-        """A replaced record leaves one bin and enters another: 1/n each, so √2/n in all."""
-        bins = len(self.edges) - 1
-        distance = float(np.sqrt(min(bins, 2))) * (1 + 4 * n * EPS)  # counts are exact, only the quotient is rounded
-        return Sensitivity((bins,), np.full(bins, 1 / n), distance, np.ones(bins))
 
 
 @dataclass(frozen=True)
