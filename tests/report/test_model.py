@@ -160,30 +160,3 @@ def test_records_of_training_runs_are_taken_as_they_are():
     events = pytest.importorskip("dp_accounting.dp_event", reason="dp-accounting is in the dev extra")
     event = events.SelfComposedDpEvent(events.PoissonSampledDpEvent(1.0, events.GaussianDpEvent(5.0)), 500)
     assert dn.assess(event).numbers == expected
-
-
-def test_history_lists_earlier_reports_as_they_were(tmp_path):
-    old = dn.assess(dn.GaussianDP(2.0), meta={"date": "2026-01-31", "version": "model <1>"})
-    rng = np.random.default_rng(0)
-    seen = dn.assess(dn.audit_scores(rng.normal(1, 1, 400), rng.normal(0, 1, 400)))
-    path = tmp_path / "old.json"
-    old.to_json(path)
-    now = dn.assess(dn.GaussianDP(0.2)).with_history(path, seen)
-    rows = now.section("history").grids[0].rows
-    assert [row[0] for row in rows] == ["1", "2", "this report"]
-    assert rows[0][1:3] == ["2026-01-31", "model <1>"]
-    assert rows[0][4].startswith("does not meet")
-    assert rows[0][5] == f"≤ {old.numbers['bound.advantage'].shown}"
-    assert rows[1][5] == "–"  # an attack alone proves nothing
-    assert rows[1][6].startswith("≥ ")
-    assert rows[2][4].startswith("meets")
-    assert now.decision == dn.assess(dn.GaussianDP(0.2)).decision  # the past decides nothing
-    jsonschema.validate(json.loads(now.to_json()), SCHEMA)
-    assert "model &lt;1&gt;" in now.to_html()
-    assert "<1>" not in now.to_html().partition('id="history"')[2].partition("</details>")[0]
-    both = dn.assess(dn.GaussianDP(0.2)).with_history(old, old)
-    (series,) = both.section("history").series
-    assert series.lines["proven at most"] == pytest.approx(
-        [100 * n.numbers["bound.advantage"].value for n in (old, old, now)]
-    )
-    assert len(both.with_history(old).sections) == len(both.sections)  # replaced, not repeated

@@ -38,14 +38,6 @@ FirstRowOption = Annotated[
 ]
 
 
-EarlierOption = Annotated[
-    list[Path] | None,
-    more(
-        "--earlier", help="JSON of an earlier report, for its history; may be repeated, the oldest first.",
-    ),
-]  # fmt: skip
-
-
 def checked_report(report: Path | None, option: str = "--report") -> None:
     """Refuse a file of --report (or --owner-report) that cannot be written, before any work."""
     if report is not None:

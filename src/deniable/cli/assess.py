@@ -9,7 +9,6 @@ import typer
 from deniable.cli._app import JsonFlag, PriorOption, again, app, command_line, examples, more
 from deniable.cli._limit import limit_option
 from deniable.cli._report import (
-    EarlierOption,
     FullOption,
     MetaOption,
     PolicyOption,
@@ -44,7 +43,6 @@ def assess(
     ] = None,
     delta: Annotated[float, more(help="δ at which the corresponding ε is stated.")] = 1e-5,
     meta: MetaOption = None,
-    earlier: EarlierOption = None,
     full: FullOption = False,
     as_json: JsonFlag = False,
 ) -> int:
@@ -54,15 +52,12 @@ def assess(
 
     checked_report(report)
     limits = checked_policy(policy)
-    before = [dn.Assessment.from_json(path) for path in earlier or ()]
     made = dn.assess(
         read_run(run), prior=prior, delta=delta, fpr=tuple(fpr) if fpr else (0.1, 0.01, 0.001),
         command=command_line(), policy=limits, meta=meta,
     )  # fmt: skip
     if max_advantage is not None:
         made = with_limit(made, max_advantage)
-    if before:
-        made = made.with_history(*before)
     missed = report is None and made.decision is not None and not made.decision.met
     following = _enough(run, made.decision, max_advantage) if missed else ()
     if not following and report is None:

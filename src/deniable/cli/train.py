@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,7 +15,6 @@ from deniable.cli._app import JsonFlag, again, app, command_line, examples, more
 from deniable.cli._limit import AdvantageOption, LimitOption, asked_for
 from deniable.cli._ranges import PrivateRangesOption, SchemaOption, read_ranges, read_schema
 from deniable.cli._report import (
-    EarlierOption,
     FullOption,
     MetaOption,
     OwnerReportOption,
@@ -81,7 +79,6 @@ def train(
     owner_report: OwnerReportOption = None,
     policy: PolicyOption = None,
     meta: MetaOption = None,
-    earlier: EarlierOption = None,
     full: FullOption = False,
     as_json: JsonFlag = False,
 ) -> int:
@@ -90,7 +87,6 @@ def train(
     The guarantee covers every query of the data. The comparison with an unprotected model is measured on held-out
     records and is not protected: it is for the owner of the data.
     """
-    import deniable as dn
 
     if out is not None:
         check_writable("--out", out, suffixes=(".skops",))
@@ -100,7 +96,6 @@ def train(
     checked_report(report)
     checked_report(owner_report, "--owner-report")
     limits = checked_policy(policy)
-    before = [dn.Assessment.from_json(path) for path in earlier or ()]
     from deniable.workflows.train import train_table
 
     made = train_table(
@@ -121,9 +116,6 @@ def train(
         policy=limits,
         meta=meta,
     )
-    if before:
-        public = [one for one in before if not one.for_owner]
-        made = replace(made, assessment=made.assessment.with_history(*before), public=made.public.with_history(*public))
     finish(made, out, report, owner_report, as_json, full=full)
     return code(made.assessment, limits)
 

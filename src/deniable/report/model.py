@@ -213,14 +213,6 @@ class Assessment:
 
     __add__ = merge
 
-    def with_history(self, *earlier: Assessment | str | Path) -> Assessment:
-        """Return the same report with a part that lists earlier ones, the oldest first: assessments or JSON files."""
-        from deniable.report.history import KEY, history_section
-
-        reports = [one if isinstance(one, Assessment) else Assessment.from_json(one) for one in earlier]
-        kept = tuple(section for section in self.sections if section.key != KEY)
-        return replace(self, sections=(*kept, history_section(replace(self, sections=kept), reports)))
-
     def to_dict(self) -> dict[str, Any]:
         """Return the assessment as plain types, in the order of the schema."""
         parts = asdict(replace(self, remedies=None))
