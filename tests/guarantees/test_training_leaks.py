@@ -14,10 +14,9 @@ from scipy.stats import norm
 
 import deniable as dn
 from deniable.noise.ledger import Ledger
-from deniable.noise.queries import Queries
+from deniable.noise.queries import Queries, units_of
 from deniable.tables import persons, schema
 from deniable.training import base, classifier, fitting
-from deniable.training.units import units_of
 from deniable.workflows.train import train_table
 from guarantees.replay import Recorded, replayed
 from oracles.replayed_fits import Recording

@@ -5,9 +5,8 @@ import pytest
 
 from deniable.noise.column_kinds import COUNT_NOISE, ColumnKind, ask_kinds
 from deniable.noise.ledger import Ledger
-from deniable.noise.queries import Queries
+from deniable.noise.queries import Queries, units_of
 from deniable.tables import read_cells
-from deniable.training.units import units_of
 from oracles.replayed_fits import Recording
 
 N = 60

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import deniable as dn
+from deniable.noise.queries import HEAVIEST, units_of
 from deniable.tables.persons import person, persons_of
-from deniable.training.units import HEAVIEST, units_of
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,10 @@ import deniable as dn
 from deniable.noise.ledger import Ledger
 from deniable.noise.queries import Queries
 from deniable.training import fitting
-from deniable.training.centres import Columns, centred, tilted
 from deniable.training.design import Basis
-from deniable.training.encoders import ColumnEncoder, Hashed, Levels, Listed, Thermometer
+from deniable.training.encoders import Encoder, Hashed, Levels, Listed, Pair, Thermometer
 from deniable.training.features import FeatureTable
-from deniable.training.interactions import Pair
+from deniable.training.looks import Columns, centred, tilted
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
 
@@ -30,10 +29,10 @@ def test_tilted_masses_have_the_mean_that_was_asked_for(mean, cells):
 def columns_of_every_kind(rng):
     """Encoders with random masses, and records drawn from them: cells, (records, columns)."""
     encoders = (
-        ColumnEncoder(Thermometer("a", np.array([1.0, 2.0, 5.0]), 0.0, 9.0, 0.6), None),
-        ColumnEncoder(Levels("b", 0.0, 1.0), None),
-        ColumnEncoder(None, Listed("c", ("x", "y"))),
-        ColumnEncoder(None, Hashed("d", 7)),
+        Encoder(Thermometer("a", np.array([1.0, 2.0, 5.0]), 0.0, 9.0, 0.6), None),
+        Encoder(Levels("b", 0.0, 1.0), None),
+        Encoder(None, Listed("c", ("x", "y"))),
+        Encoder(None, Hashed("d", 7)),
     )
     masses = []
     for encoder in encoders:
@@ -75,7 +74,7 @@ def test_the_released_masses_are_near_the_truth_and_paid_for():
     frame = pd.DataFrame({"low": rng.beta(1, 6, n), "flag": rng.random(n) < 0.03, "job": rng.choice(["a", "b"], n)})
     table = FeatureTable(frame, dn.Schema())
     parts = (Levels("low", 0.0, 1.0), None), (None, Listed("flag", ("false", "true"))), (None, Hashed("job", 255))
-    encoders = tuple(ColumnEncoder(*part) for part in parts)
+    encoders = tuple(Encoder(*part) for part in parts)
     look = Queries(Ledger(1.0))
     columns = centred(look, "centres", table, encoders, 0.5, n)
     assert [use.mu for use in look.ledger.uses] == [0.5]
@@ -84,7 +83,7 @@ def test_the_released_masses_are_near_the_truth_and_paid_for():
     assert columns.masses[1][:2] == pytest.approx([0.97, 0.03], abs=0.01)
     assert np.sort(columns.masses[2])[-2:] == pytest.approx([0.5, 0.5], abs=0.03)
     assert np.count_nonzero(columns.masses[2]) <= 4  # 253 cells of noise alone do not pass for texts
-    known = (ColumnEncoder(Levels("low", 0.0, 1.0, np.full(255, 1 / 255)), None),)
+    known = (Encoder(Levels("low", 0.0, 1.0, np.full(255, 1 / 255)), None),)
     centred(look, "again", table, known, 0.5, n)
     assert len(look.ledger.uses) == 1  # known masses cost nothing
 

@@ -6,8 +6,7 @@ import pytest
 import deniable as dn
 from deniable.testing import insecure_noise
 from deniable.training import bins, fitting
-from deniable.training.descent import DescentPlan
-from deniable.training.shrinkage import Seen, kept_shares, responses
+from deniable.training.descent import DescentPlan, Seen, kept_shares, responses
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
 

@@ -9,9 +9,9 @@ from scipy.special import ndtri
 
 from deniable.noise.octaves import CELLS, octave_cells
 from deniable.training import bins
+from deniable.training.bins import _ALIKE, _library, _log_likelihood, cells_from_octaves, shared_priors
 from deniable.training.encoders import Thermometer
 from deniable.training.plots import drawn_bins
-from deniable.training.shapes import _ALIKE, _library, _log_likelihood, cells_from_octaves, shared_priors
 
 
 def octaves(values, sd, seed=0):

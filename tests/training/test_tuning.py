@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import deniable as dn
-from deniable.training import fitting, tuning
+from deniable.training import fitting
 from oracles.replayed_fits import Recording, Replay, squared_shift
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
@@ -67,7 +67,7 @@ def moved(kind: str) -> list[tuple[str, list[tuple[float, float]]]]:
 @pytest.mark.parametrize("kind", ["classification", "regression", "persons", "filters"])
 def test_no_neighbour_moves_a_trial_further_than_paid_for(kind, monkeypatch):
     monkeypatch.setattr(fitting, "STEPS", 20)
-    monkeypatch.setattr(tuning, "FITTED", 0.5)
+    monkeypatch.setattr(fitting, "FITTED", 0.5)
     found = moved(kind)
     assert {part for part, _ in found} == {"fits", "scores"}
     for _, uses in found:
@@ -77,7 +77,7 @@ def test_no_neighbour_moves_a_trial_further_than_paid_for(kind, monkeypatch):
 
 def test_a_score_with_half_its_noise_is_caught(monkeypatch):
     monkeypatch.setattr(fitting, "STEPS", 20)
-    monkeypatch.setattr(tuning, "FITTED", 0.5)
+    monkeypatch.setattr(fitting, "FITTED", 0.5)
 
     class Quiet(Recording):
         def channel(self, label, sd, times):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from deniable import testing
-from deniable._check import FloatArray, InputError, IntArray
+from deniable._check import FloatArray, InputError, IntArray, integer
 from deniable._floats import MANY_ROUNDINGS
 from deniable.noise import octaves
 from deniable.noise.ledger import Ledger
@@ -25,6 +25,7 @@ from deniable.noise.rank_choice import RankWeights, rank_choice
 from deniable.noise.rounding import LARGEST_SCALE, rounded_gaussian
 
 _BLOCK = 1 << 18  # draws kept in memory at a time
+HEAVIEST = 5040  # divisible by 1 … 10: a person's records share it in whole numbers
 
 
 class Channel(Protocol):
@@ -97,6 +98,22 @@ class Units:
     def total(self, n_rows: int) -> int:
         """Return the sum of all weights."""
         return n_rows if self.weights is None else int(self.weights.sum())
+
+
+def units_of(owners: Any, records: int) -> Units:
+    """Return weights with which each person's records count as at most one.
+
+    A person with m records gets ⌊5040 / max(m, ``records``)⌋ for each, so that the whole numbers never sum to more
+    than 5040: any sum of contributions of norm ≤ 1 changes by at most as much as for one record (triangle
+    inequality). ``records`` above 1 lets records of persons with fewer count equally.
+    """
+    from deniable.tables.persons import persons_of  # needs pandas
+
+    records = integer("records_per_person", records, at_least=1)
+    index, labels = persons_of(owners)
+    sizes = np.bincount(index)
+    weights = HEAVIEST // np.maximum(sizes, records)
+    return Units("person", weights[index].astype(np.float64), HEAVIEST, index, labels)
 
 
 @dataclass(frozen=True)

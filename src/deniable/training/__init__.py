@@ -1,11 +1,10 @@
 """Models fitted to a membership target: noisy sums over all records, each query of the data in one account."""
 
 from deniable.noise.ledger import Use
-from deniable.training.account import FitCertificate
+from deniable.training.account import FitCertificate, RecordTradeoffs
 from deniable.training.attack import PrivateAttack
 from deniable.training.base import TrainingWarning
 from deniable.training.classifier import PrivateClassifier
-from deniable.training.exposure import RecordTradeoffs
 from deniable.training.regressor import PrivateRegressor
 
 __all__ = [

@@ -26,20 +26,17 @@ from deniable.mechanisms import Composition, GaussianDP
 from deniable.mechanisms.core import parts_of
 from deniable.noise.column_kinds import COUNT_NOISE
 from deniable.noise.ledger import Ledger
-from deniable.noise.queries import NoiseSource, Queries, SumNoise, Units
+from deniable.noise.queries import NoiseSource, Queries, SumNoise, Units, units_of
 from deniable.planning.gaussian import Budget, budget
 from deniable.planning.limit import as_limit
 from deniable.tables.columnar import ColumnsOnDisk
 from deniable.tables.schema import ColumnSchema, as_schema
-from deniable.training.account import FitCertificate
-from deniable.training.exposure import RecordTradeoffs
+from deniable.training.account import FitCertificate, RecordTradeoffs
 from deniable.training.features import Declared, FeatureTable, apart, as_table, asks_discovery, declare, public_inputs
-from deniable.training.fitting import Additive, Task, fit_table
+from deniable.training.fitting import Additive, Task, fit_table, fit_tuned
 from deniable.training.levels import LEVEL_SHARE, levelled
 from deniable.training.looks import KINDS_SHARE, kinds
 from deniable.training.losses import ClippedLoss
-from deniable.training.tuning import fit_tuned
-from deniable.training.units import units_of
 
 if TYPE_CHECKING:
     from deniable.training.attack import PrivateAttack
@@ -112,7 +109,8 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         begun = self._begin(X, source)
         check_consistent_length(begun.table, y)
         target = self._target(y, begun.look)
-        return self._learn(begun, target, kinds(begun.look, begun.table, begun.declared).n)
+        n, _ = kinds(begun.look, begun.table, begun.declared)
+        return self._learn(begun, target, n)
 
     def _begin(self, X: Any, source: NoiseSource) -> Begun:
         """Check the options and the columns; no cell is looked at but those that name persons."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import block_diag, coo_array, csr_matrix
 
 from deniable._check import FloatArray, IntArray
-from deniable.training.encoders import Codes
+from deniable.training.encoders import Codes, Encoder, Pair
 from deniable.training.losses import RESIDUAL, SCORE, Scores
 
 _MOST_CELLS = 1 << 16  # of one shared index
@@ -33,14 +33,6 @@ _HIGHEST = 2**30  # of a score: whole numbers of 32 bits
 CHUNK = 1 << 15  # records a pass handles at a time: the temporaries stay in the processor's cache
 
 
-class CellBlock(Protocol):
-    """Anything with cells and a basis: an encoder or a pair."""
-
-    def basis(self) -> tuple[FloatArray, FloatArray]:
-        """Return the whole numbers, (cells, coordinates), and the scale of each coordinate: rows of norm at most 1."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class Basis:
     """All blocks: ``entries`` (cells, coordinates) in whole numbers, ``scale`` per coordinate, rows of norm about 1.
@@ -53,7 +45,7 @@ class Basis:
     scale: FloatArray
 
     @classmethod
-    def of(cls, blocks: Sequence[CellBlock], masses: Sequence[FloatArray]) -> Basis:
+    def of(cls, blocks: Sequence[Encoder | Pair], masses: Sequence[FloatArray]) -> Basis:
         """Return the blocks and the intercept, each block without its mean row under ``masses``.
 
         A cell whose mass is NaN stays as it is. All is scaled such that rows have mean square norm 1 if the records

@@ -20,6 +20,7 @@ from deniable._check import FloatArray
 from deniable.tables import NUMBER, ColumnCells, flag_of
 
 Codes = NDArray[np.uint16]
+PAIR_LEVELS = 4  # of each column in a pair
 _LEVELS = 127  # a linear feature is a whole number in −127 … 127
 
 
@@ -181,7 +182,7 @@ class Hashed:
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnEncoder:
+class Encoder:
     """A column of numbers or dates, words, or both: a record is in one bin, in one cell of words, or in the last one.
 
     What neither part takes is missing: words where there are only bins, numbers of the other kind.
@@ -245,11 +246,52 @@ class ColumnEncoder:
         return block_diag(bins[:-1, :-1], words), np.concatenate((first[:-1], second))
 
 
-Encoder = ColumnEncoder
-
-
 def _by_value(values: Any, cell: Any, missing: int) -> Codes:
     """Apply ``cell`` once to each distinct text."""
     texts = values.tolist()
     cells = {text: missing if text is None else cell(text) for text in set(texts)}
     return np.fromiter((cells[text] for text in texts), np.uint16, len(texts))
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two columns at four levels each (a fifth where one is missing): nine products of thermometer signs."""
+
+    first: int
+    second: int
+    names: tuple[Any, Any]
+    first_levels: NDArray[np.uint16]
+    second_levels: NDArray[np.uint16]
+
+    @property
+    def name(self) -> str:
+        """Both names."""
+        return f"{self.names[0]} × {self.names[1]}"
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return (PAIR_LEVELS + 1) ** 2
+
+    def codes(self, first: Codes, second: Codes) -> Codes:
+        """Return the joint cell of the cells of the two columns."""
+        return np.asarray(self.first_levels[first] * np.uint16(PAIR_LEVELS + 1) + self.second_levels[second])
+
+    def basis(self) -> tuple[FloatArray, FloatArray]:
+        """Return the whole numbers, (cells, coordinates), and the scale of each coordinate."""
+        m = PAIR_LEVELS - 1
+        signs = np.zeros((PAIR_LEVELS + 1, m))
+        signs[:PAIR_LEVELS] = np.where(np.arange(PAIR_LEVELS)[:, None] > np.arange(m)[None, :], 1.0, -1.0)
+        return np.asarray(np.kron(signs, signs), dtype=np.float64), np.full(m * m, 1.0 / m)
+
+
+def levels_of(encoder: Encoder, effects: FloatArray) -> NDArray[np.uint16]:
+    """Return the level of each cell: bins in order, categories in the order of what the first fit says of them.
+
+    Words beside numbers are on the level of missing cells.
+    """
+    cells = encoder.bins or encoder.size - 1
+    order = np.arange(cells)
+    if not encoder.bins:
+        order[np.argsort(effects[:cells], kind="stable")] = np.arange(cells)
+    return np.append(order * PAIR_LEVELS // cells, np.full(encoder.size - cells, PAIR_LEVELS)).astype(np.uint16)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -43,13 +43,6 @@ class FeatureColumn(ColumnKind):
 
     def __str__(self) -> str:
         return f"{self.name!r}: {super().__str__()}"
-
-
-class Kinds(NamedTuple):
-    """About how many units there are, and what the target holds, if it was asked."""
-
-    n: float
-    target: ColumnKind
 
 
 @dataclass(frozen=True)

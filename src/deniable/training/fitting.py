@@ -1,4 +1,12 @@
-"""One fit from a table to coefficients: bins, gradients, pairs; each query is paid for before it happens."""
+"""One fit from a table to coefficients: bins, gradients, pairs; each query is paid for before it happens.
+
+Tuning makes trials that are paid for and scored on records that they did not see. A coin that ignores the data assigns
+each unit to one of two parts: three quarters fit the trials, the others score them. A record is in one part only, so it
+pays for the fit or for the score of a trial, never for both (parallel composition: given the coins, which are tossed
+for each record by itself, adding or removing one changes one part). Trials, scores and the last fit then compose: their
+μ² add up in the account. The trials are few and all of them are counted. Trying a random number of them (Papernot &
+Steinke, arXiv:2110.03620) would need two to three times the noise: ``benchmarks/training/price_of_trials.py``.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +20,36 @@ from deniable._check import FloatArray, InputError
 from deniable._floats import MANY_ROUNDINGS
 from deniable.noise.ledger import RecordLedger
 from deniable.noise.queries import Paid, Queries
-from deniable.training import interactions
-from deniable.training.centres import CENTRES_SHARE, Columns, centred
-from deniable.training.descent import DescentPlan, Weighted, descend, residuals_at
+from deniable.training.descent import (
+    DescentPlan,
+    Weighted,
+    descend,
+    products,
+    products_noise,
+    residuals_at,
+    shrunk_coefficients,
+    strongest,
+)
 from deniable.training.design import Basis, Design, design_of
-from deniable.training.encoders import Codes, Encoder
+from deniable.training.encoders import Codes, Encoder, Pair, levels_of
 from deniable.training.features import Declared, FeatureTable
-from deniable.training.interactions import Pair
-from deniable.training.looks import bins_mu, encoders_for
+from deniable.training.looks import CENTRES_SHARE, Columns, bins_mu, centred, encoders_for
 from deniable.training.losses import RESIDUAL, ClippedLoss
-from deniable.training.shrinkage import shrunk_coefficients
 
 STEPS = 400  # sums of gradients in a descent; matters for convergence only (:func:`plan_for`)
 MOMENTUM = 0.95  # weight of the past in the velocity
 STAY = 0.8  # with individual filters: share of the steps after which a record at its bound has to leave
+MAINS_SHARE = 0.30  # of μ², with pairs: the first fit, whose residuals show what is missing
+CHOICE_SHARE = 0.10  # of μ²: the noisy release that chooses the pairs
 _EXACT = 2**53  # whole numbers below are exact in double precision
 _LARGEST_NOISE = 2.0**36  # lattice points: above it the sampler is slow
 _STABLE = 3.5  # largest step·n·curvature: from 2·(1 + momentum) on the steps would oscillate
+TRIALS_SHARE = 0.3  # of μ²: all trials together
+FITTED = 0.75  # probability that a record fits the trials; the others score them
+_CHOICE = 0.4  # share of a trial with pairs that goes into choosing them
+_PAIRS = 5  # pairs of columns in the trial with joint shape functions
+_PARTS = 1 << 10  # lattice points between the best and the worst error of a record
+_WORTH = 200.0  # records in units of the noise of a trial, below which its score tells too little to be paid for
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,15 +220,15 @@ class Task:
         look, model, encoders = self.look, mains.model, mains.model.encoders
         cells, starts = model.cell_scores(), model.basis.starts
         levels = [
-            interactions.levels_of(encoder, cells[start : start + encoder.size].mean(axis=1))
+            levels_of(encoder, cells[start : start + encoder.size].mean(axis=1))
             for encoder, start in zip(encoders, starts, strict=False)
         ]
         residuals = self.residuals(mains, self.data)
         of_records = [level[codes] for level, codes in zip(levels, all_codes(self.table, encoders), strict=False)]
-        sums = interactions.products(self.loss, residuals, of_records)
-        sd = interactions.products_noise(self.loss, len(encoders), paid.mu, look.units.heaviest)
+        sums = products(self.loss, residuals, of_records)
+        sd = products_noise(self.loss, len(encoders), paid.mu, look.units.heaviest)
         released = paid.channel(name, np.full(sums.shape, sd))(sums)
-        chosen = interactions.strongest(released.astype(np.float64), len(encoders), wanted)
+        chosen = strongest(released.astype(np.float64), len(encoders), wanted)
         return tuple(Pair(a, b, (encoders[a].name, encoders[b].name), levels[a], levels[b]) for a, b in chosen)
 
     def pay_and_descend(self, name: str, mu: float, columns: Columns, pairs: tuple[Pair, ...] = ()) -> Descent:
@@ -236,7 +257,7 @@ def fit_table(task: Task, declared: Declared, model: str, pairs: int) -> FitOutc
     if not pairs:
         last = task.pay_and_descend("coefficients", ledger.left, columns)
         return FitOutcome(last.model, exposures(task.look, {"coefficients": last.squares}))
-    first, mu = ledger.parts(interactions.MAINS_SHARE, interactions.CHOICE_SHARE)
+    first, mu = ledger.parts(MAINS_SHARE, CHOICE_SHARE)
     mains = task.pay_and_descend("first fit", first, columns)
     paid = task.look.pay("pairs", "which pairs of columns act together", mu)
     chosen = task.choose("pairs", paid, mains, pairs)
@@ -255,3 +276,73 @@ def exposures(look: Queries, squares: Mapping[str, FloatArray]) -> FloatArray:
         return np.asarray(np.sqrt(whole + beside))
     per_person = np.bincount(units.owners, units.weights * np.sqrt(whole))
     return np.asarray(np.sqrt(per_person**2 + beside))
+
+
+def fit_tuned(task: Task, declared: Declared) -> FitOutcome:
+    """Fit the kind of model that wins: shape functions, these with joint ones of five pairs, or straight lines.
+
+    If in doubt, the first. Where records are too few for the scores to tell anything (by the noisy count), no trial is
+    made and nothing is spent on any.
+    """
+    look, ledger = task.look, task.look.ledger
+    additive, linear = columns_of(task, declared, ("additive", "linear"))
+    columns = len(additive.encoders)
+    names = ["additive", *["additive with pairs"] * (columns > 1), "linear"]
+    each = ledger.parts(TRIALS_SHARE)[0] / math.sqrt(len(names))
+    if not task.n * each >= _WORTH:
+        last = task.pay_and_descend("coefficients", ledger.left, additive)
+        return FitOutcome(last.model, exposures(look, {"coefficients": last.squares}))
+    fits = _coins(task)
+    fitting, scoring = replace(task, part=fits, n=task.n * FITTED), replace(task, part=1 - fits)
+    pairs: tuple[Pair, ...] = ()
+    errors, mains = [], None
+    for name in names:
+        label = f"trial: {name}"
+        paid = look.pay(label, f"{len(names)} trials, fitted to some records and scored on others", each)
+        if mains is None:
+            found = mains = fitting.descend(label, paid, additive, ())
+        elif name == "linear":
+            found = fitting.descend(label, paid, linear, ())
+        else:
+            wanted = min(_PAIRS, columns * (columns - 1) // 2)
+            pairs = fitting.choose(f"{label}, choice", paid.part(_CHOICE), mains, wanted)
+            found = fitting.descend(label, paid.part(1 - _CHOICE), additive, pairs)
+        errors.append(_error(scoring, f"{label}, score", paid, found))
+    spread = math.sqrt(2) * 0.5 / each  # standard deviation of the difference of two scores
+    best = int(np.argmin(np.array(errors) + spread * (np.arange(len(errors)) > 0)))
+    blocks = {"additive": (additive, ()), "additive with pairs": (additive, pairs), "linear": (linear, ())}
+    last = task.pay_and_descend("coefficients", ledger.left, *blocks[names[best]])
+    scored = task.n * (1 - FITTED)
+    trials = tuple(
+        Trial(name, min(max(error / scored + 0.5, 0.0), 1.0), k == best)
+        for k, (name, error) in enumerate(zip(names, errors, strict=True))
+    )
+    return FitOutcome(last.model, exposures(look, {"coefficients": last.squares}), trials)
+
+
+def _coins(task: Task) -> FloatArray:
+    """Return 1 for each record that fits the trials and 0 for those that score them; a person's stay together."""
+    units = task.look.units
+    n = task.table.n_rows if units.owners is None or units.labels is None else len(units.labels)
+    heads = task.look.source.coins("who fits the trials", n, FITTED).astype(np.float64)
+    return heads if units.owners is None else heads[units.owners]
+
+
+def _error(task: Task, label: str, paid: Paid, found: Descent) -> float:
+    """Return the noisy sum of the records' errors, each from −½ (right) to ½ (a residual at its clip).
+
+    A unit's records weigh at most ``heaviest`` together, each with at most half of the lattice: the sum changes by
+    at most ``heaviest·_PARTS/2``.
+    """
+    data, units = task.data, task.look.units
+    residuals = task.residuals(found, Weighted(task.target))
+    square = np.zeros(task.table.n_rows)
+    for r in residuals:
+        square += r * r
+    share = square / (task.loss.clip * RESIDUAL) ** 2
+    parts = np.minimum(np.trunc(share * _PARTS), _PARTS) - _PARTS // 2
+    weights = np.ones(parts.size) if data.weights is None else data.weights
+    total = np.array([int((parts * weights).sum())])
+    unit = units.heaviest * _PARTS
+    released = paid.channel(label, np.array([unit / 2 / paid.mu]))(total)
+    return float(released[0]) / unit

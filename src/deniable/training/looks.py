@@ -1,10 +1,18 @@
-"""From private queries on single columns to their encoders: ranges, bins and categories."""
+"""From private queries on single columns to their encoders (ranges, bins, categories) and the masses of their cells.
+
+Noise has to cover the length of a record's row. What all rows have in common adds to that length and carries nothing
+that the intercept does not, so it is subtracted: the mean row of each column under the masses of its cells. The masses
+come from the bins where these are well known; for other columns one noisy sum is paid for, one number (the mean
+place between the ends) for a column of numbers, the counts for categories. Rows of ordinary records are then shorter
+than the longest possible one; the noise is made for rows of the root mean square length and longer rows are scaled
+down to it (:meth:`deniable.training.fitting.Task.descend`).
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -12,13 +20,14 @@ import numpy as np
 
 from deniable._check import FloatArray, IntArray
 from deniable._floats import MANY_ROUNDINGS
+from deniable._search import bisect
 from deniable.noise import octaves
 from deniable.noise.column_kinds import ColumnKind, ask_kinds
 from deniable.noise.queries import Queries
 from deniable.tables import ColumnCells
-from deniable.training import bins, shapes
-from deniable.training.encoders import ColumnEncoder, Encoder, Hashed, Levels, Listed, Thermometer
-from deniable.training.features import Declared, FeatureColumn, FeatureTable, Kinds
+from deniable.training import bins
+from deniable.training.encoders import PAIR_LEVELS, Encoder, Hashed, Levels, Listed, Pair, Thermometer
+from deniable.training.features import Declared, FeatureColumn, FeatureTable
 
 KINDS_SHARE = 0.03  # of μ²: how many records there are, and what the columns hold
 BINS_SHARE = 0.09  # of μ²: ranges and bins of all numeric columns together, where records are many
@@ -34,9 +43,16 @@ PLACED = 10.0  # records in units of a column's noise above which its range is a
 _BINS = "bins of equally many values"
 _CLOSER = "closer queries, where a column's values lie close together and far from zero"
 INFORMATIVE = 70.0  # records in units of a column's noise above which finer looks tell more than a library of shapes
+CENTRES_SHARE = 0.03  # of μ²: the masses of columns that no other look provides
+_PLACES = 127  # lattice points between the middle and the end of a column
+_MOST = 0.998  # farthest mean place, as a share of the way from the middle to an end
+_STEEPEST = 1e4  # largest |θ| of :func:`tilted`; the mean place _MOST needs at most 1/(1 − _MOST) = 500
+_CLEAR = 3.0  # standard deviations of noise by which the count of a category must stand out
 
 
-def kinds(look: Queries, table: FeatureTable, declared: Declared, target: ColumnCells | None = None) -> Kinds:
+def kinds(
+    look: Queries, table: FeatureTable, declared: Declared, target: ColumnCells | None = None
+) -> tuple[float, ColumnKind]:
     """Ask what all undeclared columns hold, note it in the table, and return about how many units there are.
 
     Nearly unique words are left out. A ``target`` is one more column: what it holds is returned, too.
@@ -55,7 +71,7 @@ def kinds(look: Queries, table: FeatureTable, declared: Declared, target: Column
         columns, unique = [replace(c, words="many") for c in columns], [False] * len(columns)
     table.columns = tuple(c for c, left in zip(columns, unique, strict=True) if not left)
     table.left_out = tuple(c.name for c, left in zip(columns, unique, strict=True) if left)
-    return Kinds(n, ColumnKind() if target is None else told[-1])
+    return n, ColumnKind() if target is None else told[-1]
 
 
 def bins_mu(look: Queries, table: FeatureTable, declared: Declared, n: float) -> float:
@@ -93,7 +109,7 @@ def number_cells(
         low, high = octaves.range_from_counts(counts, 1 / part)
         if again and high - low <= ONLY_ZEROS:
             both = (counts + look.octaves(f"{name}, again", values, part)) / 2
-            return shapes.cells_from_octaves(both, 1 / mu, n)
+            return bins.cells_from_octaves(both, 1 / mu, n)
     else:
         low, high = declared
     each = mu * (0.5 if declared is None else math.sqrt(0.5))
@@ -112,28 +128,28 @@ def number_cells(
 def few_cells(
     look: Queries, name: Any, values: FloatArray, mu: float, counts: FloatArray, prior: FloatArray | None, n: float
 ) -> bins.NoisyCells:
-    """Return cells under the shapes of :mod:`deniable.training.shapes` that fit noisy ``counts`` of a few units.
+    """Return cells under the shapes of :mod:`deniable.training.bins` that fit noisy ``counts`` of a few units.
 
     Where nearly all values lie in two octaves: from finer and finer histograms of a window, each for half of ``mu``².
     """
     known = np.flatnonzero(~np.isnan(values))
     numbers = values[known]
     found, part = None, mu * math.sqrt(0.5)
-    window = shapes.crowded_octaves(counts, 1 / mu, n, prior)
+    window = bins.crowded_octaves(counts, 1 / mu, n, prior)
     for closer in range(1, CLOSER + 1):
         if window is None:
             break
         low, high = window
         inside = (numbers >= low) & (numbers < high)
-        cells = np.minimum((numbers[inside] - low) / (high - low) * shapes.WINDOW, shapes.WINDOW - 1).astype(np.int64)
+        cells = np.minimum((numbers[inside] - low) / (high - low) * bins.WINDOW, bins.WINDOW - 1).astype(np.int64)
         label = f"inside two cells of {name}, query {closer}"
-        finer = look.histogram(label, _CLOSER, part, known[inside], cells, shapes.WINDOW)
-        closer_cells = shapes.cells_in_window(finer, 1 / part, n, low, high)
+        finer = look.histogram(label, _CLOSER, part, known[inside], cells, bins.WINDOW)
+        closer_cells = bins.cells_in_window(finer, 1 / part, n, low, high)
         if closer_cells is None:
             break
         found = closer_cells
-        window = shapes.crowded_part(finer, 1 / part, n, low, high)
-    return found or shapes.cells_from_octaves(counts, 1 / mu, n, prior)
+        window = bins.crowded_part(finer, 1 / part, n, low, high)
+    return found or bins.cells_from_octaves(counts, 1 / mu, n, prior)
 
 
 def _two_looks(
@@ -172,7 +188,7 @@ def encoders_for(
     informed = n * each >= INFORMATIVE
     few = [] if informed else [c for c in table.columns if c.measured and c.name not in declared.ranges]
     seen = [look.octaves(c.name, table.numbers(c), each) for c in few]
-    beforehand = dict(zip(few, zip(seen, shapes.shared_priors(seen, 1 / each, n), strict=True), strict=True))
+    beforehand = dict(zip(few, zip(seen, bins.shared_priors(seen, 1 / each, n), strict=True), strict=True))
     out: list[list[Encoder]] = []
     for column in table.columns:
         name = column.name
@@ -200,7 +216,7 @@ def encoders_for(
             numbers = [
                 _number_encoder(column, cells, model, span, line, informed=informed, placed=placed) for model in models
             ]
-        out.append([ColumnEncoder(number, word, column.axis) for number in numbers])
+        out.append([Encoder(number, word, column.axis) for number in numbers])
     return [tuple(encoders) for encoders in zip(*out, strict=True)]
 
 
@@ -229,3 +245,96 @@ def _number_encoder(
     low, high = span or (bins.quantile(cells, 0.01), bins.quantile(cells, 0.99))
     low, high = (low, high) if low < high else (cells.low, cells.high)
     return Levels(name, low, high, bins.mass_between(cells, Levels.edges(low, high)) if informed else None)
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Encoders, and for each the share of the records in each of its cells; NaN: a cell that is not centred."""
+
+    encoders: tuple[Encoder, ...]
+    masses: tuple[FloatArray, ...]
+
+    def masses_with(self, pairs: Sequence[Pair]) -> tuple[FloatArray, ...]:
+        """Return the masses of the columns and, as if columns were independent, of pairs of them."""
+        return (*self.masses, *(self._of_pair(pair) for pair in pairs))
+
+    def _of_pair(self, pair: Pair) -> FloatArray:
+        sides = [
+            np.bincount(levels[:-1], np.nan_to_num(self.masses[column])[:-1], minlength=PAIR_LEVELS + 1)
+            for column, levels in ((pair.first, pair.first_levels), (pair.second, pair.second_levels))
+        ]
+        joint = np.outer(*sides)
+        joint[PAIR_LEVELS, :] = joint[:, PAIR_LEVELS] = np.nan
+        return np.asarray(joint.ravel())
+
+
+def centred(
+    look: Queries, name: str, table: FeatureTable, encoders: tuple[Encoder, ...], mu: float, n: float
+) -> Columns:
+    """Return the columns with the masses of their cells; pays at most ``mu``, nothing if all are known."""
+    found = {j: encoder.mass for j, encoder in enumerate(encoders) if encoder.mass is not None}
+    unknown = [j for j in range(len(encoders)) if j not in found]
+    found |= _released(look, name, table, encoders, unknown, mu, n) if unknown else {}
+    return Columns(encoders, tuple(found[j] for j in range(len(encoders))))
+
+
+def _released(
+    look: Queries,
+    name: str,
+    table: FeatureTable,
+    encoders: tuple[Encoder, ...],
+    unknown: list[int],
+    mu: float,
+    n: float,
+) -> dict[int, FloatArray]:
+    """Return the masses from one noisy sum: each column moves it by at most 1 (in norm), a unit by √columns."""
+    rows = [_rows(encoders[j]) for j in unknown]
+    paid = look.pay(name, "how the records lie in columns without bins of known mass", mu)
+    units = look.units
+    sums = []
+    for j, row in zip(unknown, rows, strict=True):
+        codes = encoders[j].codes(table.cells(table.columns[j]))
+        counts = np.bincount(codes, units.weights, minlength=encoders[j].size).astype(np.int64)
+        sums.append(row.T @ counts)
+    sd = math.sqrt(len(unknown)) * _PLACES * units.heaviest / mu * (1 + MANY_ROUNDINGS)
+    whole = np.concatenate(sums)
+    noised = paid.channel(name, np.full(whole.size, sd))(whole) / (_PLACES * units.heaviest * n)
+    parts = np.split(noised, np.cumsum([row.shape[1] for row in rows])[:-1])
+    felt = sd / (_PLACES * units.heaviest * n)
+    found = {j: _clear(part, felt) for j, part in zip(unknown, parts, strict=True) if part.size > 1}
+    numbers = [(j, row, float(part[0])) for j, row, part in zip(unknown, rows, parts, strict=True) if part.size == 1]
+    if numbers:
+        inner = {j: row[: encoders[j].in_order, 0] / _PLACES for j, row, _ in numbers}
+        usual = [float(places.mean()) for places in inner.values()]
+        away = np.array([place - middle for (_, _, place), middle in zip(numbers, usual, strict=True)])
+        signal = max(float(np.mean(np.square(away))) - felt**2, 0.0)
+        kept = signal / (signal + felt**2)
+        for (j, places), middle, far in zip(inner.items(), usual, away, strict=True):
+            masses = tilted(places, min(max(middle + kept * far, -_MOST), _MOST))
+            found[j] = np.append(masses, np.full(encoders[j].size - masses.size, np.nan))
+    return found
+
+
+def _rows(encoder: Encoder) -> np.ndarray:
+    """Return what a record in each cell adds: (cells, 1) places on a line, or (cells, cells) ones of categories."""
+    if cells := encoder.in_order:
+        places = np.rint(np.linspace(-_PLACES, _PLACES, cells)) if cells > 1 else np.zeros(1)
+        return np.append(places, np.zeros(encoder.size - cells)).astype(np.int64)[:, None]
+    return np.eye(encoder.size, dtype=np.int64) * _PLACES
+
+
+def _clear(shares: FloatArray, sd: float) -> FloatArray:
+    """Return the shares that stand out of the noise, scaled down to sum to at most 1; 0 for the others."""
+    out = np.where(shares > _CLEAR * sd, shares, 0.0)
+    return np.asarray(out / max(float(out.sum()), 1.0))
+
+
+def tilted(places: FloatArray, mean: float) -> FloatArray:
+    """Return masses proportional to exp(θ·place): the law of largest entropy with this mean, |mean| ≤ ``_MOST``."""
+
+    def masses(tilt: float) -> FloatArray:
+        weights = np.exp(tilt * places - np.max(tilt * places))
+        return np.asarray(weights / weights.sum())
+
+    tilt, _ = bisect(lambda tilt: float(masses(float(tilt)) @ places) < mean, -_STEEPEST, _STEEPEST, halvings=44)
+    return masses(float(tilt))

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deniable._check import FloatArray, InputError, IntArray
-from deniable.training.encoders import Encoder, Hashed, Levels, Listed, Thermometer
+from deniable.training.encoders import PAIR_LEVELS, Encoder, Hashed, Levels, Listed, Pair, Thermometer
 from deniable.training.fitting import Additive
-from deniable.training.interactions import LEVELS, Pair
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -207,7 +206,7 @@ def _panel(ax: Any, encoder: Encoder | Pair, values: FloatArray, known: IntArray
         case Hashed() if texts:
             _bars(ax, texts, values[[part.cell(text) for text in texts]])
         case Pair():
-            grid = values.reshape(LEVELS + 1, LEVELS + 1)[:LEVELS, :LEVELS]
+            grid = values.reshape(PAIR_LEVELS + 1, PAIR_LEVELS + 1)[:PAIR_LEVELS, :PAIR_LEVELS]
             most = max(float(np.abs(grid).max()), 1e-12)
             ax.imshow(grid.T, origin="lower", cmap="coolwarm", vmin=-most, vmax=most, aspect="auto")
             ax.set(xticks=[], yticks=[])
