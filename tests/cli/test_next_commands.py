@@ -50,12 +50,14 @@ def test_again_is_the_command_that_runs(suggested, tmp_path):
 
 
 def test_a_missed_limit_leads_to_the_noise_that_meets_it(suggested, tmp_path):
-    follow = suggested("assess", RUN, "--max-advantage", "0.1", code=1)
+    policy = tmp_path / "policy.toml"
+    policy.write_text("[policy]\nadvantage = 0.1\n")
+    follow = suggested("assess", RUN, "--policy", str(policy), code=1)
     assert follow == ["calibrate", "dpsgd,?,1,10", "--advantage", "0.1"]
     follow = suggested(*follow)
     assert follow[0] == "assess"
     follow[follow.index("report.html")] = str(tmp_path / "report.json")
-    follow = suggested(*follow, "--max-advantage", "0.1")
+    follow = suggested(*follow, "--policy", str(policy))
     assert follow == ["annex", str(tmp_path / "report.json"), "--kind", "dpia"]
     assert suggested(*follow) == []
 

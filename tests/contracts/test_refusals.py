@@ -171,8 +171,6 @@ assess(PureDP(1.0), delta=nan) -> delta
 assess(PureDP(1.0)).to_html("nowhere/a.html") -> nowhere & does not exist
 assess(PureDP(1.0)).to_html("a.pdf") -> .html & a.pdf
 assess(3.5) -> source & 3.5
-with_limit(assess(PureDP(1.0)), nan) -> max_advantage & nan
-with_limit(assess(PureDP(1.0)), 20) -> max_advantage & at most 1 & fraction
 bounds.accuracy(1, delta=0, prior=0.0); bounds.accuracy(1, delta=0, prior=1.0) -> prior
 bounds.positive_accuracy(1, prior=nan) -> prior
 bounds.advantage(1, delta=1.5); bounds.advantage(1, delta=nan) -> delta

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 import deniable as dn
 from deniable._shown import shown
-from deniable.report import Number, with_limit
+from deniable.report import Number
 
 SCHEMA = json.loads(resources.files("deniable.report").joinpath("schema.json").read_text())
 
@@ -103,36 +103,6 @@ def test_added_sections_have_names_of_their_own():
     both = dn.assess(profile) + dn.assess(profile)
     ids = re.findall(r' id="([^"]+)"', both.to_html())
     assert len(ids) == len(set(ids))
-
-
-def test_a_limit_that_is_missed_stands_on_top():
-    made = dn.assess(dn.PureDP(1.0))
-    assert with_limit(made, 0.5).status == "bounded"
-    missed = with_limit(made, 0.4)
-    assert missed.status == "target missed"
-    assert missed.headline.startswith("Target missed")
-
-
-def test_the_worst_section_decides_about_a_limit():
-    """``PureDP(5)`` allows 98.7 %, wherever it stands in the report."""
-    weak, strong = dn.assess(dn.PureDP(0.1)), dn.assess(dn.PureDP(5.0))
-    for made in (weak + strong, strong + weak, weak + weak + strong):
-        missed = with_limit(made, 0.2)
-        assert missed.status == "target missed"
-        assert "98.6" in missed.headline or "98.7" in missed.headline
-    assert with_limit(weak + weak, 0.2).status == "bounded"
-
-
-def test_a_limit_counts_records_and_attacks_too():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(30, 2)) / 10, np.arange(30) % 2
-    profile = dn.privacy_profile(X, y, regularization=0.1, mechanism=dn.OutputPerturbation(epsilon=20.0), rng=0)
-    assert with_limit(dn.assess(dn.PureDP(0.1)) + dn.assess(profile), 0.2).status == "target missed"
-    attack = dn.assess(dn.audit_scores(rng.normal(2, 1, 500), rng.normal(0, 1, 500)))
-    assert with_limit(attack, 0.2).status == "target missed"
-    assert with_limit(attack + dn.assess(dn.PureDP(0.1)), 0.9).status == "measured"
-    with pytest.raises(dn.InputError, match="provable bound"):
-        with_limit(attack, 0.99)
 
 
 def test_an_attack_without_a_promise_has_no_verdict(tmp_path):

@@ -98,8 +98,8 @@ def written(assessment: Assessment, out: Path) -> str:
 
 
 def code(assessment: Assessment, policy: Any) -> int:
-    """Return the exit code: 1 for a violated bound, a missed limit, or a given policy that is not shown to be met."""
-    if assessment.status in ("violated", "target missed"):
+    """Return the exit code: 1 for a violated bound, or a given policy that is not shown to be met."""
+    if assessment.status == "violated":
         return MISSED
     decision = assessment.decision
     return MISSED if policy is not None and (decision is None or not decision.met) else FINE

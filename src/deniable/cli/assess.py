@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
 from deniable.cli._app import JsonFlag, PriorOption, again, app, command_line, examples, more
 from deniable.cli._limit import limit_option
 from deniable.cli._report import (
@@ -24,7 +22,7 @@ from deniable.cli.run import RunArgument, read_run, with_unknown
 @app.command(
     epilog=examples(
         "deniable assess dpsgd,1,0.01,5000 --report report.html",
-        "deniable assess 'tuned,10: dpsgd,2,0.01,500' --max-advantage 0.2 --json",
+        "deniable assess 'tuned,10: dpsgd,2,0.01,500' --policy default --json",
         "deniable assess matrix,8,strategy=strategy.csv,participations=4,separation=16",
         "deniable assess history.json --policy policy.toml --meta meta.toml --report report.html",
     )
@@ -32,10 +30,6 @@ from deniable.cli.run import RunArgument, read_run, with_unknown
 def assess(
     run: RunArgument,
     prior: PriorOption = 0.5,
-    max_advantage: Annotated[
-        float | None,
-        typer.Option(help="Exit with code 1 if the provable advantage exceeds this: a fraction, 0.2 means 20 %."),
-    ] = None,
     report: ReportOption = None,
     policy: PolicyOption = None,
     fpr: Annotated[
@@ -48,7 +42,6 @@ def assess(
 ) -> int:
     """Assess a run: what every attacker can reach, and whether that meets the policy, as one report."""
     import deniable as dn
-    from deniable.report import with_limit
 
     checked_report(report)
     limits = checked_policy(policy)
@@ -56,23 +49,17 @@ def assess(
         read_run(run), prior=prior, delta=delta, fpr=tuple(fpr) if fpr else (0.1, 0.01, 0.001),
         command=command_line(), policy=limits, meta=meta,
     )  # fmt: skip
-    if max_advantage is not None:
-        made = with_limit(made, max_advantage)
     missed = report is None and made.decision is not None and not made.decision.met
-    following = _enough(run, made.decision, max_advantage) if missed else ()
+    following = _enough(run, made.decision) if missed else ()
     if not following and report is None:
         following = again("--report", "report.html")
     show(made, report, as_json, full=full, following=following)
     return code(made, limits)
 
 
-def _enough(run: str, decision: Any, most: float | None) -> tuple[str, ...]:
+def _enough(run: str, decision: Any) -> tuple[str, ...]:
     """Return the command that finds the noise for the rule that was missed, if it is one that noise can meet."""
-    from deniable.limits import Limit
-
     question, limit = with_unknown(run), decision.policy.limit(decision.decided_by)
     if question is None or limit is None:
         return ()
-    if limit.kind == "advantage" and most is not None:
-        limit = Limit(advantage=most)
     return ("calibrate", question, *limit_option(limit))

@@ -2,7 +2,7 @@
 
 from deniable.report.comparing import Comparison
 from deniable.report.decision import Decision, Rule
-from deniable.report.model import Assessment, Curve, Grid, Number, Section, Series, with_limit
+from deniable.report.model import Assessment, Curve, Grid, Number, Section, Series
 from deniable.report.policy import Policy
 
 __all__ = [
@@ -16,5 +16,4 @@ __all__ = [
     "Rule",
     "Section",
     "Series",
-    "with_limit",
 ]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from deniable import testing
-from deniable._check import InputError, number
 from deniable._files import check_writable, to_json, write_atomically
 from deniable._optional import require
 from deniable._shown import Unit, shown
@@ -23,11 +21,9 @@ SCHEMA_VERSION = "1.1"
 NumberKind = Literal[
     "provable upper bound", "empirical lower bound", "measured interval", "exact", "estimate", "parameter"
 ]
-Status = Literal["bounded", "consistent", "measured", "inconclusive", "violated", "target missed"]
-_SEVERITY: tuple[Status, ...] = ("bounded", "consistent", "measured", "inconclusive", "target missed", "violated")
+Status = Literal["bounded", "consistent", "measured", "inconclusive", "violated"]
+_SEVERITY: tuple[Status, ...] = ("bounded", "consistent", "measured", "inconclusive", "violated")
 # numbers that a limit on the advantage is held against: proven for the mechanism, for this very model, or measured
-_PROVEN = re.compile(r"(bound\d*|records\d*\.worst)\.advantage")
-_MEASURED = re.compile(r"attack\d*\.advantage")
 
 
 @dataclass(frozen=True)
@@ -125,11 +121,10 @@ class Assessment:
     """What was asked and nothing else: sections of numbers with the game in which they hold.
 
     ``status`` is the worst of its parts: "bounded" (a proof, no attack run), "consistent" (attacks stay below the
-    proof), "measured" (attacked, but nothing was promised: no verdict), "inconclusive", "target missed" (a limit that
-    the caller set is exceeded), "violated" (an attack is provably above the proof: the implementation under test is
-    broken). ``alert`` is what a person must read first, for example that a model is of no use.
-    ``decision`` holds the numbers against a policy; ``meta`` is what a person added; ``remedies`` computes settings of
-    what ran that would change the decision.
+    proof), "measured" (attacked, but nothing was promised: no verdict), "inconclusive", "violated" (an attack is
+    provably above the proof: the implementation under test is broken). ``alert`` is what a person must read first, for
+    example that a model is of no use. ``decision`` holds the numbers against a policy; ``meta`` is what a person added;
+    ``remedies`` computes settings of what ran that would change the decision.
     """
 
     title: str
@@ -276,35 +271,6 @@ class Assessment:
         from deniable.report.text import to_panel
 
         return to_panel(self)
-
-
-def with_limit(assessment: Assessment, max_advantage: float) -> Assessment:
-    """Return the assessment with status "target missed" if an advantage in it exceeds ``max_advantage``.
-
-    The worst section decides: the largest proven advantage, and the largest that an attack shows.
-
-    Raises
-    ------
-    InputError
-        If nothing is proven: an attack that stays below the limit says nothing about others.
-    """
-    number("max_advantage", max_advantage, at_least=0.0, at_most=1.0, hint="it is a fraction: 0.2 means 20 %")
-    proven = [n for key, n in assessment.numbers.items() if _PROVEN.fullmatch(key) and n.value is not None]
-    attacked = [n.low for key, n in assessment.numbers.items() if _MEASURED.fullmatch(key) and n.low is not None]
-    limit = shown(max_advantage, "rate", "nearest")
-    if max(attacked, default=0.0) > max_advantage:
-        reached = f"the advantage that an attack shows, {shown(max(attacked), 'rate', 'lower')},"
-    elif not proven:
-        raise InputError("max_advantage needs a provable bound to compare with; give a mechanism")
-    else:
-        worst = max(proven, key=lambda n: n.value or 0.0)
-        if not (worst.value or 0.0) > max_advantage:
-            return assessment
-        reached = f"the provable advantage {worst.shown}"
-    if assessment.status == "violated":
-        return assessment
-    headline = f"Target missed: {reached} exceeds the limit of {limit}. {assessment.headline}"
-    return replace(assessment, status="target missed", headline=headline)
 
 
 def _renamed(section: Section, taken: set[str]) -> Section:

@@ -30,7 +30,6 @@ _STATUS = {
     "consistent": "consistent, the measured attack does not contradict the provable upper bound",
     "measured": "measured, an attack and no promise: at least this much leaks",
     "inconclusive": "inconclusive",
-    "target missed": "target missed",
     "violated": "violated, an attack is provably above the bound",
 }
 _MARKS = {"met": "✓", "missed": "✗", "not decided": "?", "not asked": "–"}
@@ -108,7 +107,7 @@ def _summary(assessment: Assessment) -> Iterator[RenderableType]:
     """The decision, the rules, what would change it, how the numbers relate."""
     yield from _alert(assessment)
     yield Text(assessment.title, style="bold")
-    if assessment.status in ("violated", "target missed"):
+    if assessment.status == "violated":
         yield Text(assessment.headline, style="bold red")
         notes = [note for section in assessment.sections for note in section.notes]
         yield from (Text(note) for note in notes if note.startswith("Verdict"))
