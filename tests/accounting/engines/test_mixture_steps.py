@@ -174,7 +174,7 @@ def test_a_smaller_rate_is_not_answered_by_a_larger_bound():
     assert found.advantage() < 4 * dn.tradeoff(dn.SubsampledGaussian(1.0, 1e-4, 200)).advantage()
     assert found.tpr(1e-9) < 1.1 * dn.tradeoff(run).tpr(1e-9, "lower")
     sharp = dn.tradeoff(dn.SubsampledGaussian(0.5, 5e-5, 1000, records_per_person=2))
-    assert sharp.tpr(1e-5) < (1 + 1e-5) * sharp.tpr(1e-5, "lower")
+    assert sharp.tpr(1e-5) < (1 + 1e-4) * sharp.tpr(1e-5, "lower")
 
 
 def test_a_person_who_is_hardly_ever_drawn_is_answered_without_an_overflow():
