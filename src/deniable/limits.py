@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ class LimitKind:
     """All that there is to say of one kind of limit."""
 
     limits: str  # the argument that is not to be exceeded
-    at: Mapping[str, ArgumentCheck]  # the other arguments, each with its check
+    at: Mapping[str, ArgumentCheck] = field(hash=False)  # the other arguments, each with its check
     leakage: Callable[..., float]  # of a curve, and what stands in ``at``
     name: str
     promise: str  # with all digits: what is promised is not rounded

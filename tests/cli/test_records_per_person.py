@@ -117,7 +117,7 @@ def test_what_would_change_a_decision_keeps_the_persons(run_of, monkeypatch):
         return dn.tradeoff(mechanism)
 
     monkeypatch.setattr("deniable.workflows.settings.tradeoff", watched)
-    said = settings(run_of, [{"advantage": 0.1}])
+    said = settings(run_of, [dn.Limit(advantage=0.1)])
     assert said
     assert said[0].startswith("Noise")
     parts = [part for m in seen for part in getattr(m, "mechanisms", (m,))]

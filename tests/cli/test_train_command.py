@@ -147,7 +147,7 @@ def test_a_useless_model_is_said_first(people, capsys):
     finish(made, None, None, None, False)
     out = " ".join(capsys.readouterr().out.split())
     assert "This model is no better than always naming the most frequent class" in out
-    for advice in ("weaker target", "more records", "--ranges", "deniable plan"):
+    for advice in ("weaker target", "more records", "--schema", "deniable plan"):
         assert advice in out
 
 

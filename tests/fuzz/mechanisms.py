@@ -69,4 +69,5 @@ def shown(mechanism: dn.mechanisms.Mechanism) -> str:
     if isinstance(mechanism, dn.Composition):
         return f"dn.Composition([{', '.join(shown(part) for part in mechanism.mechanisms)}])"
     values = ", ".join(repr(value) for value in vars(mechanism).values())
-    return f"dn.{type(mechanism).__name__}({values})"
+    name = type(mechanism).__name__
+    return f"dn.{'' if name in dn.__all__ else 'mechanisms.'}{name}({values})"

@@ -132,7 +132,8 @@ def test_a_batch_stops_and_goes_on_behind_what_dies():
     [dn.SubsampledGaussian(0.12, 1e-6, 300), dn.SubsampledGaussian(0.2, 1e-5, 100) + dn.GaussianDP(0.3)],
     ids=shown,
 )
-def test_engines_inside_and_a_lattice_of_losses_meet(mechanism):
+def test_engines_inside_and_a_lattice_of_losses_meet(mechanism, monkeypatch):
+    monkeypatch.setattr(checks, "_LATTICES_SHARE", 1.0)
     found = check(1, mechanism, "engines inside"), check(1, mechanism, "lattice")
     assert not found[0].violations + found[1].violations
     assert found[0].counts["engines inside meet"] > 2
@@ -158,6 +159,7 @@ def test_engines_inside_that_disagree_are_caught(monkeypatch):
         return (low, high) if type(engine).__name__ == "InvertedTradeoff" else (low * 0.9, high * 0.9)
 
     monkeypatch.setattr(inside, "bracket", bent)
+    monkeypatch.setattr(checks, "_LATTICES_SHARE", 1.0)
     found = check(1, dn.SubsampledGaussian(2.0, 0.2, 4), "engines inside")
     assert {name for name, *_ in found.violations} == {"engines inside meet"}
 

@@ -9,6 +9,7 @@ import typer
 
 from deniable._check import InputError
 from deniable._files import read_json
+from deniable.cli._app import more
 
 if TYPE_CHECKING:
     from deniable.tables import Schema
@@ -24,7 +25,7 @@ RangesOption = Annotated[
 ]
 PrivateRangesOption = Annotated[
     Path | None,
-    typer.Option(
+    more(
         "--ranges",
         help=f"JSON file with what everybody knows of columns, {_EXAMPLE}; what is not given is found with noise, "
         "within the guarantee.",

@@ -7,7 +7,7 @@ import inspect
 import re
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -112,7 +112,7 @@ class _Word:
 
     text: str
     kind: Callable[..., Mechanism]
-    given: Mapping[str, str]
+    given: Mapping[str, str] = field(hash=False)
 
     def made(self, sought: float | None, *run: Mechanism) -> Mechanism:
         """Return the mechanism; ``run`` is what a prefix stands before."""
