@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.curves.chains import ChainTradeoff
-from deniable.curves.tangent_table import TangentTable
+from deniable.curves.chains import ChainTradeoff, TangentTable
 
 
 def test_a_person_of_several_records_is_found_more_often_than_a_record_and_not_beyond_the_bound():

@@ -6,17 +6,17 @@ import inspect
 import pytest
 
 import deniable as dn
-from deniable.workflows import registry
+from deniable.workflows import assessing
 from deniable.workflows.assessing import Options, assess
 
-for room in sorted(set(registry._WHERE.values())):
+for room in sorted(set(assessing._WHERE.values())):
     importlib.import_module(f"deniable.workflows.{room}")
-ADAPTERS = {adapter.what: adapter for adapter in [*registry._FOUND.values(), *(one for _, one in registry._TESTS)]}
+ADAPTERS = {adapter.what: adapter for adapter in [*assessing._FOUND.values(), *(one for _, one in assessing._TESTS)]}
 
 
 def test_the_options_of_every_kind_are_typed_and_no_others():
     named = {*inspect.signature(assess).parameters, *Options.__annotations__} - {"source", "options"}
-    assert named == {name for adapter in ADAPTERS.values() for name in adapter.options} | set(registry.COMMON)
+    assert named == {name for adapter in ADAPTERS.values() for name in adapter.options} | set(assessing.COMMON)
 
 
 @pytest.mark.parametrize("what", sorted(ADAPTERS))
@@ -24,7 +24,7 @@ def test_an_unknown_option_is_refused_with_those_that_are_known(what):
     adapter = ADAPTERS[what]
     with pytest.raises(dn.InputError) as error:
         adapter(None, None, {"n_sample": 3})
-    for name in [*registry.COMMON, *adapter.options]:
+    for name in [*assessing.COMMON, *adapter.options]:
         assert name in str(error.value)
     assert ("did you mean 'n_samples'" in str(error.value)) == ("n_samples" in adapter.options)
 

@@ -9,10 +9,10 @@ import pytest
 
 import deniable as dn
 from deniable.audit.intervals import clopper_pearson
-from deniable.noise.ledger import RecordLedger
 from deniable.noise.queries import SumNoise
 from deniable.testing import insecure_noise
 from deniable.training import fitting
+from deniable.training.descent import RecordLedger
 from deniable.workflows.train import _kept
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")

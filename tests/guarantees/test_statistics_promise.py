@@ -11,8 +11,7 @@ import pytest
 from scipy.special import ndtr
 
 import deniable as dn
-from deniable.noise.ledger import Ledger
-from deniable.noise.queries import Queries
+from deniable.noise.queries import Ledger, Queries
 from deniable.statistics import releasing
 from deniable.statistics.queries import CellCounts, Moments, Tree
 from deniable.statistics.records import Categories, ColumnScale, Records

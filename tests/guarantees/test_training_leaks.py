@@ -13,8 +13,7 @@ import pytest
 from scipy.stats import norm
 
 import deniable as dn
-from deniable.noise.ledger import Ledger
-from deniable.noise.queries import Queries, units_of
+from deniable.noise.queries import Ledger, Queries, units_of
 from deniable.tables import persons, schema
 from deniable.training import base, classifier, fitting
 from deniable.workflows.train import train_table

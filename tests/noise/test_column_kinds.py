@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from deniable.noise.column_kinds import COUNT_NOISE, ColumnKind, ask_kinds
-from deniable.noise.ledger import Ledger
-from deniable.noise.queries import Queries, units_of
+from deniable.noise.queries import Ledger, Queries, units_of
 from deniable.tables import read_cells
 from oracles.replayed_fits import Recording
 

@@ -6,7 +6,7 @@ import pytest
 
 from deniable import InputError
 from deniable._floats import MANY_ROUNDINGS
-from deniable.noise.ledger import Ledger, total_delta, total_mu
+from deniable.noise.queries import Ledger, total_delta, total_mu
 
 
 def test_equal_parts_of_a_budget_fit_whatever_their_number():

@@ -9,7 +9,7 @@ import pytest
 
 import deniable as dn
 from deniable.cli._limit import read_limit
-from deniable.planning.limit import COMPARED_RATES, as_limit
+from deniable.planning.calibration import COMPARED_RATES, as_limit
 
 KNOWN = ((0.9, 0.1), (0.5, 0.5))
 MEASURED = {  # what a limit asks of a curve, and what a mechanism reaches that tells nothing

@@ -7,8 +7,7 @@ from hypothesis import given, strategies as st
 from test_training_account import Recording, Replay, squared_shift
 
 import deniable as dn
-from deniable.noise.ledger import Ledger
-from deniable.noise.queries import Queries
+from deniable.noise.queries import Ledger, Queries
 from deniable.training import fitting
 from deniable.training.design import Basis
 from deniable.training.encoders import Encoder, Hashed, Levels, Listed, Pair, Thermometer

@@ -9,8 +9,7 @@ from hypothesis import given, settings, strategies as st
 from sklearn.metrics import roc_auc_score
 
 from deniable import PrivateClassifier
-from deniable.noise.ledger import Ledger
-from deniable.noise.queries import Queries
+from deniable.noise.queries import Ledger, Queries
 from deniable.training import bins, looks
 from deniable.training.base import TrainingWarning
 from deniable.training.looks import number_cells

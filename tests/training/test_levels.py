@@ -6,8 +6,7 @@ import pytest
 from sklearn.metrics import r2_score
 
 import deniable as dn
-from deniable.noise.ledger import Ledger
-from deniable.noise.queries import Paid, Queries, SumNoise, Units
+from deniable.noise.queries import Ledger, Paid, Queries, SumNoise, Units
 from deniable.training import levels
 from deniable.training.features import FeatureTable
 from deniable.training.fitting import Additive, Task

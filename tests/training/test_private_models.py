@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.estimator_checks import check_estimator
 
 import deniable as dn
-from deniable.planning import gaussian
+from deniable.planning import calibration
 from deniable.testing import insecure_noise
 from deniable.training import TrainingWarning, fitting
 from oracles.replayed_fits import Recording, Replay
@@ -346,8 +346,8 @@ def test_a_misspelt_argument_names_the_nearest_one(estimator):
 
 def test_the_search_for_the_budget_is_done_once_for_each_target(monkeypatch):
     asked = []
-    search = gaussian.search
-    monkeypatch.setattr(gaussian, "search", lambda limit, *rest: asked.append(limit.most) or search(limit, *rest))
-    first, second, other = (gaussian.budget(dn.Limit(advantage=a)).mu for a in (0.123456, 0.123456, 0.2345678))
+    search = calibration.search
+    monkeypatch.setattr(calibration, "search", lambda limit, *rest: asked.append(limit.most) or search(limit, *rest))
+    first, second, other = (calibration.budget(dn.Limit(advantage=a)).mu for a in (0.123456, 0.123456, 0.2345678))
     assert first == second < other
     assert asked == [0.123456, 0.2345678]

@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import norm
 
 import deniable as dn
-from deniable.noise.ledger import RecordLedger
 from deniable.training import fitting
+from deniable.training.descent import RecordLedger
 from oracles.replayed_fits import Recording, Replay, squared_shift
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
@@ -277,8 +277,7 @@ def test_discovery_adds_its_failure_probability():
 
 
 def test_a_text_of_one_person_passes_the_threshold_as_rarely_as_promised():
-    from deniable.noise.ledger import Ledger
-    from deniable.noise.queries import Queries
+    from deniable.noise.queries import Ledger, Queries
 
     shown, delta = 0, 0.05
     words = np.array(["common"] * 500 + ["only me"], dtype=object)

@@ -4,8 +4,8 @@ import pytest
 
 import deniable as dn
 from deniable.report.model import Assessment
-from deniable.workflows import registry, run
-from deniable.workflows.registry import adapter_for, assesses
+from deniable.workflows import assessing, run
+from deniable.workflows.assessing import adapter_for, assesses
 
 
 def test_a_new_kind_of_source_is_one_function():
@@ -26,7 +26,7 @@ def test_a_new_kind_of_source_is_one_function():
         with pytest.raises(dn.InputError, match="a coin has no 'side'; did you mean 'sides'"):
             dn.assess(Coin(), side=1)
     finally:
-        registry._FOUND.pop(registry._name(Coin), None)
+        assessing._FOUND.pop(assessing._name(Coin), None)
 
 
 def test_subclasses_are_found_by_their_nearest_kind():

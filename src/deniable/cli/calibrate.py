@@ -14,7 +14,7 @@ from deniable.cli.run import UNKNOWN, RunArgument, read_run, unknown
 if TYPE_CHECKING:
     from deniable.curves import Tradeoff
     from deniable.limits import Limit
-    from deniable.planning.limit import AsTellingAs
+    from deniable.planning.calibration import AsTellingAs
 
 
 @app.command(
@@ -43,7 +43,7 @@ def calibrate(
     It is rounded to the safe side: the least noise, the largest rate, the most steps, records of a person or trials.
     """
     import deniable as dn
-    from deniable.planning.limit import as_limit
+    from deniable.planning.calibration import as_limit
 
     name, whole = unknown(run)
     given = asked_for(advantage, limit)

@@ -19,7 +19,7 @@ from deniable.integrations.opacus_guard import OUTSIDE, Guard
 from deniable.limits import Limit
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
 from deniable.planning import AsTellingAs, calibrate
-from deniable.planning.limit import as_limit
+from deniable.planning.calibration import as_limit
 
 _SAMPLERS = ("RandomSampler", "SequentialSampler")
 _LEAST_NOISE = 0.2  # smallest noise multiplier tried

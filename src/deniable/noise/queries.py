@@ -1,5 +1,8 @@
 """Private queries: each is charged to a ledger, then answered with noise; nobody else draws noise on sums over records.
 
+A query is a Gaussian release of sums, μ = (largest change that one unit makes, in standard deviations of noise). Their
+squares add up (Dong, Roth & Su 2022, Corollary 3.3). Finding words in the data adds a probability of failure.
+
 The sums are exact integers, so ``sums + round(N)`` equals ``round(sums + N)``: rounding is post-processing of the
 Gaussian mechanism, floating point reveals nothing, and the guarantee is the one of exact Gaussian noise.
 """
@@ -19,13 +22,87 @@ from scipy.special import ndtri
 from deniable import testing
 from deniable._check import FloatArray, InputError, IntArray, integer
 from deniable._floats import MANY_ROUNDINGS
+from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism
 from deniable.noise import octaves
-from deniable.noise.ledger import Ledger
 from deniable.noise.rank_choice import RankWeights, rank_choice
 from deniable.noise.rounding import LARGEST_SCALE, rounded_gaussian
 
 _BLOCK = 1 << 18  # draws kept in memory at a time
 HEAVIEST = 5040  # divisible by 1 … 10: a person's records share it in whole numbers
+_ROUNDED = 1 + MANY_ROUNDINGS  # charged on every sum of μ²
+
+
+@dataclass(frozen=True)
+class Use:
+    """One query to the data.
+
+    Attributes
+    ----------
+    name, purpose
+        What was asked, and what for.
+    mu
+        Gaussian DP parameter of this query, for adding or removing one record or person.
+    delta
+        Probability that this query reveals a record's presence (finding categories only).
+    """
+
+    name: str
+    purpose: str
+    mu: float
+    delta: float = 0.0
+
+
+@dataclass
+class Ledger:
+    """Collects the uses of one budget and refuses to pass it.
+
+    What a query costs may depend on what earlier ones released (whether bins are worth a second query, for example). A
+    budget fixed beforehand that no path can pass, each cost counted before its use, is a valid filter for Gaussian DP
+    (Koskela, Tobaben & Honkela, arXiv:2209.15596). The sum along one path is not a bound by itself: the budget is what
+    a certificate states.
+    """
+
+    mu: float
+    delta: float = 0.0
+    uses: list[Use] = field(default_factory=list)
+    kept: float = 0.0  # μ that is reserved for later queries
+
+    def spend(self, name: str, purpose: str, mu: float, delta: float = 0.0) -> None:
+        """Record one use, before it happens."""
+        uses = [*self.uses, Use(name, purpose, mu, delta)]
+        if not (total_mu(uses) <= self.mu and total_delta(uses) <= self.delta):
+            raise InputError(f"the budget μ = {self.mu:g}, δ = {self.delta:g} does not cover {name}")
+        self.uses = uses
+
+    @property
+    def left(self) -> float:
+        """The largest μ that can still be spent, rounded down, excluding the reserve for later queries."""
+        spent = math.fsum((self.kept**2, *(use.mu**2 for use in self.uses)))
+        return math.sqrt(max(self.mu**2 / _ROUNDED**2 - spent, 0.0)) / _ROUNDED
+
+    def parts(self, *shares: float) -> tuple[float, ...]:
+        """Return the μ of ``shares`` of μ², made smaller in proportion so that they cost at most half of what is left.
+
+        Queries to columns take more where records are few and where values lie close together, so that fixed shares
+        might not fit.
+        """
+        fits = min(1.0, self.left**2 / self.mu**2 / (2 * math.fsum(shares)))
+        return tuple(self.mu * math.sqrt(share * fits) for share in shares)
+
+    def mechanism(self) -> Mechanism:
+        """Return the budget, which no path can exceed."""
+        gaussian = GaussianDP(self.mu)
+        return Composition((gaussian, ApproximateDP(0.0, self.delta))) if self.delta > 0 else gaussian
+
+
+def total_mu(uses: Sequence[Use]) -> float:
+    """Return √Σμ², rounded up."""
+    return math.sqrt(math.fsum(use.mu**2 for use in uses) * _ROUNDED)
+
+
+def total_delta(uses: Sequence[Use]) -> float:
+    """Return Σδ, rounded up: at least 1 − Π(1 − δ)."""
+    return math.fsum(use.delta for use in uses) * (1 + MANY_ROUNDINGS / 32) if any(use.delta for use in uses) else 0.0
 
 
 class Channel(Protocol):

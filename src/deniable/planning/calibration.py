@@ -1,22 +1,96 @@
-"""Calibration: the parameter with which a mechanism just meets a limit, never less private than asked."""
+"""Calibration: the parameter with which a mechanism just meets a limit, never less private than asked.
+
+Also what the arguments ``advantage`` and ``limit`` ask for, a mechanism as a limit, and what a Gaussian release may
+spend: a Gaussian DP parameter, and a δ where one is needed.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from deniable._check import InputError, flag, function, integer, number
+import numpy as np
+
+from deniable._check import FloatArray, InputError, flag, function, integer, number
+from deniable._floats import MANY_ROUNDINGS
 from deniable.accounting.door import tradeoff
 from deniable.curves import Tradeoff
 from deniable.limits import Limit
-from deniable.mechanisms import Mechanism
-from deniable.planning.limit import AsTellingAs, as_limit
+from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, SubsampledGaussian
+from deniable.mechanisms.core import parts_of
 
 _FAR = 800.0  # stands for an infinite score: |log| of any positive double is smaller
 _JUST = 1e-300  # the score of a limit missed by less than a rounding
 _SLOPE = 1.2  # of log leakage against log noise, about
+_BRACKET = (1e-6, 60.0)  # μ: below, the noise on a count exceeds a million; above, nothing is hidden
+COMPARED_RATES = (1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.25, 0.5)
+
+
+@dataclass(frozen=True)
+class AsTellingAs:
+    """A mechanism as a limit: at each of ``COMPARED_RATES`` no attacker finds more than the best one finds under it.
+
+    Its own adjacency counts. What is measured is the largest ratio, over these false positive rates, of what is found
+    above guessing; it is compared with the lower bounds of the mechanism.
+    """
+
+    mechanism: Mechanism
+    kind = "mechanism"
+    most = 1.0
+    floor = 0.0
+    group_size = 1
+    name = "what is found above guessing, as a multiple of what the limit allows,"
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What was asked for, in plain types."""
+        return {"mechanism": repr(self.mechanism)}
+
+    def leakage(self, curve: Tradeoff) -> float:
+        """Return how much a mechanism of this ``curve`` leaks, by its upper bound."""
+        rates = np.array(COMPARED_RATES)
+        found, allowed = curve.tpr(rates) - rates, _found_under(self.mechanism)
+        ratios = np.where(found <= allowed, 1.0, np.inf)  # where the mechanism is not known to tell anything
+        np.divide(found, allowed, out=ratios, where=allowed > 0)
+        return float(np.max(ratios))
+
+    def is_met(self, curve: Tradeoff) -> bool:
+        """Whether a mechanism of this ``curve`` is proven to meet the limit."""
+        return self.leakage(curve) <= self.most
+
+    def words(self, unit: str = "record") -> str:
+        """Return the whole promise, as certificates state it."""
+        rates = ", ".join(f"{rate:g}" for rate in COMPARED_RATES)
+        return f"at false positive rates of {rates} no attacker finds more {unit}s than under {self.mechanism!r}"
+
+
+def as_limit(
+    advantage: float | None, limit: Limit | Mechanism | None, default: float | None = None
+) -> Limit | AsTellingAs:
+    """Return the one limit that a call asks for: ``advantage`` is short for ``Limit(advantage=…)``."""
+    if advantage is not None and limit is not None:
+        raise InputError(f"give advantage or limit, not both; got advantage={advantage!r} and limit={limit!r}")
+    if limit is None:
+        if advantage is None and default is None:
+            raise InputError("give advantage=0.1 or another limit, such as limit=Limit(tpr=0.01, fpr=0.001); got none")
+        return Limit(advantage=default if advantage is None else advantage)
+    if isinstance(limit, Mechanism):
+        return AsTellingAs(limit)
+    if not isinstance(limit, Limit):
+        raise InputError(f"limit must be a Limit, such as Limit(tpr=0.01, fpr=0.001), or a mechanism, got {limit!r}")
+    return limit
+
+
+@lru_cache(maxsize=64)
+def _found_under(mechanism: Mechanism) -> FloatArray:
+    """At least how much more than guessing an attacker finds at each of the rates that are compared."""
+    rates = np.array(COMPARED_RATES)
+    found: FloatArray = tradeoff(mechanism).tpr(rates, side="lower") - rates
+    return found
+
 
 _Place = tuple[float, float]  # a coordinate and its score
 
@@ -247,3 +321,74 @@ def _axis(bracket: tuple[float, float], whole: bool) -> _SearchScale:
     if not ends[0] < ends[1]:
         raise InputError(f"bracket must be a pair (low, high) with low < high, got {bracket!r}")
     return _SearchScale((ends[0], ends[1]), ends[0] > 0, whole)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What may be spent: Gaussian DP ``mu`` beside a failure probability ``delta``, and the limit in words."""
+
+    mu: float
+    delta: float
+    words: str
+
+    def mechanism(self) -> Mechanism:
+        """Return everything together."""
+        return _spent(self.mu, self.delta)
+
+
+def budget(limit: Limit | AsTellingAs, *, unit: str = "record", failure: float = 0.0) -> Budget:
+    """Return the largest budget that keeps a limit; it is rounded down.
+
+    Parameters
+    ----------
+    limit
+        What an attacker may reach; a mechanism must be full-batch Gaussian.
+    unit
+        What is in or out, in words: "record" or "person".
+    failure
+        Probability with which the discovery of categories may fail; the limit holds for both together.
+
+    Raises
+    ------
+    InputError
+        For a limit that no Gaussian noise meets, or that next to no noise meets.
+    """
+    if isinstance(limit, AsTellingAs):
+        return _given(limit.mechanism, failure)
+    return Budget(_largest_mu(failure, limit), failure, limit.words(unit))
+
+
+@lru_cache(maxsize=64)
+def _largest_mu(failure: float, limit: Limit) -> float:
+    """Return the largest μ that keeps a limit beside a failure probability; the search takes milliseconds."""
+    if limit.is_met(tradeoff(_spent(_BRACKET[1], failure))):
+        raise InputError(f"the limit, {limit.words()}, promises nothing: next to no noise meets it")
+    found = search(limit, lambda mu: _spent(mu, failure), _BRACKET)
+    if found.score > 0:
+        beside = f" beside a failure probability of {failure:g}" if failure else ""
+        raise InputError(f"no Gaussian noise{beside} meets {limit!r}: with the most, {limit.name} is still "
+                         f"{limit.leakage(found.curve):.3g}")  # fmt: skip
+    return found.parameter
+
+
+def _spent(mu: float, failure: float) -> Mechanism:
+    return Composition((GaussianDP(mu), ApproximateDP(0.0, failure))) if failure else GaussianDP(mu)
+
+
+def _given(mechanism: Mechanism, failure: float) -> Budget:
+    total = 0.0
+    for part in parts_of(mechanism):
+        if isinstance(part, GaussianDP):
+            total += part.mu**2
+        elif isinstance(part, SubsampledGaussian) and part.sample_rate == 1:
+            total += part.steps * (part.records_per_person / part.noise_multiplier) ** 2
+        else:
+            raise InputError(
+                "a mechanism as limit must be full-batch Gaussian here (GaussianDP, SubsampledGaussian with "
+                f"sample_rate 1, or both), not {part!r}; say what is wanted instead, as epsilon=1, delta=1e-6"
+            )
+    mu = math.sqrt(total) * (1 - MANY_ROUNDINGS)
+    if not 0 < mu < math.inf:
+        raise InputError(f"a mechanism as limit must leave a positive, finite budget, got μ = {mu:g}")
+    beside = f", but for a failure probability of {failure:g}" if failure else ""
+    return Budget(mu, failure, f"as hard to attack as {mechanism!r}{beside}")

@@ -22,8 +22,7 @@ from deniable.mechanisms import (
     TruncatedPoisson,
     WithoutReplacement,
 )
-from deniable.planning.calibration import search
-from deniable.planning.limit import AsTellingAs, as_limit
+from deniable.planning.calibration import AsTellingAs, as_limit, search
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

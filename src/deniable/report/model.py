@@ -12,9 +12,8 @@ from deniable._files import check_writable, to_json, write_atomically
 from deniable._optional import require
 from deniable._shown import Unit, shown
 from deniable.curves import Assumptions
-from deniable.report.decision import Decision, decide
+from deniable.report.decision import Decision, Remedies, changes, decide
 from deniable.report.policy import Policy
-from deniable.report.remedies import Remedies, changes
 
 SCHEMA_VERSION = "1.1"
 

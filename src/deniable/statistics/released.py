@@ -18,7 +18,7 @@ from deniable._shown import shown
 from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
 from deniable.noise.certificate import Certificate
-from deniable.noise.ledger import Use
+from deniable.noise.queries import Use
 from deniable.statistics.answers import Row
 from deniable.statistics.grammar import ISO, Day, Statistic, parse
 

@@ -18,11 +18,9 @@ from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise import octaves
 from deniable.noise.certificate import Certificate
-from deniable.noise.ledger import Ledger
-from deniable.noise.queries import Queries
+from deniable.noise.queries import Ledger, Queries
 from deniable.planning import AsTellingAs
-from deniable.planning.gaussian import Budget, budget
-from deniable.planning.limit import as_limit
+from deniable.planning.calibration import Budget, as_limit, budget
 from deniable.statistics.answers import Limits, QueryAnswer, Row, hide_small
 from deniable.statistics.estimates import answered
 from deniable.statistics.grammar import Statistic, parse

@@ -1,6 +1,6 @@
 """Models fitted to a membership target: noisy sums over all records, each query of the data in one account."""
 
-from deniable.noise.ledger import Use
+from deniable.noise.queries import Use
 from deniable.training.account import FitCertificate, RecordTradeoffs
 from deniable.training.attack import PrivateAttack
 from deniable.training.base import TrainingWarning

@@ -17,7 +17,7 @@ from deniable._check import FloatArray, InputError, integer
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism
 from deniable.mechanisms.core import parts_of
-from deniable.noise.ledger import Use
+from deniable.noise.queries import Use
 
 
 @dataclass(frozen=True)

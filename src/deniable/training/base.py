@@ -25,10 +25,8 @@ from deniable.limits import DEFAULT_ADVANTAGE
 from deniable.mechanisms import Composition, GaussianDP
 from deniable.mechanisms.core import parts_of
 from deniable.noise.column_kinds import COUNT_NOISE
-from deniable.noise.ledger import Ledger
-from deniable.noise.queries import NoiseSource, Queries, SumNoise, Units, units_of
-from deniable.planning.gaussian import Budget, budget
-from deniable.planning.limit import as_limit
+from deniable.noise.queries import Ledger, NoiseSource, Queries, SumNoise, Units, units_of
+from deniable.planning.calibration import Budget, as_limit, budget
 from deniable.tables.columnar import ColumnsOnDisk
 from deniable.tables.schema import ColumnSchema, as_schema
 from deniable.training.account import FitCertificate, RecordTradeoffs

@@ -18,10 +18,10 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError
 from deniable._floats import MANY_ROUNDINGS
-from deniable.noise.ledger import RecordLedger
 from deniable.noise.queries import Paid, Queries
 from deniable.training.descent import (
     DescentPlan,
+    RecordLedger,
     Weighted,
     descend,
     products,

@@ -15,7 +15,7 @@ from deniable.mechanisms import Mechanism
 from deniable.report.measured import audit_section
 from deniable.report.model import Assessment, Number, NumberKind, Section, Series, Status
 from deniable.report.sections import NOT_COVERED, Asked
-from deniable.workflows.registry import assesses
+from deniable.workflows.assessing import assesses
 
 _POINTS = 200  # points drawn in the picture of the wealth
 _LEAST_WEALTH = 1e-6  # drawn in place of less on the logarithmic axis

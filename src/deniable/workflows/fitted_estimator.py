@@ -13,7 +13,7 @@ from deniable.curves import Assumptions
 from deniable.report.measured import POPULATION_GAME, audit_section, leaks_at_least
 from deniable.report.model import Assessment, Grid, Number, Section
 from deniable.report.sections import NOT_COVERED, TUNING_WARNING, Asked
-from deniable.workflows.registry import assesses
+from deniable.workflows.assessing import assesses
 from deniable.workflows.structure import structure_section
 
 _NAMED = 10  # records that are named

@@ -15,7 +15,7 @@ from deniable.integrations.opacus import from_opacus, require_poisson
 from deniable.limits import Limit
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
 from deniable.mechanisms.core import parts_of
-from deniable.planning.limit import as_limit
+from deniable.planning.calibration import as_limit
 from deniable.report.model import Assessment, Number, Section, Series
 from deniable.workflows.assessing import assess
 

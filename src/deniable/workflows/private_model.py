@@ -17,7 +17,7 @@ from deniable.report.usefulness import Usefulness
 from deniable.training.base import PrivateModel
 from deniable.training.encoders import Encoder, Levels, Listed, Thermometer
 from deniable.training.plots import block, drawn_bins, spread_of
-from deniable.workflows.registry import assesses
+from deniable.workflows.assessing import assesses
 from deniable.workflows.settings import PrivateFit, settings
 from deniable.workflows.usefulness import measure
 

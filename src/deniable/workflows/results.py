@@ -20,8 +20,8 @@ from deniable.report.measured import POPULATION_GAME, audit_section, leaks_at_le
 from deniable.report.model import Assessment, Number, NumberKind, Section
 from deniable.report.sections import NOT_COVERED, OTHER_RISKS, TUNING_WARNING, Asked, bound_headline, bound_section
 from deniable.statistics import StatisticsRelease
+from deniable.workflows.assessing import assesses
 from deniable.workflows.profiled import NOT_FOR_PUBLICATION, profile_section
-from deniable.workflows.registry import assesses
 
 
 @assesses(AttackScores, ScoreAudit, what="the scores of an attack")

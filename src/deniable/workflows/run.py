@@ -25,7 +25,7 @@ from deniable.report.sections import (
     caveats,
     risk_section,
 )
-from deniable.workflows.registry import assesses
+from deniable.workflows.assessing import assesses
 from deniable.workflows.settings import settings
 
 
