@@ -156,9 +156,9 @@ def test_regression_persons_parquet_and_no_holdout(people, tmp_path, capsys):
     frame = pd.read_csv(people).assign(patient=lambda t: "patient " + (t.index // 3).astype(str))
     path = tmp_path / "visits.parquet"
     frame.to_parquet(path)
-    ranges = tmp_path / "ranges.json"
-    ranges.write_text(json.dumps({"wage": [0, 500_000], "age": [0, 120]}))
-    options = ("--target", "age", "--group", "patient", "--ranges", ranges)
+    schema = tmp_path / "schema.toml"
+    schema.write_text("[columns]\nwage = {range = [0, 500_000]}\nage = {range = [0, 120]}\n")
+    options = ("--target", "age", "--group", "patient", "--schema", schema)
     asked = "epsilon=1,delta=1e-6,group_size=2"
     assert train(path, *options, "--limit", asked, "--holdout", 0, "--json") == 0
     found = json.loads(capsys.readouterr().out)
@@ -309,24 +309,24 @@ def test_odd_cells_refuse_no_table(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("changed", "ranges", "message"),
+    ("changed", "columns", "message"),
     [
-        ({"answer": "yes"}, {}, "is lost in the noise"),
-        ({}, {"age": [90, 18]}, "must be finite with low < high"),
-        ({}, {"aeg": [18, 90]}, "did you mean 'age'"),
+        ({"answer": "yes"}, "", "is lost in the noise"),
+        ({}, "age = {range = [90, 18]}", "must be finite with low < high"),
+        ({}, "aeg = {range = [18, 90]}", "did you mean 'age'"),
     ],
 )
-def test_tables_and_ranges_that_cannot_be_used_leave_no_file(
-    tmp_path, capsys, tmp_path_factory, changed, ranges, message
+def test_tables_and_schemas_that_cannot_be_used_leave_no_file(
+    tmp_path, capsys, tmp_path_factory, changed, columns, message
 ):
     table = pd.DataFrame(
         {"age": np.arange(60) % 37 + 18.0, "wage": np.arange(60.0), "answer": ["yes", "no", "no"] * 20}
     )
-    path, limits = (tmp_path_factory.mktemp("given") / name for name in ("table.parquet", "ranges.json"))
+    path, schema = (tmp_path_factory.mktemp("given") / name for name in ("table.parquet", "schema.toml"))
     table.assign(**changed).to_parquet(path)
-    limits.write_text(json.dumps(ranges))
+    schema.write_text(f"[columns]\n{columns}\n")
     written = ("--out", tmp_path / "model.skops", "--report", tmp_path / "report.html")
-    assert train(path, "--target", "answer", "--ranges", limits, *written) == 2
+    assert train(path, "--target", "answer", "--schema", schema, *written) == 2
     captured = capsys.readouterr()
     assert message in captured.err
     assert captured.err.count("\n") == 1

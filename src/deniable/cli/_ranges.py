@@ -9,7 +9,6 @@ import typer
 
 from deniable._check import InputError
 from deniable._files import read_json
-from deniable.cli._app import more
 
 if TYPE_CHECKING:
     from deniable.tables import Schema
@@ -21,14 +20,6 @@ RangesOption = Annotated[
         "--ranges",
         help=f"JSON file with public scaling constants, {_EXAMPLE}; what is not given is read off the data, coarsely, "
         "and assumed public.",
-    ),
-]
-PrivateRangesOption = Annotated[
-    Path | None,
-    more(
-        "--ranges",
-        help=f"JSON file with what everybody knows of columns, {_EXAMPLE}; what is not given is found with noise, "
-        "within the guarantee.",
     ),
 ]
 

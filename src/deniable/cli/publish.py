@@ -13,7 +13,7 @@ from deniable._files import check_writable, write_atomically
 from deniable.cli._app import JsonFlag, PlotOption, app, examples, more
 from deniable.cli._limit import AdvantageOption, LimitOption, asked_for
 from deniable.cli._picture import checked_picture
-from deniable.cli._ranges import PrivateRangesOption, SchemaOption, read_ranges, read_schema
+from deniable.cli._ranges import SchemaOption, read_schema
 
 
 @app.command(
@@ -54,7 +54,6 @@ def publish(
     limit: LimitOption = None,
     certificate: Annotated[Path | None, typer.Option(help="Where the certificate goes, as JSON.")] = None,
     schema: SchemaOption = None,
-    ranges: PrivateRangesOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Publish statistics of all records of a table, with error bars, under one budget.
@@ -69,8 +68,8 @@ def publish(
     from deniable.limits import DEFAULT_ADVANTAGE
     from deniable.statistics import release_statistics
 
-    public: dict[str, Any] = dict(read_ranges(ranges) or {})
-    public |= dict(_range(text) for text in given_range or ()) | dict(_categories(text) for text in categories or ())
+    public: dict[str, Any] = dict(_range(text) for text in given_range or ())
+    public |= dict(_categories(text) for text in categories or ())
     asked = asked_for(advantage, limit, DEFAULT_ADVANTAGE)
     told = read_schema(schema)
     made = release_statistics(

@@ -13,7 +13,7 @@ from deniable._files import check_writable, to_json, write_atomically
 from deniable._optional import require
 from deniable.cli._app import JsonFlag, again, app, command_line, examples, more, suggest
 from deniable.cli._limit import AdvantageOption, LimitOption, asked_for
-from deniable.cli._ranges import PrivateRangesOption, SchemaOption, read_ranges, read_schema
+from deniable.cli._ranges import SchemaOption, read_schema
 from deniable.cli._report import (
     FullOption,
     MetaOption,
@@ -65,7 +65,6 @@ def train(
         typer.Option(help="Classes of the target, such as no,yes; otherwise frequent ones are found with noise."),
     ] = None,
     schema: SchemaOption = None,
-    ranges: PrivateRangesOption = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     group: Annotated[
         str | None,
@@ -107,7 +106,6 @@ def train(
         tune=tune,
         classes=None if classes is None else classes.split(","),
         schema=read_schema(schema),
-        ranges=read_ranges(ranges),
         drop=tuple(drop or ()),
         group=group,
         holdout=holdout,

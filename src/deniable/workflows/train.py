@@ -21,11 +21,10 @@ from deniable.noise.queries import NoiseSource, SumNoise
 from deniable.report.model import Assessment
 from deniable.report.usefulness import Usefulness
 from deniable.tables import DATE, MISSING, NUMBER, WORD, ColumnCells, read_cell, spelled
-from deniable.tables.draft import Ranges
 from deniable.tables.files import Opened, open_table
 from deniable.tables.parquet import few
 from deniable.tables.persons import persons_of
-from deniable.tables.schema import Schema, as_schema, shorthand
+from deniable.tables.schema import Schema, as_schema
 from deniable.training import PrivateClassifier, PrivateRegressor, TrainingWarning
 from deniable.training.base import only_our_words
 from deniable.training.classifier import labels_of
@@ -82,7 +81,6 @@ def train_table(
     model: str = "additive",
     tune: bool = False,
     schema: Schema | None = None,
-    ranges: Ranges | None = None,
     classes: Sequence[Any] | None = None,
     drop: Sequence[str] = (),
     group: str | None = None,
@@ -108,8 +106,6 @@ def train_table(
         The column to predict, and those to leave out.
     schema
         A :class:`deniable.Schema`: what everybody knows of columns, the target and its task, persons, dropped columns.
-    ranges
-        Short for a part of it: {column: (low, high), or list of texts}.
     classes
         The classes of the target; otherwise they are found by noisy counts.
     advantage, limit
@@ -140,7 +136,7 @@ def train_table(
     for option, asked in (("drop", drop), ("group", who)):
         for column in asked:
             _known(option, column, [one for one in frame.columns if option != "group" or one != target])
-    declared = replace(_declared(declared, ranges, classes, list(frame.columns), target), person=group)
+    declared = replace(_declared(declared, classes, list(frame.columns), target), person=group)
     left = {target, *drop, *who, *(one for one in frame.columns if declared.kind(one) == "dropped")}
     X = frame[[column for column in frame.columns if column not in left]]
     if target in drop or declared.kind(target) == "dropped" or not len(X.columns):
@@ -254,16 +250,10 @@ def _known(option: str, asked: Any, names: Sequence[Any]) -> None:
         raise InputError(f"{option} {asked!r} is not a column{hint}")
 
 
-def _declared(
-    schema: Schema, ranges: Ranges | None, classes: Sequence[Any] | None, names: Sequence[Any], target: str
-) -> Schema:
+def _declared(schema: Schema, classes: Sequence[Any] | None, names: Sequence[Any], target: str) -> Schema:
     """Return all that is declared of a table's columns; classes that are texts and spell numbers are numbers."""
     schema.check_names(names, "the table")
-    said = shorthand(ranges)
-    for column in said:
-        _known("ranges", column, names)
-    if classes is not None:
-        said[target] = {"categories": tuple(classes)}
+    said = {} if classes is None else {target: {"categories": tuple(classes)}}
     schema = replace(schema.saying(said), target=target)
     aim = schema.column(target)
     if aim.categories and all(isinstance(label, str) for label in aim.categories):
