@@ -7,7 +7,7 @@ from sklearn.metrics import r2_score
 
 import deniable as dn
 from deniable.noise.queries import Ledger, Paid, Queries, SumNoise, Units
-from deniable.training import levels
+from deniable.training import regressor
 from deniable.training.features import FeatureTable
 from deniable.training.fitting import Additive, Task
 from deniable.training.losses import ClippedPoisson, ClippedSquared
@@ -49,7 +49,7 @@ def test_no_record_moves_the_sums_by_more_than_was_paid(loss, heaviest):
             units = Units() if heaviest == 1 else Units("person", np.array([float(heaviest)]), heaviest)
             table = FeatureTable(pd.DataFrame({"score": [score]}), dn.Schema())
             task = Task(Queries(Ledger(1.0), source, units), 3000.0, table, np.array([target]), loss)
-            moved = levels.levelled(task, model, Paid(mu, source), 12.5)
+            moved = regressor.levelled(task, model, Paid(mu, source), 12.5)
             assert np.isfinite(moved.coefficients).all()
             reached.append(np.linalg.norm(source.asked[0] / source.asked[1]))
     assert max(reached) <= mu
@@ -77,7 +77,7 @@ def test_a_look_that_would_tell_nothing_is_not_paid_for():
     assert "level" not in model.certificate_.shares()
     robust = dn.PrivateRegressor(loss="huber", limit=dn.GaussianDP(2.0)).fit(X, X[:, 0])
     assert "level" not in robust.certificate_.shares()
-    assert levels.wide_clip(0.05, 300, 0.5) is None
-    assert levels.wide_clip(0.05, 30_000, 0.5) > 8
-    assert levels.wide_clip(0.05, 8_000, 0.5, 12.0) == 36  # three counts pass
-    assert levels.wide_clip(0.05, 300, 0.5, 12.0) is None  # unless that is all noise
+    assert regressor.wide_clip(0.05, 300, 0.5) is None
+    assert regressor.wide_clip(0.05, 30_000, 0.5) > 8
+    assert regressor.wide_clip(0.05, 8_000, 0.5, 12.0) == 36  # three counts pass
+    assert regressor.wide_clip(0.05, 300, 0.5, 12.0) is None  # unless that is all noise

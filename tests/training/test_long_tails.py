@@ -9,8 +9,7 @@ from deniable import PrivateRegressor
 from deniable.testing import insecure_noise
 from deniable.training import TrainingWarning
 from deniable.training.bins import NoisyCells
-from deniable.training.levels import wide_clip
-from deniable.training.regressor import _loss, _one_sided, _tails
+from deniable.training.regressor import _loss, _one_sided, _tails, wide_clip
 
 EDGES = np.linspace(-40, 40, 801)
 MEASURED = [(0.7, 2_000, -0.02, -0.05), (0.9, 2_000, -0.03, -0.08), (0.9, 10_000, -0.01, -0.02)]

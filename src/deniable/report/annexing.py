@@ -15,8 +15,7 @@ from typing import Any
 
 from deniable._check import InputError, choice
 from deniable._files import to_json
-from deniable.report.model import Assessment, Number
-from deniable.report.risk_table import risk_table
+from deniable.report.model import Assessment, Number, risk_table
 
 KINDS = ("dpia", "cnil", "ico", "nist-800-226", "sacro", "model-card", "dp-registry")
 TO_FILL = "to be filled by you"

@@ -12,8 +12,7 @@ from deniable._files import plain
 from deniable._shown import shown
 from deniable.report.decision import Decision, Rule
 from deniable.report.meta import FIELDS
-from deniable.report.model import Assessment
-from deniable.report.risk_table import risk_table
+from deniable.report.model import Assessment, risk_table
 from deniable.report.svg import roc_picture, series_picture
 from deniable.report.text import cell_text, threat_model
 

@@ -18,8 +18,7 @@ from deniable._notebook import panel
 from deniable._shown import shown
 from deniable.report.decision import Decision
 from deniable.report.meta import FIELDS
-from deniable.report.model import Assessment, Grid, Section
-from deniable.report.risk_table import risk_table
+from deniable.report.model import Assessment, Grid, Section, risk_table
 
 if TYPE_CHECKING:
     from deniable.report.comparing import ComparedRow, Comparison

@@ -6,7 +6,7 @@ import copy
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -25,20 +25,20 @@ from deniable.limits import DEFAULT_ADVANTAGE
 from deniable.mechanisms import Composition, GaussianDP
 from deniable.mechanisms.core import parts_of
 from deniable.noise.column_kinds import COUNT_NOISE
-from deniable.noise.queries import Ledger, NoiseSource, Queries, SumNoise, Units, units_of
+from deniable.noise.queries import Ledger, NoiseSource, Paid, Queries, SumNoise, Units, units_of
 from deniable.planning.calibration import Budget, as_limit, budget
 from deniable.tables.columnar import ColumnsOnDisk
 from deniable.tables.schema import ColumnSchema, as_schema
 from deniable.training.account import FitCertificate, RecordTradeoffs
 from deniable.training.features import Declared, FeatureTable, apart, as_table, asks_discovery, declare, public_inputs
 from deniable.training.fitting import Additive, Task, fit_table, fit_tuned
-from deniable.training.levels import LEVEL_SHARE, levelled
 from deniable.training.looks import KINDS_SHARE, kinds
 from deniable.training.losses import ClippedLoss
 
 if TYPE_CHECKING:
     from deniable.training.attack import PrivateAttack
 
+LEVEL_SHARE = 0.04  # of μ²: a last look at the level of the predictions
 FEW = 50  # records below which a warning says what can be promised
 
 
@@ -171,20 +171,19 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         loss: ClippedLoss,
         n: float,
         public: tuple[str, ...],
-        wide: float | None = None,
+        level: Callable[[Task, Additive, Paid], Additive] | None = None,
     ) -> dict[str, Any]:
-        """Fit and return the attributes that every model has; ``wide`` is the clip of a last look at the level."""
+        """Fit and return the attributes that every model has; ``level`` moves the model by a last look at its level."""
         table, look, declared, allowance = begun.table, begun.look, begun.declared, begun.allowance
         columns = len(table.columns)
         pairs = min(self.interactions, columns * (columns - 1) // 2)
         task = Task(look, n, table, target, loss, self.individual_filter)
-        level = 0.0 if wide is None else look.ledger.mu * math.sqrt(LEVEL_SHARE)
-        look.ledger.kept = level
+        look.ledger.kept = kept = 0.0 if level is None else look.ledger.mu * math.sqrt(LEVEL_SHARE)
         outcome = fit_tuned(task, declared) if self.tune else fit_table(task, declared, self.model, pairs)
         look.ledger.kept, model = 0.0, outcome.model
-        if wide is not None:
-            paid = look.pay("level", "the level and the slope of the predictions, with a wide clip", level)
-            model = levelled(task, model, paid, wide)
+        if level is not None:
+            paid = look.pay("level", "the level and the slope of the predictions, with a wide clip", kept)
+            model = level(task, model, paid)
         certificate = FitCertificate(
             allowance.words,
             look.units.unit,
@@ -193,7 +192,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
             look.ledger.mechanism(),
         )
         mu = certificate.mu
-        exposure = RecordTradeoffs(np.minimum(np.hypot(outcome.exposure, level), mu), mu, look.units.labels)
+        exposure = RecordTradeoffs(np.minimum(np.hypot(outcome.exposure, kept), mu), mu, look.units.labels)
         adjacency = f"add or remove one {look.units.unit}" + " with all its records" * (look.units.unit == "person")
         return {
             **({"trials_": outcome.trials} if self.tune else {}),
