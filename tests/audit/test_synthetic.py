@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 import deniable as dn
-from deniable.audit import AttackScores, marginal_ratio, ratio_advantage, synthetic_scores
+from deniable.audit import synthetic_scores
 
 METHODS = ("nearest", "density", "marginals")
 
@@ -83,48 +83,6 @@ def test_pairs_are_counted():
     np.testing.assert_allclose(found, expected)
 
 
-def marginals(table):
-    return [np.bincount(table[:, i], minlength=4).astype(float) for i in range(table.shape[1])]
-
-
-@pytest.fixture(scope="module")
-def counted():
-    rows = np.random.default_rng(6).integers(4, size=(200, 5))
-    return rows, rows[-1]
-
-
-def released_marginals(rows, sd, rng):
-    exact = {True: marginals(rows), False: marginals(rows[:-1])}
-    return lambda inside: [counts + rng.normal(scale=sd, size=4) for counts in exact[inside]]
-
-
-def test_the_marginal_test_is_optimal(counted):
-    """Its advantage is that of the Gaussian trade-off with μ = √5/sd, which no test exceeds."""
-    rows, record = counted
-    sd, rng = 2.0, np.random.default_rng(7)
-    release, without = released_marginals(rows, sd, rng), marginals(rows[:-1])
-    sides = [[marginal_ratio(release(inside), without, record, sd) for _ in range(4000)] for inside in (True, False)]
-    scores = AttackScores(*map(np.array, sides), "likelihood ratio", "marginals", {"exact_ratio": True})
-    value, error = ratio_advantage(scores)
-    assert value == pytest.approx(dn.tradeoff(dn.GaussianDP(np.sqrt(5) / sd)).advantage(), abs=4 * error)
-
-
-@pytest.mark.parametrize(("share", "violated"), [(1.0, False), (0.1, True)])
-def test_a_zcdp_promise_is_judged(counted, share, violated):
-    """Five counts with noise sd are 5/(2·sd²)-zCDP; a tenth of the noise breaks that promise."""
-    rows, record = counted
-    sd = 2.0
-    release, without = released_marginals(rows, share * sd, np.random.default_rng(8)), marginals(rows[:-1])
-    found = dn.audit.check_promise(
-        release,
-        dn.ZeroConcentratedDP(5 / (2 * sd**2)),
-        score=lambda noisy: marginal_ratio(noisy, without, record, sd),
-        trials=600,
-    )
-    assert found.verdict.violated == violated
-    assert found.verdict.outcome != "inconclusive"
-
-
 def test_a_generator_is_judged_by_many_releases():
     """A generator that copies rows, asked with and without one record, by its nearest neighbour."""
     rng = np.random.default_rng(9)
@@ -140,11 +98,6 @@ def test_a_generator_is_judged_by_many_releases():
     assert found.verdict.violated
 
 
-def test_names_serve_as_well_as_order():
-    noisy, exact = {"a": [3.0, 1.0], "b": [[1.0]]}, {"a": [2.0, 1.0], "b": [[0.0]]}
-    assert marginal_ratio(noisy, exact, {"a": 0, "b": (0, 0)}, 1.0) == pytest.approx(1.0)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -158,5 +111,3 @@ def test_names_serve_as_well_as_order():
 def test_unusable_inputs_are_refused(tables, change, message):
     with pytest.raises(dn.InputError, match=message):
         dn.attack_synthetic(**({"synthetic": tables["members"]} | tables | change))
-    with pytest.raises(dn.InputError, match="same cells"):
-        marginal_ratio([[1.0, 2.0]], [[1.0]], [0], 1.0)

@@ -14,7 +14,7 @@ from scipy import sparse
 
 import deniable as dn
 from deniable import bounds, unlearning
-from deniable.audit import audit_one_run, output_perturbation_scores
+from deniable.audit import audit_one_run
 from deniable.curves import EnvelopeTradeoff
 from deniable.laws.gaussian import GaussianLaw
 from deniable.laws.norm_laplace import NormLaplaceLaw
@@ -239,7 +239,6 @@ TABLES = {
     "audit_scores members": TableCall(lambda a: interval(a, Y[:20] + 0.25), np.arange(20) / 8),
     "audit_scores others": TableCall(lambda a: interval(np.arange(20) / 8 + 1, a), np.arange(20) / 8),
     "audit_one_run scores": TableCall(lambda a: audit_one_run(a, Y > 0).epsilon(0.0).low, np.arange(N) / 4),
-    "output_perturbation_scores": TableCall(lambda a: output_perturbation_scores(a, X[0], X[1], "gaussian", 0.5), X),
     "individual_tradeoffs": TableCall(
         lambda a: dn.accounting.individual_tradeoffs(a, 1.0, dn.SubsampledGaussian(1.0, 0.5, 4)).advantage(),
         np.abs(np.arange(12).reshape(3, 4)) / 8,
@@ -302,10 +301,10 @@ FINE = {
     ("audit_scores members", "infinite"), ("audit_scores others", "infinite"), ("audit_one_run scores", "infinite"),
     ("GaussianNoise.distance", "empty"), ("GaussianNoise.total_variation", "empty"),
     ("GaussianNoise.hockey_stick", "empty"), ("NormLaplaceNoise.hockey_stick", "empty"),
-    ("NormLaplaceNoise.log_density", "empty"), ("output_perturbation_scores", "empty"),
+    ("NormLaplaceNoise.log_density", "empty"),
     ("GaussianNoise.distance", "one axis more"), ("GaussianNoise.total_variation", "one axis more"),
     ("GaussianNoise.hockey_stick", "one axis more"), ("NormLaplaceNoise.hockey_stick", "one axis more"),
-    ("NormLaplaceNoise.log_density", "one axis more"), ("output_perturbation_scores", "one axis more"),
+    ("NormLaplaceNoise.log_density", "one axis more"),
 }  # fmt: skip
 
 

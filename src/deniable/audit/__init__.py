@@ -11,7 +11,6 @@ from deniable.audit.known import (
     attack_output_perturbation,
     attack_random_subset,
     attack_transcript,
-    output_perturbation_scores,
     ratio_advantage,
 )
 from deniable.audit.one_run import OneRunAudit, audit_one_run
@@ -20,7 +19,7 @@ from deniable.audit.record_canaries import RecordCanaries
 from deniable.audit.results import AttackScores, RepeatedRecordsWarning
 from deniable.audit.scores import ReversedScoresWarning, ScoreAudit, audit_scores
 from deniable.audit.sequential import SequentialAudit, SequentialVerdict
-from deniable.audit.synthetic import attack_synthetic, marginal_ratio, synthetic_scores
+from deniable.audit.synthetic import attack_synthetic, synthetic_scores
 from deniable.audit.verdict import Verdict
 
 __all__ = [
@@ -51,8 +50,6 @@ __all__ = [
     "canaries",
     "check_promise",
     "final_model_limit",
-    "marginal_ratio",
-    "output_perturbation_scores",
     "play_game",
     "promise",
     "ratio_advantage",

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln, logsumexp
 
-from deniable._check import FloatArray, InputError, Seed, choice, finite, integer, number, numbers, seeded
+from deniable._check import FloatArray, InputError, Seed, choice, integer, number, numbers, seeded
 from deniable.audit.results import AttackScores
 from deniable.mechanisms import Mechanism, NoisyGradientDescent, SubsampledGaussian
 from deniable.mechanisms.core import parts_of
@@ -84,21 +84,6 @@ def attack_output_perturbation(
     nonmember = -_distance_ratio(inside.size, gap, law, scale, n, generator)  # the two worlds are mirror images
     target = f"parameters released with {law} noise of scale {scale:g} in {inside.size} dimensions"
     return AttackScores(member, nonmember, "likelihood ratio", target, {"distance": gap, "exact_ratio": True})
-
-
-def output_perturbation_scores(
-    released: ArrayLike, centre_in: ArrayLike, centre_out: ArrayLike, noise: Noise, scale: float
-) -> FloatArray:
-    """Return the log-likelihood ratio of given releases, shape (n, d) or (d,), for the same attacker."""
-    law, scale = _noise(noise), number("scale", scale, above=0.0)
-    values = np.atleast_2d(finite("released", released))
-    inside, outside = numbers("centre_in", centre_in).ravel(), numbers("centre_out", centre_out).ravel()
-    if not values.shape[1] == inside.size == outside.size:
-        raise InputError(
-            f"released must have as many columns as the centres have entries, got {values.shape[1]}, {inside.size} "
-            f"and {outside.size}"
-        )
-    return np.round(log_density(values - inside, law, scale) - log_density(values - outside, law, scale), _DECIMALS)
 
 
 def attack_transcript(mechanism: Mechanism, *, n: int = 10_000, rng: Seed = None) -> AttackScores:

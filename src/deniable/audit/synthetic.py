@@ -8,16 +8,16 @@ and without the record, which is what a promise is about: give :func:`synthetic_
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from deniable._check import FloatArray, InputError, Seed, choice, number, numbers, seeded
+from deniable._check import FloatArray, InputError, Seed, choice, seeded
 from deniable.audit.rehearsal import area_under_log_roc
 from deniable.audit.results import AttackScores
 
@@ -104,42 +104,6 @@ def synthetic_scores(
     neighbours = 1 if method == "nearest" else _NEIGHBOURS
     near = _log_distance(table, asked, neighbours)
     return -near if reference is None else _log_distance(coder(reference), asked, neighbours) - near
-
-
-def marginal_ratio(
-    released: Mapping[str, ArrayLike] | Sequence[ArrayLike],
-    without: Mapping[str, ArrayLike] | Sequence[ArrayLike],
-    cells: Mapping[str, Any] | Sequence[Any],
-    sd: float,
-) -> float:
-    """Return the log-likelihood ratio of marginals with Gaussian noise: with the record against without it.
-
-    By Neyman and Pearson, no test of the record's presence by an attacker who knows all others has a higher ROC. Adding
-    the record raises one cell of each marginal by 1, so its trade-off is the Gaussian one with μ = √(marginals)/sd.
-
-    Parameters
-    ----------
-    released
-        Noisy counts, one array per marginal, under names or in order.
-    without
-        Exact counts without the record, the same shapes.
-    cells
-        For each marginal, the index (a number or a tuple) of the cell into which the record falls.
-    sd
-        Standard deviation of the noise in every cell.
-    """
-    sd = number("sd", sd, above=0.0)
-    noise, cell = sd**2, cast(Any, cells)
-    sides: tuple[Any, Any] = released, without
-    names: Any = released.keys() if isinstance(released, Mapping) else range(len(released))
-    total = 0.0
-    for name in names:
-        noisy, exact = (numbers(what, side[name]) for what, side in zip(("released", "without"), sides, strict=True))
-        if noisy.shape != exact.shape:
-            raise InputError(f"marginal {name!r} must have the same cells in both, got {noisy.shape} and {exact.shape}")
-        left = (noisy - exact).item(cell[name])  # noise, and 1 more with the record
-        total += float(2 * left - 1) / (2 * noise)
-    return total
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
-from deniable._check import FloatArray, InputError, number, numbers
+from deniable._check import FloatArray, InputError, numbers
 from deniable.records import ObjectivePerturbation, OutputPerturbation, PrivacyProfile, privacy_profile
 from deniable.records.losses import as_loss
 
@@ -21,6 +21,8 @@ _PIPELINE_NOTE = (
     "The pipeline's preprocessing was taken as fixed: what it learned from the data (means, scales, categories) is "
     "released with the model and is not part of this profile."
 )
+
+_CONVERGED = 1e-2  # largest gradient norm at the fitted parameters, relative to that at 0
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,6 @@ def profile_estimator(
     *,
     mechanism: OutputPerturbation | ObjectivePerturbation,
     sample_weight: ArrayLike | None = None,
-    gradient_tolerance: float = 1e-2,
     **options: Any,
 ) -> PrivacyProfile:
     """Return the privacy profile of a fitted estimator on its training data.
@@ -59,8 +60,6 @@ def profile_estimator(
     mechanism
         How the parameters are (or would be) released. With an unpenalised intercept, which most of these have, there is
         no sensitivity from which to calibrate: use ``OutputPerturbation(scale=...)`` or fit without intercept.
-    gradient_tolerance
-        Largest gradient norm at the fitted parameters, relative to that at 0, that still counts as converged.
     options
         Passed on to :func:`deniable.privacy_profile`: ``released``, ``tolerance``, ``n_samples``, ``rng``.
 
@@ -80,7 +79,7 @@ def profile_estimator(
         raise InputError(
             "SGDClassifier with weights cannot be mapped: its penalty counts rows, not weights; use LogisticRegression"
         )
-    _check_converged(final, training, rows, targets, weights, number("gradient_tolerance", gradient_tolerance, above=0))
+    _check_converged(final, training, rows, targets, weights)
     profile = privacy_profile(
         rows,
         targets,
@@ -197,7 +196,7 @@ def _weights(estimator: Any, y: Any, sample_weight: ArrayLike | None) -> FloatAr
 
 
 def _check_converged(
-    estimator: Any, training: FittedTraining, X: FloatArray, y: Any, weights: FloatArray | None, tolerance: float
+    estimator: Any, training: FittedTraining, X: FloatArray, y: Any, weights: FloatArray | None
 ) -> None:
     """Compare the gradient norm at the fitted parameters with that at 0."""
     loss = as_loss(training.loss)
@@ -219,8 +218,8 @@ def _check_converged(
     if fitted.shape != (rows.shape[1], classes):
         raise InputError(f"X must have the {fitted.shape[0]} columns the estimator was fitted on, got {rows.shape[1]}")
     here, start = size(fitted), size(np.zeros_like(fitted))
-    if not here <= tolerance * start:
+    if not here <= _CONVERGED * start:
         raise InputError(
             f"the fit has not converged: gradient norm {here:.3g} at the fitted parameters, {start:.3g} at 0; refit "
-            "with a smaller tol and more max_iter, or raise gradient_tolerance to profile the exact optimum instead"
+            "with a smaller tol and more max_iter"
         )

@@ -10,6 +10,8 @@ from deniable._check import FloatArray, InputError
 from deniable.records.losses import Margins
 from deniable.records.problem import LONG, ROWS, UNIT, Part, Problem, Sums, add_curvature, hessian_rounding, symmetric
 
+_STEPS = 200  # of Newton, after which it is said that they do not converge; about ten are enough
+
 
 @dataclass(frozen=True, eq=False)
 class Fit:
@@ -46,7 +48,7 @@ def margins_of(base: Fit, part: Part) -> FloatArray:
     return np.asarray((X @ F).astype(np.float64))
 
 
-def fit(problem: Problem, start: FloatArray | None = None, *, max_iterations: int = 200) -> Fit:
+def fit(problem: Problem, start: FloatArray | None = None) -> Fit:
     """Return the optimum by damped Newton steps, to the precision of floating-point numbers.
 
     Sums are in double precision until a step changes the centre by less than a millionth, and extended from then on.
@@ -61,7 +63,7 @@ def fit(problem: Problem, start: FloatArray | None = None, *, max_iterations: in
     precise = False
     sums = problem.sums(centre, precise=precise)
     best, stalled = np.inf, 0
-    for iteration in range(max_iterations):
+    for iteration in range(_STEPS):
         gradient = sums.total_gradient(problem, centre)[0]
         size = float(np.linalg.norm(gradient))
         stalled = 0 if size < 0.5 * best else stalled + 1
