@@ -65,12 +65,12 @@ def main() -> None:
         member = np.concatenate([shadows, targets])
         signal = train_models(model, X, y, "classification", member, list(range(len(member))))
         inside, outside = split_signals(signal[:k], shadows)
-        scorer = Scorer.of(signal[:k], "classification", "shrunk", 2.0)
+        scorer = Scorer.of(signal[:k], "classification")
         rehearsed = rehearse(signal[:k], shadows, scorer)
         chosen = strongest(rehearsed, plain("lira", "classification"))
 
         seen = signal[k:], inside, outside, targets
-        old = mean(plain("lira", "classification"), Scorer("classification", "shrunk", 2.0, 0.0), *seen)
+        old = mean(plain("lira", "classification"), Scorer("classification", 0.0), *seen)
         singles = {m: mean(plain(m, "classification"), scorer, *seen) for m in METHODS}
         best = max(singles, key=lambda m: singles[m][1])
         cells = [f"{auc:.3f} / {100 * tpr:.1f} %" for auc, tpr in (old, singles[best], mean(chosen, scorer, *seen))]

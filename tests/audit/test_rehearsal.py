@@ -67,15 +67,15 @@ def test_unanimous_votes_do_not_ruin_lira(forest):
         scores = [scorer(lira, seen, inside, outside) for seen in signal[16:]]
         return np.mean([roc_auc_score(t, s) for t, s in zip(targets, scores, strict=True)])
 
-    knowing = auc(Scorer.of(signal[:16], "classification", "shrunk", 2.0))
+    knowing = auc(Scorer.of(signal[:16], "classification"))
     assert knowing > 0.88
-    assert knowing > auc(Scorer("classification", "shrunk", 2.0, half=0.0)) + 0.05  # a cut at 30, for comparison
+    assert knowing > auc(Scorer("classification", half=0.0)) + 0.05  # a cut at 30, for comparison
 
 
 def test_the_rehearsal_chooses_an_attack_that_is_near_the_best(forest):
     signal, shadows, targets = forest
     inside, outside = split_signals(signal[:16], shadows)
-    scorer = Scorer.of(signal[:16], "classification", "shrunk", 2.0)
+    scorer = Scorer.of(signal[:16], "classification")
     rehearsed = rehearse(signal[:16], shadows, scorer)
     assert set(rehearsed) == set(candidates(signal, "classification"))
 
@@ -98,7 +98,7 @@ def test_no_attack_depends_on_the_unit_of_y(method, outputs):
     units = np.array([1e4, 1e-4])[:, None] if outputs else 1e4
     attack, found = plain(method, "regression"), []
     for residuals in (signal, signal * units):
-        scorer = Scorer.of(residuals[:8], "regression", "shrunk", 2.0)
+        scorer = Scorer.of(residuals[:8], "regression")
         found.append(scorer(attack, residuals[8], *split_signals(residuals[:8], shadows)))
     assert np.corrcoef(*found)[0, 1] == pytest.approx(1, abs=1e-9)
     assert roc_auc_score(target, found[0]) > 0.6
@@ -145,7 +145,7 @@ def test_moments_without_a_model_are_those_of_the_others(task, outputs):
     rng = np.random.default_rng(1)
     member = balanced_design(12, 150, rng)
     signal = rng.normal(size=(12, *outputs, 150)) + 1.5 * np.expand_dims(member, tuple(range(1, 1 + len(outputs))))
-    scorer = Scorer.of(signal, task, "shrunk", 2.0)
+    scorer = Scorer.of(signal, task)
     for attack, strength in rehearse(signal, member, scorer).items():
         assert strength == pytest.approx(rehearsed_by_splitting(signal, member, scorer, attack), rel=1e-9), attack
 
@@ -154,7 +154,7 @@ def test_a_rehearsal_without_leakage_finds_none():
     rng = np.random.default_rng(0)
     shadows = balanced_design(12, 2000, rng)
     signal = rng.normal(size=(12, 2000))  # knows nothing of the membership: only the design could tell
-    rehearsed = rehearse(signal, shadows, Scorer.of(signal, "classification", "shrunk", 2.0))
+    rehearsed = rehearse(signal, shadows, Scorer.of(signal, "classification"))
     guess = np.mean(np.geomspace(1e-3, 1, 50))
     assert all(abs(found - guess) < 0.02 for found in rehearsed.values())
 

@@ -7,10 +7,10 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable._check import FloatArray, InputError, Seed, choice, integer, number, seeded
+from deniable._check import FloatArray, InputError, Seed, choice, integer, seeded
 from deniable.audit.rehearsal import LEAST_SHADOWS, Scorer, plain, rehearse, strongest
 from deniable.audit.results import AttackScores
-from deniable.audit.scoring import METHODS, NEEDED, Method, Variance
+from deniable.audit.scoring import METHODS, NEEDED, Method
 from deniable.audit.shadow import (
     BoolArray,
     LearningTask,
@@ -33,8 +33,6 @@ def attack_estimator(
     *,
     rng: Seed = None,
     n_jobs: int | None = None,
-    variance: Variance = "shrunk",
-    gamma: float = 2.0,
     n_targets: int = 1,
     task: Literal["auto"] | LearningTask = "auto",
     progress: bool | None = None,
@@ -61,11 +59,6 @@ def attack_estimator(
         audit hold as they stand.
     n_shadows
         Number of shadow models, even.
-    variance
-        For the fits of LiRA: "per-example", "fixed" (one for all records), or "shrunk" (per-example, drawn towards the
-        common one as if that came from 8 more models), which did best with a few dozen shadows.
-    gamma
-        For RMIA: how many times likelier than another record a record must be to count as more likely.
     n_targets
         Number of targets, attacked in turn with the same shadows. With more than one, the same records recur and the
         scores are not independent, as the intervals assume (``audit`` warns): use it for estimates, not for claims.
@@ -96,9 +89,7 @@ def attack_estimator(
     quite independent (two of three records: the chance of that is 1/4; of ten records 0.1 %).
     """
     choice("method", method, ("auto", *METHODS))
-    choice("variance", variance, ("shrunk", "fixed", "per-example"))
     choice("task", task, ("auto", "classification", "regression"))
-    gamma = number("gamma", gamma, at_least=1.0)
     n_shadows, n_targets = _check_counts(n_shadows, n_targets, method)
     X = _records(X)
     labels, task = _check_labels(estimator, X, y, task)
@@ -108,7 +99,7 @@ def attack_estimator(
     shadows = _design(n_shadows, labels, task, design_rng)
     member = np.concatenate([shadows, targets])
     signal = train_models(estimator, X, labels, task, member, seeds, n_jobs=n_jobs, progress=progress)
-    return _scored(signal, shadows, targets, method, task, variance, gamma, _name(estimator))
+    return _scored(signal, shadows, targets, method, task, _name(estimator))
 
 
 def attack_model(
@@ -122,8 +113,6 @@ def attack_model(
     rng: Seed = None,
     n_jobs: int | None = None,
     estimator: Any = None,
-    variance: Variance = "shrunk",
-    gamma: float = 2.0,
     task: Literal["auto"] | LearningTask = "auto",
     progress: bool | None = None,
 ) -> AttackScores:
@@ -143,7 +132,7 @@ def attack_model(
         half of the nonmembers how well records like this one are fitted by a model that did not see them (Bertran et
         al. 2023; that half is not scored); "label-only" sees only the classes predicted for the record and for copies
         with a little noise (in a data frame's other columns, one cell in ten is taken from another record).
-    n_shadows, n_jobs, variance, gamma, task, progress
+    n_shadows, n_jobs, task, progress
         As in :func:`attack_estimator`.
     estimator
         What the shadow models are; by default an unfitted clone of ``model``, if that is an estimator.
@@ -177,7 +166,6 @@ def attack_model(
             f"estimator must be given for method {method!r}: how shadow models are trained, as model is a prediction "
             "function; or use method 'quantile' or 'label-only', which train none"
         )
-    gamma = number("gamma", gamma, at_least=1.0)
     n_shadows, _ = _check_counts(integer("n_shadows", n_shadows, at_least=2), 1, method)
     design_rng, seed_rng = seeded(rng).spawn(2)
     shadows = _design(n_shadows, labels, task, design_rng)
@@ -186,7 +174,7 @@ def attack_model(
     signal = train_models(kind, X, labels, task, shadows, seeds, n_jobs=n_jobs, progress=progress)
     target = model_signals(model, X, labels, task)
     both = np.concatenate([signal, target[None]])
-    return _scored(both, shadows, inside[None], cast(Any, method), task, variance, gamma, _name(model))
+    return _scored(both, shadows, inside[None], cast(Any, method), task, _name(model))
 
 
 def _scored(
@@ -195,13 +183,11 @@ def _scored(
     targets: BoolArray,
     method: Literal["auto"] | Method,
     task: LearningTask,
-    variance: Variance,
-    gamma: float,
     target: str,
 ) -> AttackScores:
     """Score the last rows of ``signal``, those of ``targets``, with the others, those of ``shadows``."""
     n_shadows = len(shadows)
-    scorer = Scorer.of(signal[:n_shadows], task, variance, gamma)
+    scorer = Scorer.of(signal[:n_shadows], task)
     rehearsing = method == "auto" and n_shadows >= LEAST_SHADOWS
     rehearsed = rehearse(signal[:n_shadows], shadows, scorer) if rehearsing else {}
     usual = plain("lira" if method == "auto" else method, task)
@@ -213,7 +199,6 @@ def _scored(
     details = {
         "n_shadows": n_shadows,
         "n_targets": len(targets),
-        "variance": variance,
         "rehearsed": {str(one): strength for one, strength in rehearsed.items()},
         "members_of_targets": targets.sum(axis=1).tolist(),
         "member_records": records[targets],

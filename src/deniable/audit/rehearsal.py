@@ -10,7 +10,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable.audit.resolution import half_gap, smoothed_log_odds, stabilised
-from deniable.audit.scoring import METHODS, Method, Shown, ShownByOthers, Variance, joint, score
+from deniable.audit.scoring import METHODS, Method, Shown, ShownByOthers, joint, score
 from deniable.audit.shadow import LARGEST_LOGIT, BoolArray, LearningTask, split_signals
 
 Scale = Literal["log-odds", "arcsine", "residual"]
@@ -41,18 +41,16 @@ class Scorer:
     """
 
     task: LearningTask
-    variance: Variance
-    gamma: float
     half: float = 0.0
     unit: float | FloatArray = 1.0
 
     @classmethod
-    def of(cls, shadows: FloatArray, task: LearningTask, variance: Variance, gamma: float) -> Scorer:
+    def of(cls, shadows: FloatArray, task: LearningTask) -> Scorer:
         """Learn the resolution of the models, or the size of their residuals, from the shadows' signals."""
         if task == "classification":
-            return cls(task, variance, gamma, half=half_gap(shadows))
+            return cls(task, half=half_gap(shadows))
         size = np.sqrt(2 * np.mean(shadows**2, axis=(0, -1)))
-        return cls(task, variance, gamma, unit=np.where(size > 0, size, 1.0)[..., None])
+        return cls(task, unit=np.where(size > 0, size, 1.0)[..., None])
 
     def __call__(self, attack: Attack, target: FloatArray, inside: FloatArray, outside: FloatArray) -> FloatArray:
         """Score every record by the target's signals, (n,) or (n_outputs, n), and the shadows', with one more axis."""
@@ -65,9 +63,7 @@ class Scorer:
     ) -> FloatArray:
         """Score every record; one entry for each of :meth:`outputs`, whose evidence adds up."""
         each = zip(seen, inside, outside, strict=True)
-        parts = (
-            score(attack.method, *signals, self.task, variance=self.variance, gamma=self.gamma) for signals in each
-        )
+        parts = (score(attack.method, *signals, self.task) for signals in each)
         return np.asarray(sum(parts), dtype=np.float64)
 
     def sides(

@@ -16,11 +16,11 @@ from scipy.special import expit
 from deniable._check import FloatArray, InputError, choice
 from deniable.audit.shadow import LARGEST_LOGIT, LearningTask
 
-Variance = Literal["shrunk", "fixed", "per-example"]
 Method = Literal["loss", "calibrated", "lira", "lira-offline", "rmia"]
 METHODS: tuple[Method, ...] = ("loss", "calibrated", "lira", "lira-offline", "rmia")
 
-_PRIOR_MODELS = 8  # the pooled variance counts as much as this many models, where variances are shrunk towards it
+_PRIOR_MODELS = 8  # a record's variance is drawn towards the pooled one as if that came from this many more models
+_LIKELIER = 2.0  # how many times likelier than another record a record must be to count as more likely (RMIA)
 
 # how many shadows that exclude (and, for online attacks, include) each record an attack needs
 NEEDED: dict[str, int] = {"loss": 0, "calibrated": 1, "lira": 2, "lira-offline": 2, "rmia": 1}
@@ -123,28 +123,28 @@ def score_calibrated(target: FloatArray, outside: Shown, task: LearningTask) -> 
     return outside.loss - loss_of(target, task)
 
 
-def score_lira(target: FloatArray, inside: Shown, outside: Shown, variance: Variance) -> FloatArray:
+def score_lira(target: FloatArray, inside: Shown, outside: Shown) -> FloatArray:
     """Log-likelihood ratio of two Gaussians fitted to the shadows' signals (Carlini et al. 2022, Algorithm 1)."""
-    return _log_normal(target, inside, variance) - _log_normal(target, outside, variance)
+    return _log_normal(target, inside) - _log_normal(target, outside)
 
 
-def score_lira_offline(target: FloatArray, outside: Shown, variance: Variance, task: LearningTask) -> FloatArray:
+def score_lira_offline(target: FloatArray, outside: Shown, task: LearningTask) -> FloatArray:
     """Distance of the signal from what shadows without the record show, in standard deviations (ibid., §VI.A)."""
-    centre, spread = outside.mean, _spread(outside, variance)
+    centre, spread = outside.mean, _spread(outside)
     if task == "classification":
         return np.asarray((target - centre) / spread)
     return np.asarray((np.abs(centre) - np.abs(target)) / spread)  # a member's residual is smaller
 
 
-def score_rmia(target: FloatArray, inside: Shown, outside: Shown, task: LearningTask, gamma: float) -> FloatArray:
-    """Share of other records that the target prefers ``gamma`` times less than this one, against the shadows' average.
+def score_rmia(target: FloatArray, inside: Shown, outside: Shown, task: LearningTask) -> FloatArray:
+    """Share of other records that are half as likely as this one or less, against the shadows' average.
 
     Zarifzadeh, Liu & Shokri 2024, with all attacked records as the population.
     """
     average = (inside.chance + outside.chance) / 2
     with np.errstate(divide="ignore"):
         ratio = -loss_of(target, task) - np.log(np.maximum(average, np.finfo(float).tiny))
-    preferred = np.searchsorted(np.sort(ratio), ratio - np.log(gamma), side="right")
+    preferred = np.searchsorted(np.sort(ratio), ratio - np.log(_LIKELIER), side="right")
     return np.asarray(preferred / len(ratio), dtype=np.float64)
 
 
@@ -154,9 +154,6 @@ def score(
     inside: Shown,
     outside: Shown,
     task: LearningTask,
-    *,
-    variance: Variance,
-    gamma: float,
 ) -> FloatArray:
     """Score every record with one of :data:`METHODS`."""
     choice("method", method, METHODS)
@@ -170,25 +167,20 @@ def score(
     if method == "calibrated":
         return score_calibrated(target, outside, task)
     if method == "lira":
-        return score_lira(target, inside, outside, variance)
+        return score_lira(target, inside, outside)
     if method == "lira-offline":
-        return score_lira_offline(target, outside, variance, task)
-    return score_rmia(target, inside, outside, task, gamma)
+        return score_lira_offline(target, outside, task)
+    return score_rmia(target, inside, outside, task)
 
 
-def _spread(side: Shown, variance: Variance) -> FloatArray:
-    """Standard deviation of each record's signals, or one for all, or in between; never quite 0 (trees are certain)."""
+def _spread(side: Shown) -> FloatArray:
+    """Standard deviation of each record's signals, drawn towards that of all; never quite 0 (trees are certain)."""
     degrees, squares = max(1, side.models - 1), side.squares
     pooled = float(np.sqrt(squares.mean() / degrees))
-    floor = max(1e-3 * pooled, 1e-9)
-    if variance == "fixed":
-        return np.full(squares.shape, max(pooled, floor))
-    own = squares / degrees
-    if variance == "shrunk":  # the mean of an inverse-gamma posterior, but for a constant
-        own = (_PRIOR_MODELS * pooled**2 + squares) / (_PRIOR_MODELS + degrees)
-    return np.asarray(np.maximum(np.sqrt(own), floor))
+    own = (_PRIOR_MODELS * pooled**2 + squares) / (_PRIOR_MODELS + degrees)  # mean of an inverse-gamma posterior
+    return np.asarray(np.maximum(np.sqrt(own), max(1e-3 * pooled, 1e-9)))
 
 
-def _log_normal(x: FloatArray, side: Shown, variance: Variance) -> FloatArray:
-    spread = _spread(side, variance)
+def _log_normal(x: FloatArray, side: Shown) -> FloatArray:
+    spread = _spread(side)
     return np.asarray(-(((x - side.mean) / spread) ** 2) / 2 - np.log(spread))

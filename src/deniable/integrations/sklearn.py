@@ -77,8 +77,6 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
     get_parameters, set_parameters
         For other estimators: fitted estimator → array of fixed shape, and (fresh estimator, array) → None. The second
         must set all that predictions need and nothing else of the fit.
-    clip
-        (low, high) to which every released parameter is clipped, or None.
     project_psd
         Whether released covariance matrices are projected to positive semidefinite.
     random_state
@@ -113,7 +111,6 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         bounds: tuple[Any, Any] | None = None,
         get_parameters: Callable[[Any], Any] | None = None,
         set_parameters: Callable[[Any, FloatArray], None] | None = None,
-        clip: tuple[float, float] | None = None,
         project_psd: bool = True,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -129,7 +126,6 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         self.bounds = bounds
         self.get_parameters = get_parameters
         self.set_parameters = set_parameters
-        self.clip = clip
         self.project_psd = project_psd
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -175,7 +171,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
 
         def carrying(value: FloatArray) -> Any:
             shell = clone(self.estimator)
-            codec.install(shell, task.split(value if self.clip is None else np.clip(value, *self._clip_range())), known)
+            codec.install(shell, task.split(value), known)
             return shell
 
         self.estimator_ = carrying(released.value)
@@ -267,15 +263,6 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         if self.get_parameters is not None and self.set_parameters is not None:
             return TwoFunctions(self.get_parameters, self.set_parameters)
         return codec_for(self.estimator)
-
-    def _clip_range(self) -> tuple[float, float]:
-        try:
-            low, high = (float(end) for end in self.clip or ())
-        except (TypeError, ValueError):
-            raise InputError(f"clip must be two numbers (low, high), got {self.clip!r}") from None
-        if not low < high:
-            raise InputError(f"clip must be (low, high) with low < high, got {self.clip!r}")
-        return low, high
 
 
 def _seeded(estimator: Any, seeds: np.random.RandomState) -> Any:
