@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deniable.noise.column_kinds import COUNT_NOISE, ColumnKind, ask_kinds
+from deniable.noise.columns import COUNT_NOISE, ColumnKind, ask_kinds
 from deniable.noise.queries import Ledger, Queries, units_of
 from deniable.tables import read_cells
 from oracles.replayed_fits import Recording

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deniable.noise.octaves import CELLS, YEARS, octave_cells, range_from_counts, year_cells, years_from_counts
+from deniable.noise.columns import CELLS, YEARS, octave_cells, range_from_counts, year_cells, years_from_counts
 
 SD = 20.0
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from scipy.special import ndtri
 
-from deniable.noise.octaves import CELLS, octave_cells
+from deniable.noise.columns import CELLS, octave_cells
 from deniable.training import bins
 from deniable.training.bins import _ALIKE, _library, _log_likelihood, cells_from_octaves, shared_priors
 from deniable.training.encoders import Thermometer

@@ -12,7 +12,6 @@ Directions. ``"add"`` is the hockey stick of in against out, H_γ(P‖Q), and th
 """
 
 from deniable.curves.answer import Answer, Charged, Question
-from deniable.curves.assumptions import EVERY_CASE, ONE_CASE, Assumptions
 from deniable.curves.base import Tradeoff
 from deniable.curves.closed import (
     ApproximateTradeoff,
@@ -30,7 +29,7 @@ from deniable.curves.combined import (
     with_assumptions,
     with_note,
 )
-from deniable.curves.safe import OPPOSITE, AnyDirection, Direction, Side
+from deniable.curves.safe import EVERY_CASE, ONE_CASE, OPPOSITE, AnyDirection, Assumptions, Direction, Side
 
 __all__ = [
     "EVERY_CASE",

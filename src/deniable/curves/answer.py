@@ -11,10 +11,18 @@ import numpy as np
 from deniable._check import FloatArray, InputError, number
 from deniable._notebook import Textual
 from deniable._shown import shown
-from deniable.curves.safe import FAILURES, AnyDirection, Direction, Side, directions, excuse, lower_or_higher
+from deniable.curves.safe import (
+    FAILURES,
+    AnyDirection,
+    Assumptions,
+    Direction,
+    Side,
+    directions,
+    excuse,
+    lower_or_higher,
+)
 
 if TYPE_CHECKING:
-    from deniable.curves.assumptions import Assumptions
     from deniable.curves.base import Tradeoff
 
 Question = Literal["hockey stick", "roc"]

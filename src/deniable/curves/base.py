@@ -15,13 +15,15 @@ from deniable._check import FloatArray, InputError, choice, numbers
 from deniable._floats import EPS
 from deniable._notebook import curve_panel, lines, panel, two_lines
 from deniable.curves.answer import Answer, Charged, Question, charged_by, explained
-from deniable.curves.assumptions import EVERY_CASE, ONE_CASE, Assumptions
 from deniable.curves.epsilon_search import EpsilonSearch
 from deniable.curves.safe import (
     ADD,
+    EVERY_CASE,
     FAILURES,
+    ONE_CASE,
     REMOVE,
     AnyDirection,
+    Assumptions,
     Direction,
     Side,
     accuracy_from,
@@ -337,10 +339,7 @@ class Tradeoff(ABC):
         return self
 
     def plot(
-        self,
-        *beside: Tradeoff | Axes | None,
-        ax: Axes | None = None,
-        label: str | Sequence[str] | None = None,
+        self, *beside: Tradeoff | Axes | None, ax: Axes | None = None, label: str | Sequence[str] | None = None
     ) -> Axes:
         """Draw the upper ROC, and those of other curves ``beside`` it, on log–log axes; return the matplotlib axes.
 

@@ -1,15 +1,17 @@
-"""Every number that leaves a curve passes here: in range and on its side, or the trivial bound."""
+"""Every number that leaves a curve passes here: in range and on its side, or the trivial bound; what it assumes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deniable import testing
 from deniable._check import FloatArray, InputError, choice, numbers
 from deniable._floats import EPS, LEAST
 
@@ -17,6 +19,8 @@ Side = Literal["upper", "lower"]
 Direction = Literal["add", "remove"]
 AnyDirection = Literal["add", "remove", "both"]
 
+EVERY_CASE = "every record and every rest of the data"  # what a curve must hold for to bound other risks
+ONE_CASE = "the record and the data set for which it was computed"
 TINY = float(np.finfo(np.float64).tiny)
 # of an engine: its bound is trivial then
 FAILURES = (ArithmeticError, IndexError, MemoryError, ValueError, np.linalg.LinAlgError)
@@ -26,6 +30,24 @@ _SHOWN = ContextVar("faults shown", default=False)
 ADD: Direction = "add"
 REMOVE: Direction = "remove"
 OPPOSITE: dict[Direction, Direction] = {"add": "remove", "remove": "add"}
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """The game in which a number holds: read it before quoting the number."""
+
+    game: str = "the attacker knows the whole training set but for one record, and tests whether that record was in"
+    adjacency: str = "add or remove one record"
+    access: str = "everything that the mechanism outputs, intermediate steps included"
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "notes", testing.marked(self.notes, testing.insecure()))
+
+    @property
+    def insecure(self) -> bool:
+        """Whether this was made inside :func:`deniable.testing.insecure_noise`."""
+        return testing.INSECURE in self.notes
 
 
 def directions(direction: str, symmetric: bool = False) -> tuple[Direction, ...]:

@@ -23,7 +23,6 @@ from deniable import testing
 from deniable._check import FloatArray, InputError, IntArray, integer
 from deniable._floats import MANY_ROUNDINGS
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism
-from deniable.noise import octaves
 from deniable.noise.rank_choice import RankWeights, rank_choice
 from deniable.noise.rounding import LARGEST_SCALE, rounded_gaussian
 
@@ -236,13 +235,6 @@ class Queries:
         counts = np.bincount(cells, weights, minlength=size).astype(np.int64)
         channel = self.pay(name, purpose, mu).channel(name, np.full(size, self.units.heaviest / mu))
         return channel(counts) / self.units.heaviest
-
-    def octaves(self, name: Any, values: FloatArray, mu: float) -> FloatArray:
-        """Return the noisy counts of the octaves in which the numbers of a column lie; NaN is in none."""
-        known = np.flatnonzero(~np.isnan(values))
-        cells = octaves.octave_cells(values[known])
-        purpose = "ranges: in which octaves a column lies"
-        return self.histogram(f"range of {name}", purpose, mu, known, cells, octaves.CELLS)
 
     def words(self, name: Any, values: Iterable[Any], mu: float, delta: float) -> dict[str, float]:
         """Return the texts whose noisy count passes a threshold, with it: a text of one unit alone does with chance δ.

@@ -24,7 +24,7 @@ from deniable.curves import Tradeoff, with_assumptions
 from deniable.limits import DEFAULT_ADVANTAGE
 from deniable.mechanisms import Composition, GaussianDP
 from deniable.mechanisms.core import parts_of
-from deniable.noise.column_kinds import COUNT_NOISE
+from deniable.noise.columns import COUNT_NOISE
 from deniable.noise.queries import Ledger, NoiseSource, Paid, Queries, SumNoise, Units, units_of
 from deniable.planning.calibration import Budget, as_limit, budget
 from deniable.tables.columnar import ColumnsOnDisk

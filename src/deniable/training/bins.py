@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from deniable._check import FloatArray, IntArray
-from deniable.noise.octaves import CELLS, cell_ends
+from deniable.noise.columns import CELLS, cell_ends
 
 _UNIFORM = 64  # cells of equal width over the range
 _HALF_OCTAVES = 24  # cells whose width halves every second time, towards zero: skewed columns
@@ -263,7 +263,7 @@ def cells_from_octaves(counts: FloatArray, sd: float, records: float, prior: Flo
     Parameters
     ----------
     counts
-        Noisy counts of the octave cells (``octaves.octave_cells``).
+        Noisy counts of the octave cells (``columns.octave_cells``).
     sd
         Standard deviation of their noise.
     records

@@ -11,7 +11,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from deniable._check import FloatArray, InputError, choice, mapping
-from deniable.noise.column_kinds import ColumnKind
+from deniable.noise.columns import ColumnKind
 from deniable.tables import DATE, NUMBER, ColumnCells, read_cell, spelled
 from deniable.tables.cell import CellFormat
 from deniable.tables.columnar import PAIR_TARGET, ColumnsOnDisk, on_disk

@@ -21,8 +21,7 @@ import numpy as np
 from deniable._check import FloatArray, IntArray
 from deniable._floats import MANY_ROUNDINGS
 from deniable._search import bisect
-from deniable.noise import octaves
-from deniable.noise.column_kinds import ColumnKind, ask_kinds
+from deniable.noise.columns import CELLS, ColumnKind, ask_kinds, octave_cells, range_from_counts
 from deniable.noise.queries import Queries
 from deniable.tables import ColumnCells
 from deniable.training import bins
@@ -100,15 +99,15 @@ def number_cells(
     μ² goes into the octaves too, and shapes are fitted to these.
     """
     if declared is None and not n * mu >= INFORMATIVE:
-        return few_cells(look, name, values, mu, look.octaves(name, values, mu), None, n)
+        return few_cells(look, name, values, mu, _octaves(look, name, values, mu), None, n)
     known = np.flatnonzero(~np.isnan(values))
     numbers = values[known]
     if declared is None:
         part = mu * math.sqrt(0.5)
-        counts = look.octaves(name, values, part)
-        low, high = octaves.range_from_counts(counts, 1 / part)
+        counts = _octaves(look, name, values, part)
+        low, high = range_from_counts(counts, 1 / part)
         if again and high - low <= ONLY_ZEROS:
-            both = (counts + look.octaves(f"{name}, again", values, part)) / 2
+            both = (counts + _octaves(look, f"{name}, again", values, part)) / 2
             return bins.cells_from_octaves(both, 1 / mu, n)
     else:
         low, high = declared
@@ -123,6 +122,13 @@ def number_cells(
         finer = _two_looks(look, label, _CLOSER, mu * 0.5, known[within], numbers[within], inside)
         found = bins.with_inside(found, finer)
     return found
+
+
+def _octaves(look: Queries, name: Any, values: FloatArray, mu: float) -> FloatArray:
+    """Return the noisy counts of the octaves in which the numbers of a column lie; NaN is in none."""
+    known = np.flatnonzero(~np.isnan(values))
+    purpose = "ranges: in which octaves a column lies"
+    return look.histogram(f"range of {name}", purpose, mu, known, octave_cells(values[known]), CELLS)
 
 
 def few_cells(
@@ -187,7 +193,7 @@ def encoders_for(
     each = mu / math.sqrt(max(len(looked), 1)) * (1 - MANY_ROUNDINGS)
     informed = n * each >= INFORMATIVE
     few = [] if informed else [c for c in table.columns if c.measured and c.name not in declared.ranges]
-    seen = [look.octaves(c.name, table.numbers(c), each) for c in few]
+    seen = [_octaves(look, c.name, table.numbers(c), each) for c in few]
     beforehand = dict(zip(few, zip(seen, bins.shared_priors(seen, 1 / each, n), strict=True), strict=True))
     out: list[list[Encoder]] = []
     for column in table.columns:
