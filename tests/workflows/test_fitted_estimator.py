@@ -33,7 +33,7 @@ def numbers(section):
 
 def test_a_full_tree_is_found_out_and_nothing_is_proven(data):
     X, y = data
-    found = dn.assess(DecisionTreeClassifier(random_state=0).fit(X, y), X, y, n_shadows=16, rng=0, first_row=2)
+    found = dn.assess(DecisionTreeClassifier(random_state=0).fit(X, y), X, y, n_shadows=16, rng=0)
     jsonschema.validate(json.loads(found.to_json()), SCHEMA)
     assert found.status == "measured"
     assert "Nothing is proven" in found.headline
@@ -69,10 +69,10 @@ def test_stored_rows_are_found_also_behind_a_pipeline(data):
     ):
         assert numbers(structure_section(model, X, y))["structure.stored"] == stored
     machine = SVC().fit(X, y)
-    section = structure_section(machine, X, y, first_row=2)
+    section = structure_section(machine, X, y)
     assert numbers(section)["structure.stored"] == len(machine.support_)
     rows = [int(row[0]) for row in section.grids[0].rows]
-    assert rows == [int(i) + 2 for i in sorted(machine.support_)[:10]]
+    assert rows == [int(i) for i in sorted(machine.support_)[:10]]
 
 
 def test_residual_degrees_of_freedom(data):
@@ -100,11 +100,11 @@ def test_what_cannot_be_assessed_is_said(data, call, words):
 def test_vulnerable_records_are_those_that_the_attack_finds(data):
     X, y = data
     model = DecisionTreeClassifier(random_state=0).fit(X, y)
-    found = dn.assess(model, X, y, n_shadows=16, n_targets=24, rng=0, first_row=2)
+    found = dn.assess(model, X, y, n_shadows=16, n_targets=24, rng=0)
     grid = found.section("vulnerable").grids[0].rows
     scores = dn.attack_estimator(DecisionTreeClassifier(random_state=0), X, y, n_shadows=16, n_targets=24, rng=0)
     exposed = scores.most_exposed(10).to_frame()
-    assert [int(row[0]) - 2 for row in grid] == exposed.index.tolist()
+    assert [int(row[0]) for row in grid] == exposed.index.tolist()
     assert [row[1] for row in grid] == [f"{right} of 24" for right in exposed["right"]]
     worst = found.numbers["vulnerable.worst"]
     assert worst.low > 0.5

@@ -32,10 +32,6 @@ OwnerReportOption = Annotated[
     Path | None,
     typer.Option("--owner-report", help="Write a report with what no noise protects here: it stays with the data."),
 ]
-FirstRowOption = Annotated[
-    int,
-    more("--first-row", help="Number of the first row (2: line numbers of a file with a header).", min=0),
-]
 
 
 def checked_report(report: Path | None, option: str = "--report") -> None:

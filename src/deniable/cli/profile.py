@@ -14,7 +14,6 @@ from deniable._shown import shown
 from deniable.cli._app import FprOption, JsonFlag, SeedOption, again, app, examples, more, suggest
 from deniable.cli._ranges import RangesOption, read_ranges
 from deniable.cli._report import (
-    FirstRowOption,
     MetaOption,
     OwnerReportOption,
     PolicyOption,
@@ -73,7 +72,6 @@ def profile(
     row_bound: Annotated[float, more(help="Public bound of the rows' norms, with --in-blocks.")] = 1.0,
     jobs: Annotated[int | None, more(help="Number of parallel workers.")] = None,
     cluster: ClusterOption = None,
-    first_row: FirstRowOption = 0,
     policy: PolicyOption = None,
     meta: MetaOption = None,
     as_json: JsonFlag = False,
@@ -127,11 +125,10 @@ def profile(
     if out is not None and out.suffix == ".parquet":
         found.to_parquet(out, fpr)
     rates = (0.1, 0.01, fpr) if fpr not in (0.1, 0.01) else (0.1, 0.01)
-    made = dn.assess(found, fpr=rates, policy=limits, meta=meta, first_row=first_row)
+    made = dn.assess(found, fpr=rates, policy=limits, meta=meta)
     if owner_report is not None:
         write(made, owner_report)
     exposed = found.most_exposed(top, fpr, by="typical").drop(columns="privacy_loss")  # no release was given
-    exposed["record"] += first_row
     groups = None if by is None or table is None else found.by(table.features[by].to_numpy(), fpr)
     band = found.transition() if perturb == "output" else None  # along a known law only
     if as_json:
@@ -154,7 +151,7 @@ def profile(
     if band is not None:
         first, last = (shown(end, "number", "lower", 3) for end in (band.epsilon_low, band.epsilon_high))
         print(f"the worst record's advantage passes 5 % at ε = {first} and 95 % at ε = {last}")
-    print(f"\nmost exposed with this noise (the first row is {first_row}):")
+    print("\nmost exposed with this noise (the first row is 0):")
     print(_readable(exposed, fpr).to_string(index=False))
     if groups is not None:
         groups = groups.drop(columns="largest_size_of_privacy_loss")

@@ -131,7 +131,6 @@ class Options(TypedDict, total=False):
     """The options of all kinds of sources; one that does not apply to the kind is refused."""
 
     group: tuple[str, Any] | None
-    first_row: int
     method: Method | str
     n_shadows: int
     n_targets: int

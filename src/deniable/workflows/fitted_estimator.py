@@ -35,7 +35,6 @@ def assess_estimator(
     rng: Seed = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
-    first_row: int = 0,
 ) -> Assessment:
     """Attack the procedure that made a fitted model, and list what the model itself gives away.
 
@@ -54,19 +53,17 @@ def assess_estimator(
         often the attack is right about a record over all of them is its vulnerability. 1: no such table.
     confidence
         Confidence level of the measured intervals; those of all records hold together.
-    first_row
-        The number by which the reader calls the first row.
     """
     _check(source, X, y)
     from sklearn.base import clone
 
-    n_targets, first_row = integer("n_targets", n_targets, at_least=1), integer("first_row", first_row)
+    n_targets = integer("n_targets", n_targets, at_least=1)
     scores = attack_estimator(
         clone(source), X, y, method=method, n_shadows=n_shadows, rng=rng, n_jobs=n_jobs,
         n_targets=n_targets, progress=progress,
     )  # fmt: skip
     audit = scores.first_target().audit(confidence)
-    vulnerable = (vulnerable_section(scores, confidence, first_row),) if n_targets > 1 else ()
+    vulnerable = (vulnerable_section(scores, confidence),) if n_targets > 1 else ()
     section, status = audit_section(
         audit, fpr=asked.fpr, attack=f"{scores.method} with {n_shadows} shadow models", command=asked.command
     )
@@ -75,7 +72,7 @@ def assess_estimator(
         title=asked.title or f"{name} on {len(y):,} records",
         status=status,
         headline=f"{NOTHING_PROVEN} {leaks_at_least(audit)}",
-        sections=(section, *vulnerable, structure_section(source, X, y, first_row=first_row)),
+        sections=(section, *vulnerable, structure_section(source, X, y)),
         assumptions=Assumptions(
             game=POPULATION_GAME,
             adjacency="members and non-members come from one population",
@@ -96,14 +93,14 @@ def assess_estimator(
     )
 
 
-def vulnerable_section(scores: AttackScores, confidence: float, first_row: int) -> Section:
+def vulnerable_section(scores: AttackScores, confidence: float) -> Section:
     """How often the attack was right about each record, over targets drawn anew: the records found most often."""
     every = scores.most_exposed(len(scores.member_scores) + len(scores.nonmember_scores), confidence=confidence)
     n, targets = len(every.record), scores.details["n_targets"]
     found = int(np.sum(every.low > 0.5))
     worst = Number(
         "vulnerable.worst", "Most vulnerable record: attack is right", float(every.right[0] / every.targets[0]),
-        f"Chance that the attack is right about row {int(every.record[0]) + first_row} in a fresh model; guessing "
+        f"Chance that the attack is right about row {int(every.record[0])} in a fresh model; guessing "
         "reaches 50 %.", "measured interval", low=float(every.low[0]), high=float(every.high[0]), baseline=0.5,
     )  # fmt: skip
     count = Number(
@@ -113,7 +110,7 @@ def vulnerable_section(scores: AttackScores, confidence: float, first_row: int) 
     )  # fmt: skip
     rows = [
         [
-            str(int(every.record[i]) + first_row),
+            str(int(every.record[i])),
             f"{int(every.right[i])} of {int(every.targets[i])}",
             f"{shown(float(every.low[i]), 'rate', 'lower')} to {shown(float(every.high[i]), 'rate', 'upper')}",
         ]

@@ -25,15 +25,13 @@ def profile_section(
     profile: PrivacyProfile,
     *,
     fpr: Sequence[float],
-    rows: NDArray[Any] | None = None,
     group: tuple[str, NDArray[Any]] | None = None,
 ) -> Section:
     """Who is exposed: per-record attack curves of the fitted model, exact up to certified errors, or a bound on them.
 
-    ``rows`` are the records' numbers in the table that the reader knows; ``group`` is a column's name and values.
+    ``group`` is a column's name and values.
     """
     n = len(profile)
-    names = np.arange(n) if rows is None else np.asarray(rows)
     worst, advantage = int(profile.ranking("typical")[0]), profile.advantage()
     curve = profile.tradeoff(worst)
     law, label = "the exact law of the noise", "most exposed record, exact"
@@ -42,7 +40,7 @@ def profile_section(
         law, label = f"{curve.method} ({sure})", "most exposed record, upper bound"
     numbers = [
         Number("records.worst.advantage", "Most exposed record: advantage", float(advantage[worst]),
-               f"Largest TPR − FPR of any attack on row {names[worst]}, over releases of this very model."),
+               f"Largest TPR − FPR of any attack on row {worst}, over releases of this very model."),
         *(Number(f"records.worst.tpr@fpr={rate:g}", f"Most exposed record: TPR at FPR {shown(rate, 'rate', 'nearest')}",
                  float(curve.tpr(rate)), "Share of releases in which the attacker recognises it.")
           for rate in fpr),
@@ -55,7 +53,7 @@ def profile_section(
         Number("records.error", "Largest relative error of a leave-one-out model", _relative_error(profile),
                "Certified: the exact model without the record lies within this share of the distance it moves."),
     ]  # fmt: skip
-    grids = [_most_exposed(profile, names)]
+    grids = [_most_exposed(profile)]
     if group is not None:
         grids.append(_subgroups(*group, advantage))
     return Section(
@@ -79,12 +77,12 @@ def _relative_error(profile: PrivacyProfile) -> float:
     return float(np.max(profile.radius()[moved] / profile.distance[moved]))
 
 
-def _most_exposed(profile: PrivacyProfile, names: NDArray[Any]) -> Grid:
+def _most_exposed(profile: PrivacyProfile) -> Grid:
     order = profile.ranking("typical")[:_MOST_EXPOSED]
     tpr = profile.tpr(0.01)
     rows = [
         [
-            str(names[i]),
+            str(i),
             shown(float(profile.advantage()[i]), "rate", "upper"),
             shown(float(tpr[i]), "rate", "upper"),
             float(profile.privacy_loss()[i]),

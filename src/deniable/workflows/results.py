@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from deniable import testing
-from deniable._check import integer
 from deniable._shown import shown
 from deniable.accounting import tradeoff
 from deniable.audit import AttackScores, ScoreAudit
@@ -133,15 +130,9 @@ def _estimated(section: Section) -> Section:
 
 
 @assesses(PrivacyProfile, what="a record profile")
-def assess_profile(
-    profile: PrivacyProfile, asked: Asked, *, group: tuple[str, Any] | None = None, first_row: int = 0
-) -> Assessment:
-    """Return the exposure of every record; ``group`` is a column's name and values by which it is summarised.
-
-    ``first_row`` is the number by which the reader calls the first record: 2 for lines of a file under a heading.
-    """
-    start = integer("first_row", first_row)
-    section = profile_section(profile, fpr=asked.fpr, rows=np.arange(len(profile)) + start, group=group)
+def assess_profile(profile: PrivacyProfile, asked: Asked, *, group: tuple[str, Any] | None = None) -> Assessment:
+    """Return the exposure of every record; ``group`` is a column's name and values by which it is summarised."""
+    section = profile_section(profile, fpr=asked.fpr, group=group)
     worst = section.numbers[0].shown
     return Assessment(
         title=asked.title

@@ -13,7 +13,7 @@ _FEW = 10  # records in a leaf below which output checkers ask questions
 _MOST_ROWS = 10  # rows that are named
 
 
-def structure_section(model: Any, X: Any, y: Any, *, first_row: int = 0) -> Section:
+def structure_section(model: Any, X: Any, y: Any) -> Section:
     """Residual degrees of freedom, small leaves, stored training rows, certain predictions, of a model fitted to X, y.
 
     Signs that a model holds its records, not proofs of anything: a model may pass them all and leak.
@@ -46,8 +46,8 @@ def structure_section(model: Any, X: Any, y: Any, *, first_row: int = 0) -> Sect
         )
     )  # fmt: skip
     if stored.size:
-        rows = [[str(int(i) + first_row)] for i in stored[:_MOST_ROWS]]
-        title = f"Stored rows ({len(rows)} of {stored.size:,}; the first row is {first_row})"
+        rows = [[str(int(i))] for i in stored[:_MOST_ROWS]]
+        title = f"Stored rows ({len(rows)} of {stored.size:,}; the first row is 0)"
         grids.append(Grid("stored", title, ["row"], rows))
     if (certain := _certain(model, X, y)) is not None:
         numbers.append(
@@ -62,7 +62,7 @@ def structure_section(model: Any, X: Any, y: Any, *, first_row: int = 0) -> Sect
         "Read off the fitted model and its training data; signs, not proofs: a model may pass them all and leak.",
         tuple(numbers),
         grids=tuple(grids),
-        notes=(f"The training rows are numbered from {first_row}.",),
+        notes=("The training rows are numbered from 0.",),
         protected=False,
     )
 
