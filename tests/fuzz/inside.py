@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from deniable.accounting.curve import ComposedTradeoff
-from deniable.accounting.engines.failure import FailureTradeoff
 from deniable.curves import Tradeoff
+from deniable.curves.combined import FailureTradeoff
 
 LATTICES = "pld"  # the slowest
 

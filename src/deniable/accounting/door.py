@@ -14,7 +14,6 @@ from deniable._floats import EPS
 from deniable._optional import require
 from deniable.accounting.curve import ComposedTradeoff
 from deniable.accounting.engines.closed import LabelledTradeoff, OneStepTradeoff
-from deniable.accounting.engines.failure import with_failure
 from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.engines.lines import Effort
@@ -38,6 +37,7 @@ from deniable.curves import (
     with_assumptions,
     with_note,
 )
+from deniable.curves.combined import with_failure
 from deniable.mechanisms import (
     ADJACENCIES,
     ApproximateDP,

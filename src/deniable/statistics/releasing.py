@@ -12,8 +12,8 @@ import numpy as np
 
 from deniable._check import InputError, integer, number
 from deniable._floats import MANY_ROUNDINGS
-from deniable.accounting.engines.failure import with_failure
 from deniable.curves import EVERY_CASE, Assumptions, GaussianTradeoff, Tradeoff
+from deniable.curves.combined import with_failure
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise.certificate import Certificate
