@@ -21,12 +21,12 @@ def printed(size):
 
 def make(reduced):
     size = np.linspace(0.5, 200, 400)
-    plan = dn.unlearning.plan(EPSILON, POOL, CONFIDENCE, size)
+    capacity = dn.unlearning.deletion_capacity(EPSILON, size / POOL, CONFIDENCE)
     figure, axes = plt.subplots(1, 2, figsize=(9.6, 4.0), layout="constrained")
     for ax, scale, title in zip(axes, ("linear", "log"), ("The paper's axis", "The same, logarithmic"), strict=True):
         ax.plot(size, printed(size), "--", label="as printed, e$^{-ε}$ (erratum E1)")
-        ax.step(size, np.maximum(plan.capacity, 0.7), where="post", label="corrected, e$^{+ε}$ (ours)")
-        ax.plot(size, dn.unlearning.sekhari_trend(size), ":", label="linear trend (Sekhari et al.)")
+        ax.step(size, np.maximum(capacity, 0.7), where="post", label="corrected, e$^{+ε}$ (ours)")
+        ax.plot(size, size, ":", label="linear trend (Sekhari et al.)")
         ax.set(xlabel="expected training set size", ylabel="deletion capacity", title=title, yscale=scale)
     axes[0].set_ylim(0, 13_000)
     axes[1].legend()
@@ -37,7 +37,7 @@ def make(reduced):
     return figure, {
         "printed_at_0.5": float(printed(0.5)),
         "printed_capacity_at_0.5": float(np.floor(printed(0.5))),
-        "corrected_at_0.5": float(plan.capacity[0]),
+        "corrected_at_0.5": float(capacity[0]),
         "printed_at_100": float(promised),
         "corrected_at_100": float(dn.unlearning.deletion_capacity(EPSILON, 100 / POOL, CONFIDENCE)),
         "overstated_by": float(
@@ -45,7 +45,7 @@ def make(reduced):
         ),
         "least_probability_after_the_printed_capacity": float(kept),
         "printed_crosses_the_linear_trend_at": float(size[np.argmax(printed(size) < size)]),
-        "corrected_crosses_the_linear_trend_at": float(size[np.argmax(plan.capacity < size)]),
+        "corrected_crosses_the_linear_trend_at": float(size[np.argmax(capacity < size)]),
     }
 
 

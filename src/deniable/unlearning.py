@@ -11,8 +11,7 @@ Erratum E1: in its §6 and figure 7 the paper prints L with e^{−ε}, which ove
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,11 +19,6 @@ from scipy.special import log_expit, logit
 
 from deniable._check import FloatArray, InputError, number, numbers
 from deniable._floats import EPS
-from deniable._optional import require
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
 
 _PRIOR_HINT = "a record that is surely in or out has nothing to deny"
 
@@ -85,69 +79,6 @@ def deletion_capacity_of_records(epsilon: float, priors: ArrayLike, confidence: 
     pi = np.ravel(numbers("priors", priors, above=0.0, below=1.0, hint=_PRIOR_HINT))
     worst_first = np.cumsum(_log_out(eps, np.sort(pi)[::-1]))
     return int(np.searchsorted(-worst_first, -np.log(b), side="right"))
-
-
-def sekhari_trend(training_size: ArrayLike, per_record: float = 1.0) -> float | FloatArray:
-    """Return ``per_record`` · training size: the linear growth of the deletion capacity in Sekhari et al. (2021).
-
-    Only the trend is meant, as in Thudi et al., figure 7: the constant depends on the loss and is not known. Their
-    notion of unlearning is another one, (ε, δ)-closeness to retraining, and grows with the training set; plausible
-    deniability falls with it, since a larger part of the pool was indeed used.
-    """
-    size = numbers("training_size", training_size, at_least=0.0)
-    line = number("per_record", per_record, at_least=0.0) * size
-    return float(line) if line.ndim == 0 else line
-
-
-@dataclass(frozen=True, eq=False)
-class UnlearningPlan:
-    """Deletion capacity against the expected size of a training set that is drawn from a pool."""
-
-    epsilon: float
-    confidence: float
-    pool_size: int
-    expected_size: FloatArray
-    capacity: NDArray[np.int64]
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row per expected training size."""
-        pandas = require("pandas", purpose="a data frame")
-        frame: pd.DataFrame = pandas.DataFrame(
-            {
-                "expected_size": self.expected_size,
-                "prior": self.expected_size / self.pool_size,
-                "deletion_capacity": self.capacity,
-            }
-        )
-        return frame
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the capacity against the expected training size, with a linear trend through its median."""
-        from deniable._plot import new_axes
-
-        axes = ax if ax is not None else new_axes()
-        axes.plot(self.expected_size, self.capacity, label=f"deniability, ε = {self.epsilon:g}")
-        middle = len(self.expected_size) // 2
-        slope = float(self.capacity[middle] / self.expected_size[middle])
-        axes.plot(
-            self.expected_size, sekhari_trend(self.expected_size, slope), "--", label="linear trend (Sekhari et al.)"
-        )
-        axes.set(xlabel="expected training set size", ylabel="deletion requests without retraining", yscale="log")
-        axes.legend()
-        return axes
-
-
-def plan(epsilon: float, pool_size: int, confidence: float, expected_size: ArrayLike | None = None) -> UnlearningPlan:
-    """Return the deletion capacity for a range of expected training sizes: Thudi et al., figure 7, corrected.
-
-    ``expected_size`` lists sizes c below the pool size (prior c/N); by default 50 sizes from 1 to 90 % of the pool.
-    """
-    pool = number("pool_size", pool_size, at_least=2.0, below=np.inf)
-    sizes = np.geomspace(1, 0.9 * pool, 50) if expected_size is None else np.ravel(np.asarray(expected_size))
-    c = numbers("expected_size", sizes, above=0.0, below=pool, hint="it is below the pool size")
-    eps = _epsilon(epsilon)
-    capacity = np.asarray(deletion_capacity(eps, c / pool, confidence), dtype=np.int64)
-    return UnlearningPlan(eps, number("confidence", confidence), int(pool), c, capacity)
 
 
 def _log_out(epsilon: float | FloatArray, prior: FloatArray) -> FloatArray:

@@ -84,7 +84,6 @@ def calls():
     yield "bounds.humphries", bounds.humphries, WHOLE
     yield "bounds.pinsker", bounds.pinsker, WHOLE
     yield "unlearning.deletion_capacity", lambda a: unlearning.deletion_capacity(a, 0.01, 0.5), [0.5, 1.0, 2.0, 3.0]
-    yield "unlearning.sekhari_trend", unlearning.sekhari_trend, [1.0, 2.0, 100.0, 5.0]
 
 
 CALLS = {name: (function, np.array(values)) for name, function, values in calls()}

@@ -202,8 +202,6 @@ unlearning.deletion_capacity(-1, 0.1, 0.8); unlearning.deletion_capacity(nan, 0.
 unlearning.deletion_capacity(1, 0.1, 1.0); unlearning.deletion_capacity(1, 0.1, 0.0) -> confidence
 unlearning.deletion_capacity([1, 2], [0.1, 0.2, 0.3], 0.5) -> broadcast
 unlearning.deletion_capacity_of_records(1, [0.1, 2.0], 0.8); unlearning.guarantee(1, [nan]) -> priors
-unlearning.plan(1, 100, 0.8, [200]) -> expected_size
-unlearning.sekhari_trend(-1) -> training_size
 OpacusCallback("engine") -> engine & str
 OpacusCallback(ACCOUNTANT, every=0) -> every & at least 1
 OpacusCallback(ACCOUNTANT, fpr=0.0) -> fpr & above 0
