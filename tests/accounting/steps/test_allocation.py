@@ -1,6 +1,7 @@
 """Random allocation against quadrature, played-out attacks, other mechanisms and its own order."""
 
 import math
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -168,12 +169,57 @@ def test_nothing_is_lost_but_what_is_charged(sigma, batches):
         assert abs(atoms.mass @ atoms.point / batches - 1) <= max(errors.in_worlds(batches)) + errors.relative
 
 
-@pytest.mark.parametrize(("run", "width"), [((2.0, 100, 100), 5e-3), ((0.7, 3, 1), 5e-4)])
+@pytest.mark.parametrize(("run", "width"), [((2.0, 100, 100), 5e-5), ((1.0, 10_000, 1000), 5e-5), ((0.7, 3, 1), 5e-4)])
 def test_rates_far_in_the_tail_are_bracketed(run, width):
     t = curve(*run)
     for direction in ("add", "remove"):
         low, high = (float(t._roc(np.array([1e-9]), direction, side)[0]) for side in ("lower", "upper"))
         assert 0 < high - low <= width * high
+
+
+@pytest.mark.parametrize(("way", "loss"), [("add", 2.5), ("remove", -2.5)])
+def test_errors_of_known_place_are_charged_in_far_tails(monkeypatch, way, loss):
+    """Mass that an epoch's law has too much raises rates far in the tail, and no lower bound above them."""
+    t, steps, rate = 10, 4, np.array([1e-9])
+    known = dn.tradeoff(dn.RandomAllocation(2.0, t, steps))._roc(rate, way, "upper")[0]
+    epoch = allocation._epoch.__wrapped__
+
+    def wrong(step, much=1e-11):
+        (x, p, q, *rest), errors = epoch(replace(step, tails=False))
+        if step.side == "upper":
+            return epoch(step)
+        errors = errors.placed(t * np.exp([loss]), np.array([much]), float(t))
+        k = np.searchsorted(x, loss)
+        x, p, q = (np.insert(z, k, v) for z, v in ((x, loss), (p, much * math.exp(loss)), (q, much)))
+        found = allocation.ListedOutcomes(x, p, q, *rest)
+        return allocation._Epoch(found, errors)
+
+    monkeypatch.setattr(allocation, "_epoch", wrong)
+    run = dn.RandomAllocation(2.0, t, steps)
+    charged = dn.tradeoff(run)._roc(rate, way, "lower")[0]
+    assert 0.2 * known < charged <= known
+    monkeypatch.setattr(allocation.AllocationStep, "excess", lambda self, order, *_: (0 * order, 0.0))
+    assert dn.tradeoff(run)._roc(rate, way, "lower")[0] > known
+
+
+def test_means_of_placed_errors_by_quadrature(monkeypatch):
+    """An error at one of three terms: powers of the mean of it and of two others."""
+    x, weight = np.polynomial.hermite_e.hermegauss(120)
+    others = np.add.outer(np.exp(x - 0.5), np.exp(x - 0.5)).ravel()
+    weight = np.outer(weight, weight).ravel() / weight.sum() ** 2
+    step = allocation.AllocationStep(1.0, 3, "lower", tails=True)
+    law = allocation._epoch(step)
+    order = np.array([1.0, 2.0, 4.0])
+    for place in (0.1, 1.0, 4.0):
+        errors = LawErrors().placed(np.array([place]), np.array([1e-6]), 1.0)
+        monkeypatch.setattr(allocation, "_epoch", lambda step, errors=errors: law._replace(errors=errors))
+        for way, power in (("add", order), ("remove", 1 - order)):
+            moments = np.append(0.0, (order - 1)[1:] * step.divergence(order[1:], way))
+            truth = 1e-6 * np.array([weight @ ((others + place) / 3) ** c for c in power])
+            share, _ = step.excess(order, moments, way)
+            assert np.all(truth <= share * np.exp(moments) * (1 + 1e-9))
+            if way == "add":
+                assert np.all(share * np.exp(moments) <= 6 * truth)
 
 
 @pytest.mark.parametrize(("sigma", "batches", "gamma"), [(1.0, 3, 20.0)])

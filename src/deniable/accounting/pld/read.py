@@ -11,7 +11,8 @@ TPR(α) ≤ γα + H_γ for every γ (weak duality), asked near the best one.
 *From below*, rows p̂_j and q̂_j are merged outcomes. Every set S of them is a test, however it was found: it accuses with
 chance P(S) ≥ e^{−r}·(p̂(S) − E) + only and Q(S) ≤ e^r·(q̂(S) + E·e^{−x_S}), x_S the least label of S, only P mass that
 Q lacks: such outcomes are always accused; and what steps may have too much of P, or lack of Q, is taken from P(S) and
-added to Q(S). H_γ ≥ P(S) − γQ(S), and a true positive rate at α is that of two sets mixed.
+added to Q(S). H_γ ≥ P(S) − γQ(S), and a true positive rate at α is that of two sets mixed. Far in a tail that may be
+most of it: :mod:`deniable.accounting.pld.far` charges hockey sticks instead.
 
 *Errors that climb.* What a row misses may be brought onto coarser lattices later; below, where Q masses stand times
 e^{label}, each time multiplied by at most e^h, h the spacing it comes to, if that is to the nearest point. It climbs
@@ -29,8 +30,10 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable._floats import EPS, MANY_ROUNDINGS, MOST_EXPONENT
 from deniable.accounting.pld.compose import ComposedLaw, labels
+from deniable.accounting.pld.far import FarCharge
 
 _NEIGHBOURS = np.array([-64, -8, -1, 0, 1, 8, 64])  # of the best node, tried as well
+_FALLS = np.append(0.0, np.cumsum(0.02 * 1.15 ** np.arange(45)))  # of log γ, between which charges are those of an end
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +101,7 @@ class Below:
     """Lower bounds from a composed law of merged outcomes."""
 
     composed: ComposedLaw
+    far: FarCharge | None = None
 
     @cached_property
     def _sorted(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -124,32 +128,63 @@ class Below:
 
     @cached_property
     def _tests(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        return self._nested(self.composed.lost)
+
+    @cached_property
+    def _far_tests(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        return self._nested((0.0, 0.0))
+
+    def _nested(self, lost: tuple[float, float]) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Ratios of nested sets of outcomes, falling; lower bounds on their P and upper bounds on their Q masses."""
         key, x, p, q = self._sorted
         missed, least = self.composed.missed, np.minimum.accumulate(x)
         with np.errstate(over="ignore", invalid="ignore"):  # where Q masses leave the doubles, no test is known
             out = np.cumsum(np.where(q > 0, q * np.exp(-x), 0.0)) + missed * np.exp(-least)
-            inside = np.cumsum(p) / self._rounding - missed - self.composed.lost[0]
+            inside = np.cumsum(p) / self._rounding - missed - lost[0]
         sure = np.where(np.isfinite(inside), np.maximum(inside, 0.0), 0.0) + self._sure
-        return key, sure, (out + self.composed.lost[1]) * self._rounding
+        return key, sure, (out + lost[1]) * self._rounding
 
     def hockey_stick(self, log_gamma: float) -> float:
         """Lower bound on H_γ."""
+        found = self._hockey_stick(log_gamma, self.composed.lost)
+        if self.far is None:
+            return found
+        return max(found, self._hockey_stick(log_gamma, (0.0, 0.0)) - self.far.at(log_gamma))
+
+    def _hockey_stick(self, log_gamma: float, lost: tuple[float, float]) -> float:
         key, x, p, q = self._sorted
         k = int(np.searchsorted(-key, -log_gamma, side="right"))
         if k == 0:
             return self._sure
         missed, least = self.composed.missed, float(np.min(x[:k]))
-        hit = float(np.sum(p[:k])) / self._rounding - missed - self.composed.lost[0]
+        hit = float(np.sum(p[:k])) / self._rounding - missed - lost[0]
         paid = float(np.sum(q[:k] * np.exp(log_gamma - x[:k])))
         paid += missed * math.exp(min(log_gamma - least, MOST_EXPONENT))
-        paid += self.composed.lost[1] * math.exp(min(log_gamma, MOST_EXPONENT))
+        paid += lost[1] * math.exp(min(log_gamma, MOST_EXPONENT))
         found = hit - paid * self._rounding * (1 + 8 * EPS)
         return self._sure + (found * (1 - 8 * EPS) if 0 < found < math.inf else 0.0)  # NaN is no bound
 
     def rate(self, alpha: float) -> float:
         """Lower bound on the true positive rate."""
-        _, inside, out = self._tests
+        found = self._mixed(self._tests, alpha)
+        return found if self.far is None else max(found, self._far_rate(self.far, alpha))
+
+    def _far_rate(self, far: FarCharge, alpha: float) -> float:
+        """The least of γα + H_γ, between thresholds that fall."""
+        key, inside, out = self._far_tests
+        k, least = int(np.searchsorted(out, alpha, side="right")), self._mixed(self._far_tests, alpha)
+        if k == out.size or not np.isfinite(key[k]):
+            return 0.0
+        log_gamma = float(key[k]) - _FALLS
+        sets = np.maximum(np.searchsorted(-key, -log_gamma, side="right") - 1, k)
+        with np.errstate(over="ignore", invalid="ignore"):
+            line = inside[sets] - np.exp(log_gamma) * (out[sets] - alpha) * (1 + 8 * EPS)
+        line = np.fmax(np.where(np.isfinite(line), line, least), least) * (1 - 16 * EPS)
+        charges = np.array([far.at(x) for x in log_gamma.tolist()] + [far.everywhere])
+        return float(min(least - charges[0], np.min(line - charges[1:])))
+
+    def _mixed(self, tests: tuple[FloatArray, FloatArray, FloatArray], alpha: float) -> float:
+        _, inside, out = tests
         k = int(np.searchsorted(out, alpha, side="right"))
         low = (float(out[k - 1]), float(inside[k - 1])) if k else (0.0, self._sure)
         if k == out.size:

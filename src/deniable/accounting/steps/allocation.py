@@ -168,6 +168,7 @@ class AllocationStep(Step):
     sigma: float
     batches: int
     side: Side = "upper"
+    tails: bool = False
 
     @property
     def lowest(self) -> float:
@@ -179,6 +180,9 @@ class AllocationStep(Step):
 
     def on(self, side: Side) -> AllocationStep:
         return replace(self, side=side)
+
+    def for_tails(self) -> AllocationStep:
+        return replace(self, tails=True)
 
     def pieces(self) -> tuple[ListedOutcomes]:
         return (_epoch(self).outcomes,)
@@ -195,6 +199,37 @@ class AllocationStep(Step):
                 found[1] + errors.rounded(log_q, 0 * loss, found[1]),
             )
         return found
+
+    def excess(self, order: FloatArray, log_moment: FloatArray, direction: Direction) -> tuple[FloatArray, float]:
+        """Of errors by their place.
+
+        An error of mass α at a part X of the sum with mean m, m + low ≤ X ≤ m + high, R the rest: every lattice that
+        comes later is smaller in convex order, and R at most that of true terms, so that a mean of f(S) is too large by
+        at most that of f((R + X)/t). *Rising functions*, at most s^c: R + m is smaller than tS in convex order, and
+        (E((R + X)/t)^c)^{1/c} ≤ (E S^c)^{1/c} + high⁺/t (Minkowski). *Falling ones*, at most s^{−b}, b = c − 1: R + X
+        is at least R, and (R/t)^{−b} is (t/n)^b times that power of a mean of n terms, less in mean the more.
+        What stands at the whole sum is too much only at outcomes, none below the least. Errors of two parts at once go
+        beside those that are lost.
+        """
+        outcomes, errors = _epoch(self)
+        if outcomes.relative < errors.relative:
+            return np.full(order.shape, np.inf), 0.0
+        t, worlds = self.batches, errors.in_worlds(self.batches)
+        twice = 4 * max(worlds) ** 2
+        if direction == "add":
+            away = np.maximum(errors.high, 0.0) / t
+            powers = order[:, None] * np.log1p(away * np.exp(-log_moment / order)[:, None])
+            return np.exp(powers) @ errors.mass, errors.moved / t + twice
+        power, whole = order - 1, errors.mean > t - 0.5
+        least = np.maximum((errors.mean + errors.low)[whole] / t, math.exp(float(outcomes.loss[0]) - outcomes.shift))
+        found = np.exp(-power[:, None] * np.log(least) - log_moment[:, None]) @ errors.mass[whole]
+        if not whole.all():
+            others = t - np.rint(errors.mean[~whole])
+            log_rest = np.zeros(order.shape)
+            log_rest[power > 0] = log_moments(self.sigma, int(others.min()), -power[power > 0])
+            missing = np.exp(np.multiply.outer(power, np.log(t / others))) @ errors.mass[~whole]
+            found += np.exp(log_rest - log_moment) * missing
+        return found, errors.lost + twice
 
     @property
     def bounds_divergence(self) -> bool:
@@ -218,6 +253,10 @@ class _Epoch(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _epoch(step: AllocationStep) -> _Epoch:
+    if step.tails:
+        known = _epoch(replace(step, tails=False))
+        rounding = known.errors.relative + 8 * EPS + Allocation(step.sigma, step.batches).shift
+        return known._replace(outcomes=known.outcomes._replace(relative=rounding))
     law = Allocation(step.sigma, step.batches)
     sums = law.above if step.side == "upper" else law.below
     found = sums.up_to(len(sums.classes))
@@ -256,7 +295,7 @@ def _with_errors(law: Atoms, errors: LawErrors, batches: int) -> tuple[tuple[Flo
         points.append(point[inside])
     twice = 4 * max(errors.in_worlds(batches)) ** 2
     none = np.zeros(0)
-    left = replace(errors, mass=none, low=none, high=none)
+    left = replace(errors, mass=none, low=none, high=none, mean=none)
     left = left.without(below + twice, (below * law.point[0] / 2 + twice) * batches)
     return (np.concatenate(masses), np.concatenate(points)), left
 

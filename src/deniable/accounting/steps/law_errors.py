@@ -40,9 +40,9 @@ def _none() -> FloatArray:
 class LawErrors:
     """Errors of the law of a sum: relative ones; placed ones; and L1 errors wherever they lie.
 
-    ``mass``, ``low``, ``high``: placed errors, and between which deviations from the mean of their part of the sum they
-    stand. ``lost``, ``moved``: of the others, in mass and in mass
-    times sum. ``square``: the mean square of the relative ones. ``bias``: what they do to the total mass.
+    ``mass``, ``low``, ``high``, ``mean``: placed errors, between which deviations from the mean of their part of the
+    sum they stand, and that mean. ``lost``, ``moved``: of the others, in mass and in mass times sum. ``square``: the
+    mean square of the relative ones. ``bias``: what they do to the total mass.
     """
 
     relative: float = 0.0
@@ -51,6 +51,7 @@ class LawErrors:
     mass: FloatArray = field(default_factory=_none)
     low: FloatArray = field(default_factory=_none)
     high: FloatArray = field(default_factory=_none)
+    mean: FloatArray = field(default_factory=_none)
     square: float = 0.0
     bias: float = 0.0
 
@@ -58,6 +59,11 @@ class LawErrors:
     def rounding(cls, relative: float) -> LawErrors:
         """Relative errors of which nothing else is known."""
         return cls(relative, square=relative**2, bias=relative)
+
+    @classmethod
+    def of_places(cls, mass: FloatArray, low: FloatArray, high: FloatArray, mean: float) -> LawErrors:
+        """Errors between points of a part of the sum with that mean."""
+        return cls(mass=mass, low=low - mean, high=high - mean, mean=np.full(mass.shape, mean))
 
     def __add__(self, other: LawErrors) -> LawErrors:
         return LawErrors(
@@ -67,6 +73,7 @@ class LawErrors:
             np.concatenate([self.mass, other.mass]),
             np.concatenate([self.low, other.low]),
             np.concatenate([self.high, other.high]),
+            np.concatenate([self.mean, other.mean]),
             (math.sqrt(self.square) + math.sqrt(other.square)) ** 2,
             self.bias + other.bias + self.bias * other.bias,
         )
@@ -80,7 +87,7 @@ class LawErrors:
         """Errors of a sum with that mean of which this many parts have these."""
         moved = count * (self.moved + self.lost * mean)
         return LawErrors(
-            count * self.relative, count * self.lost, moved, count * self.mass, self.low, self.high,
+            count * self.relative, count * self.lost, moved, count * self.mass, self.low, self.high, self.mean,
             square_error(count, self.square, self.bias), bias_of(count, self.bias),
         )  # fmt: skip
 
@@ -95,7 +102,7 @@ class LawErrors:
         cuts = np.unique(np.linspace(0, point.size, _PARTS + 1).astype(np.intp))
         mass, low, high = np.add.reduceat(error, cuts[:-1]), point[cuts[:-1]], point[cuts[1:] - 1]
         some = mass > 0
-        return self + LawErrors(mass=mass[some], low=low[some] - mean, high=high[some] - mean)
+        return self + LawErrors.of_places(mass[some], low[some], high[some], mean)
 
     def spread(self, point: FloatArray, error: float, points: int, mean: float) -> LawErrors:
         """Add an error whose L2 norm is known, ``error``/√``points``, on increasing points of a lattice.
@@ -104,7 +111,7 @@ class LawErrors:
         """
         cuts = np.unique(np.linspace(0, point.size, _PARTS + 1).astype(np.intp))
         mass = error * np.sqrt(np.diff(cuts) / points)
-        return self + LawErrors(mass=mass, low=point[cuts[:-1]] - mean, high=point[cuts[1:] - 1] - mean)
+        return self + LawErrors.of_places(mass, point[cuts[:-1]], point[cuts[1:] - 1], mean)
 
     def in_worlds(self, terms: int) -> tuple[float, float]:
         """L1 bounds of what is placed or lost, in P and in Q."""
