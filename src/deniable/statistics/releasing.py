@@ -16,16 +16,8 @@ from deniable.curves import EVERY_CASE, Assumptions, GaussianTradeoff, Tradeoff
 from deniable.curves.combined import with_failure
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
+from deniable.noise import columns
 from deniable.noise.certificate import Certificate
-from deniable.noise.columns import (
-    CELLS,
-    YEARS,
-    octave_cells,
-    range_from_counts,
-    standing_out,
-    year_cells,
-    years_from_counts,
-)
 from deniable.noise.queries import Ledger, Queries
 from deniable.planning import AsTellingAs
 from deniable.planning.calibration import Budget, as_limit, budget
@@ -240,21 +232,21 @@ class _Asking:
         """Return the range of a column, of numbers, of dates or from no to yes: of which kind most cells stand out."""
         place = np.full(len(cells), -1)
         number, date, flag = number_kinds(cells)
-        place[number] = octave_cells(cells.number[number])
-        place[date] = CELLS + year_cells(cells.number[date])
-        place[flag] = CELLS + YEARS
+        place[number] = columns.octave_cells(cells.number[number])
+        place[date] = columns.CELLS + columns.year_cells(cells.number[date])
+        place[flag] = columns.CELLS + columns.YEARS
         rows = np.flatnonzero(place >= 0)
         purpose = "in which octaves or years a column lies: numbers, dates, or yes and no"
-        size = CELLS + YEARS + 1
+        size = columns.CELLS + columns.YEARS + 1
         counts, sd = self.queries.histogram(f"range of {name}", purpose, mu, rows, place[rows], size), 1 / mu
-        kinds = np.split(counts, (CELLS, CELLS + YEARS))
-        clear = [standing_out(part, sd) for part in kinds]
+        kinds = np.split(counts, (columns.CELLS, columns.CELLS + columns.YEARS))
+        clear = [columns.standing_out(part, sd) for part in kinds]
         most = int(np.argmax(clear))
         if not clear[most] > 0:
             self.lost.append(name)
         if most == 2:
             return ColumnScale(0.0, 1.0)
-        found = years_from_counts if most else range_from_counts
+        found = columns.years_from_counts if most else columns.range_from_counts
         return ColumnScale(*found(kinds[most], sd), dates=most == 1)
 
     def sums(self, query: Query, records: Records, mu: float, purpose: str) -> QueryAnswer:
