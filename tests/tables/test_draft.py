@@ -9,6 +9,7 @@ import pytest
 
 import deniable as dn
 from deniable.tables import TableWarning, understand
+from deniable.tables.files import open_table
 
 N = 60
 
@@ -119,6 +120,18 @@ def test_the_separator_is_that_of_the_header_and_shown(tmp_path, separator, enco
     _, found = column(tmp_path, every("Köln", "Århus"), separator=separator, encoding=encoding)
     assert found.notes == notes
     assert set(found.frame["x"]) == {"Köln", "Århus"}
+
+
+@pytest.mark.parametrize("code", ["utf-16-le", "utf-16-be", "utf-8"])
+def test_a_byte_too_many_garbles_its_own_record_only(tmp_path, code):
+    lines = [f"{line}\n".encode(code) for line in ("x,y", "Köln,1", "Århus,2", "Ulm,3", "Rom,4")]
+    mark = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff", "utf-8": b""}[code]
+    end = "\n".encode(code)
+    lines[2] = lines[2].removesuffix(end) + b"\x81" + end
+    path = tmp_path / "odd.csv"
+    path.write_bytes(mark + b"".join(lines))
+    found = open_table(path).frame
+    assert [found["x"][i] for i in (0, 2, 3)] == ["Köln", "Ulm", "Rom"]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".parquet", ".feather"])

@@ -136,9 +136,10 @@ codecs.register_error("deniable.windows", _as_windows)
 
 
 def _decoded(data: bytes) -> str:
-    """Return the text: UTF-8 (or UTF-16 with a mark), whose other bytes are read one by one."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", "replace")
+    """Return the text: UTF-8 whose other bytes are read one by one, or UTF-16 with a mark, each line by itself."""
+    for mark, code, end in ((b"\xff\xfe", "utf-16-le", b"\n\0"), (b"\xfe\xff", "utf-16-be", b"\0\n")):
+        if data.startswith(mark):
+            return "\n".join(line.decode(code, "replace") for line in data[2:].split(end))
     return data.decode("utf-8-sig", "deniable.windows")
 
 
