@@ -170,14 +170,6 @@ class AllocationStep(Step):
     side: Side = "upper"
     tails: bool = False
 
-    @property
-    def lowest(self) -> float:
-        return -math.inf
-
-    @property
-    def highest(self) -> float:
-        return math.inf
-
     def on(self, side: Side) -> AllocationStep:
         return replace(self, side=side)
 

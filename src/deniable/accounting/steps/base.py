@@ -38,14 +38,14 @@ class Step(Mechanism, ABC):
     """
 
     @property
-    @abstractmethod
     def lowest(self) -> float:
         """Lower bound of the loss where it is finite; −∞ if there is none."""
+        return -math.inf
 
     @property
-    @abstractmethod
     def highest(self) -> float:
         """Upper bound of the loss where it is finite; ∞ if there is none."""
+        return math.inf
 
     @abstractmethod
     def pieces(self) -> tuple[Piece, ...]:

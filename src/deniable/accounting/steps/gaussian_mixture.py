@@ -63,10 +63,6 @@ class GaussianMixtureStep(Step):
         return min(math.log(case.weight[0]) for case in self.cases)
 
     @property
-    def highest(self) -> float:
-        return math.inf
-
-    @property
     def attained(self) -> bool:
         return self.error < 4 * EPS
 

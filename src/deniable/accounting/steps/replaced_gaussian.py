@@ -42,14 +42,6 @@ class ReplacedGaussianStep(Step):
     def symmetric(self) -> bool:
         return True
 
-    @property
-    def lowest(self) -> float:
-        return -math.inf
-
-    @property
-    def highest(self) -> float:
-        return math.inf
-
     def pieces(self) -> tuple[NormalOutcomes]:
         weights, s = np.array([1 - self.rate, self.rate]), 1 / self.noise
         line = NormalOutcomes(

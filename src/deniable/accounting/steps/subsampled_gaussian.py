@@ -29,10 +29,6 @@ class SubsampledGaussianStep(Step):
     def lowest(self) -> float:
         return math.log1p(-self.rate) if self.rate < 1 else -math.inf
 
-    @property
-    def highest(self) -> float:
-        return math.inf
-
     def losses(self, u: FloatArray) -> FloatArray:
         """L at outcomes in units of the noise."""
         return log_ratio(u, np.array(self.noise), np.array(self.rate))

@@ -38,14 +38,6 @@ class ReplacedStep(Step):
         return True
 
     @property
-    def lowest(self) -> float:
-        return -math.inf
-
-    @property
-    def highest(self) -> float:
-        return math.inf
-
-    @property
     def unchanged(self) -> float:
         """Mass of the atom at loss 0."""
         return (1 - self.rate) * float(erf(1 / (2 * self.noise) / math.sqrt(2)))
