@@ -35,21 +35,24 @@ def measure(model: Any, X: Any, y: Any, *, plain: Any = None, help: tuple[str, .
     classes, counts = np.unique(truth, return_counts=True)
     pairs = counts[0] * counts[-1] if classes.size == 2 else 1
     noise = 2 * float(np.sqrt((truth.size + 1) / (12 * pairs))) if classes.size == 2 else 0.05
-    private, beside = _classification(model, X, truth), None if plain is None else _classification(plain, X, truth)
-    loss = None
+    models = [one for one in (model, plain) if one is not None]
+    asked = [(list(one.classes_), np.asarray(one.predict(X)), one.predict_proba(X)) for one in models]
+    private, *others = (_classification(*found, truth) for found in asked)
+    loss, beside = None, next(iter(others), None)
     if beside is not None:
         if classes.size == 2 and private.second is not None and beside.second is not None:
-            ranks = [one.predict_proba(X)[:, list(one.classes_).index(classes[1])] for one in (model, plain)]
+            ranks = [chances[:, known.index(classes[1])] for known, _, chances in asked]
             loss = _loss("AUC", ranks, truth == classes[1], _auc)
         else:
-            loss = _loss("Accuracy", [one.predict(X) for one in (model, plain)], truth, _right)
+            loss = _loss("Accuracy", [predicted for _, predicted, _ in asked], truth, _right)
     guess = Score(float(counts.max() / truth.size), 0.5 if classes.size > 1 else None)
     return Usefulness(True, truth.size, private, beside, guess, noise, help, loss)
 
 
 def _loss(of: str, answers: Sequence[Any], truth: NDArray[Any], score: Callable[..., Any]) -> ScoreLost:
     """The second model's score minus the first one's, with the percentiles of a paired bootstrap."""
-    drawn = np.random.default_rng(0).multinomial(truth.size, np.full(truth.size, 1 / truth.size), _RESAMPLES)
+    rng, equal = np.random.default_rng(0), np.full(truth.size, 1 / truth.size)
+    drawn = (rng.multinomial(truth.size, equal) for _ in range(_RESAMPLES))  # one at a time: a number a record
     first, second = (score(found, truth) for found in answers)  # each a function of the records' weights
     differences = [second(weights) - first(weights) for weights in drawn]
     low, high = np.quantile(differences, (0.025, 0.975))
@@ -116,15 +119,13 @@ class _OfTexts:
         return pd.DataFrame(coded).to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def _classification(model: Any, X: Any, truth: Any) -> Score:
+def _classification(classes: list[Any], predicted: Any, chances: Any, truth: Any) -> Score:
     from sklearn.metrics import roc_auc_score
 
-    accuracy = float(np.mean(np.asarray(model.predict(X)) == truth))
-    classes = list(model.classes_)
+    accuracy = float(np.mean(predicted == truth))
     present = set(np.unique(truth).tolist())
     if len(present) < 2 or not present <= set(classes) or (len(classes) > 2 and present != set(classes)):
         return Score(accuracy, None)
-    chances = model.predict_proba(X)
     if len(classes) == 2:
         return Score(accuracy, float(roc_auc_score(truth == classes[1], chances[:, 1])))
     return Score(accuracy, float(roc_auc_score(truth, chances, multi_class="ovr", labels=classes)))
