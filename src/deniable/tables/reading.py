@@ -13,7 +13,6 @@ from deniable._check import InputError
 from deniable.tables.draft import Column, Ranges, Understood, listed, understand
 
 MIN_ROWS = 10
-MOST_CLASSES = 100  # a target of more values is a number or an identifier
 
 
 @dataclass(frozen=True, eq=False)

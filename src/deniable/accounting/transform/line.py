@@ -199,10 +199,6 @@ class Line:
         error: FloatArray = 2 * self.step_rounding[phase] * size + 4 * self.cut[phase] + left_out
         return error
 
-    def log_mgf_of(self, phase: int) -> float:
-        """log M(c) of one step of one phase."""
-        return float(self.log_mgf[phase])
-
     def log_ratio_of(self, phase: int, t: FloatArray, spacing: float | None = None) -> ComplexArray:
         """log M(c + it)/M(c) of one step of one phase; ``spacing`` as above."""
         # from the difference, so that nothing cancels
