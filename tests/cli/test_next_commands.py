@@ -105,6 +105,17 @@ def test_the_least_noise_is_assessed_where_its_batches_are_poisson(suggested, mo
     assert suggested(*words, "--json") == []
 
 
+def test_ranges_of_a_checked_table_reach_the_fit_by_a_schema(suggested, people, tmp_path):
+    (tmp_path / "ranges.json").write_text('{"age": [0, 120]}')
+    follow = suggested("check", people, "--target", "ill", "--ranges", "ranges.json")
+    assert follow[-2:] == ["--schema-out", "schema.toml"]
+    follow = suggested(*follow)
+    assert follow == ["train", people, "--schema", "schema.toml", "--report", "report.html"]
+    assert dn.Schema.read("schema.toml").column("age").range == (0.0, 120.0)
+    suggested(*follow)
+    assert (tmp_path / "report.html").exists()
+
+
 def test_a_leaking_model_leads_to_a_private_one_and_its_annex(suggested, people):
     words = ["attack", people, "--target", "ill", "--drop", "age", "--shadows", "8", "--seed", "0"]
     follow = suggested(*words, "--model", "tree")

@@ -92,11 +92,10 @@ def again(*more: str) -> tuple[str, ...]:
     return (*_words.get(), *more)
 
 
-def of_table(data: str, target: str | None, drop: Sequence[str] | None, ranges: object = None) -> tuple[str, ...]:
+def of_table(data: str, target: str | None, drop: Sequence[str] | None) -> tuple[str, ...]:
     """Return the words that say which table is read and how, to suggest another command for it."""
     named = () if target is None else ("--target", target)
-    public = () if ranges is None else ("--ranges", str(ranges))
-    return (data, *named, *(word for name in drop or () for word in ("--drop", name)), *public)
+    return (data, *named, *(word for name in drop or () for word in ("--drop", name)))
 
 
 def run(arguments: list[str]) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deniable._files import check_writable, to_json, write_atomically
-from deniable.cli._app import BAD_INPUT, JsonFlag, app, examples, of_table, suggest
+from deniable.cli._app import BAD_INPUT, JsonFlag, again, app, examples, of_table, suggest
 from deniable.cli._ranges import RangesOption, read_ranges
 
 if TYPE_CHECKING:
@@ -48,9 +48,12 @@ def check(
     else:
         _show(found, PUBLIC)
         if not found.problems and found.target is not None:
-            table = of_table(str(data), target, drop, ranges)
-            said = table if schema_out is None else (str(data), "--schema", str(schema_out))
-            suggest("train", *said, "--report", "report.html")
+            if schema_out is not None:
+                suggest("train", str(data), "--schema", str(schema_out), "--report", "report.html")
+            elif ranges is not None:  # which train reads from a schema
+                suggest(*again("--schema-out", "schema.toml"))
+            else:
+                suggest("train", *of_table(str(data), target, drop), "--report", "report.html")
     if schema_out is not None:
         print(f"written: {schema_out}", file=sys.stderr)
     return BAD_INPUT if found.problems else 0
