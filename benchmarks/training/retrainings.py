@@ -47,12 +47,6 @@ def models():
     yield "two classes, additive", dn.PrivateClassifier(advantage=ADVANTAGE), small.X, small.y
     yield "two classes, linear", dn.PrivateClassifier(advantage=ADVANTAGE, model="linear"), small.X, small.y
     yield "three classes, a column of years", dn.PrivateClassifier(advantage=ADVANTAGE), *three
-    yield (
-        "two classes, individual filters",
-        dn.PrivateClassifier(advantage=ADVANTAGE, individual_filter=True),
-        small.X,
-        small.y,
-    )
     yield "regression", dn.PrivateRegressor(advantage=ADVANTAGE), homes.X[:1500], homes.y[:1500]
 
 

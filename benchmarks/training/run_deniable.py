@@ -3,8 +3,8 @@
 ``deniable`` finds every range privately and pays for it (the digits' 17 grey levels are declared: nobody has to look at
 data to know them). ``deniable_declared`` (``--declared``) is told the ranges that every rival is told, the smallest and
 largest value of each column, so that like is compared with like; whole numbers from 0 to 1 are yes/no columns.
-``deniable_linear`` (``--linear``) likewise, with ``model="linear"``. Ranges are found privately with ``--filter``
-(``individual_filter=True``), ``--pairs`` (``interactions=5``) and ``--tune`` (``tune=True``).
+``deniable_linear`` (``--linear``) likewise, with ``model="linear"``. Ranges are found privately with ``--pairs``
+(``interactions=5``) and ``--tune`` (``tune=True``).
 """
 
 import sys
@@ -16,7 +16,6 @@ import deniable as dn
 VARIANTS = {  # option of the command line: method, options of the estimator
     "--declared": ("deniable_declared", {}),
     "--linear": ("deniable_linear", {"model": "linear"}),
-    "--filter": ("deniable_filter", {"individual_filter": True}),
     "--pairs": ("deniable_pairs", {"interactions": 5}),
     "--tune": ("deniable_tuned", {"tune": True}),
 }

@@ -9,7 +9,6 @@ from scipy.stats import norm
 
 import deniable as dn
 from deniable.training import fitting
-from deniable.training.descent import RecordLedger
 from oracles.replayed_fits import Recording, Replay, squared_shift
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
@@ -125,81 +124,6 @@ def test_regression_pays_for_its_target(loss):
             replay = Replay(recorded)
             dn.PrivateRegressor(advantage=0.3, loss=loss)._fit(other, moved, replay)
             assert sum(squared_shift(recorded, replay).values()) <= estimator.certificate_.mu**2
-
-
-@pytest.mark.parametrize("kind", ["two classes", "five classes", "regression", "persons", "pairs"])
-def test_with_individual_filters_no_neighbour_moves_the_transcript_further_than_paid_for(kind, monkeypatch):
-    """With a fifth of the squared noise: nobody could take part in all steps, and nobody does."""
-    monkeypatch.setattr(fitting, "STAY", 0.2)
-    frame, y = people(60, 5)
-    options = {"advantage": 0.3, "individual_filter": True}
-    model = dn.PrivateClassifier
-    match kind:
-        case "five classes":
-            y = np.arange(60) % 5
-        case "regression":
-            model, y = dn.PrivateRegressor, 1000.0 * np.arange(60) ** 2
-        case "persons":
-            options["group"], frame = "who", frame.assign(who=np.arange(60) // 3)
-        case "pairs":
-            options["interactions"] = 1
-    estimator, recorded = model(**options), Recording(6)
-    estimator._fit(frame, y, recorded)
-    paid = {use.name: use.mu**2 for use in estimator.certificate_.uses}
-    assert any("leaves before" in use.purpose for use in estimator.certificate_.uses)
-    largest = 0.0
-    for lost in range(0, 60, 9):
-        left = frame["who"] != frame["who"][lost] if kind == "persons" else np.arange(60) != lost
-        replay = Replay(recorded)
-        model(**options)._fit(frame[left], y[left], replay)
-        shift = squared_shift(recorded, replay)
-        assert all(shift[name] <= paid[name] for name in paid)
-        largest = max(largest, shift["coefficients"] / paid["coefficients"])
-        place = frame["who"][lost] if kind == "persons" else lost
-        assert np.sqrt(sum(shift.values())) <= estimator.record_tradeoffs_.mu[place] * (1 + 1e-9)
-    assert 0.6 < largest <= 1  # records do reach their budget
-    assert estimator.record_tradeoffs_.mu.max() <= estimator.certificate_.mu
-
-
-@pytest.mark.parametrize("broken", [None, "counted after use", "never", "by the last contribution"])
-def test_a_filter_that_counts_too_late_is_caught(broken, monkeypatch):
-    """Negative control: what the filter keeps fails if a record's use is counted after it, only once, or not at all."""
-
-    def admit(self, rows, residuals):
-        now = sum(r * r for r in residuals) * self._row[rows]
-        left = self.squares[rows] > self._limit
-        if broken == "never":
-            left = np.zeros(now.size, dtype=bool)
-        self.squares[rows] = now if broken == "by the last contribution" else self.squares[rows] + now * ~left
-        return [np.where(left, 0.0, r) for r in residuals]
-
-    monkeypatch.setattr(fitting, "STAY", 0.19)
-    frame, y = people(60, 5)
-    if broken:
-        monkeypatch.setattr(RecordLedger, "admit", admit)
-    estimator, recorded = dn.PrivateClassifier(advantage=0.3, individual_filter=True), Recording(6)
-    estimator._fit(frame, y, recorded)
-    (paid,) = [use.mu**2 for use in estimator.certificate_.uses if use.name == "coefficients"]
-    shifts = []
-    for lost in range(0, 60, 5):
-        left, replay = np.arange(60) != lost, Replay(recorded)
-        dn.PrivateClassifier(advantage=0.3, individual_filter=True)._fit(frame[left], y[left], replay)
-        shifts.append(squared_shift(recorded, replay)["coefficients"])
-    assert (max(shifts) <= paid) == (broken is None)
-
-
-def test_the_filter_admits_exactly_what_the_budget_covers():
-    """Four contributions of size 0.5 with a budget of 0.9: 0.25 + 0.25 + 0.25 fit into 0.81, a fourth would not."""
-    spending = RecordLedger(np.array([1.0, 0.0]), 1.0, budget=0.9)
-    admitted = [spending.admit(slice(0, 2), [np.array([0.5, 0.5])])[0] for _ in range(6)]
-    np.testing.assert_array_equal(np.array(admitted)[:, 0], [0.5, 0.5, 0.5, 0, 0, 0])
-    np.testing.assert_array_equal(np.array(admitted)[:, 1], 0.5)  # moves nothing, may stay
-    np.testing.assert_allclose(spending.squares, [0.75, 0])
-    assert spending.gone == 1
-    later = RecordLedger(np.array([1.0]), 1.0, budget=0.9)
-    assert [float(later.admit(slice(0, 1), [np.array([r])])[0][0]) for r in (0.8, 0.5, 0.1)] == [0.8, 0, 0]  # for good
-    nan = RecordLedger(np.array([1.0]), 1.0, budget=0.9).admit(slice(0, 1), [np.array([np.nan])])
-    assert nan[0][0] == 0
 
 
 def test_many_classes_pay_for_the_whole_vector():

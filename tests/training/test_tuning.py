@@ -43,8 +43,6 @@ def moved(kind: str) -> list[tuple[str, list[tuple[float, float]]]]:
         if kind == "persons":
             options |= {"group": "who", "records_per_person": 2, "limit": dn.GaussianDP(8.0), "advantage": None}
             frame, kept = frame.assign(who=np.arange(240) // 2), np.arange(240) < 238
-        if kind == "filters":
-            options["individual_filter"] = True
         recorded = Recording(turn // 48)
         fitted = model(**options)._fit(frame, y, recorded)
         replay = Replay(recorded)
@@ -64,7 +62,7 @@ def moved(kind: str) -> list[tuple[str, list[tuple[float, float]]]]:
     return out
 
 
-@pytest.mark.parametrize("kind", ["classification", "regression", "persons", "filters"])
+@pytest.mark.parametrize("kind", ["classification", "regression", "persons"])
 def test_no_neighbour_moves_a_trial_further_than_paid_for(kind, monkeypatch):
     monkeypatch.setattr(fitting, "STEPS", 20)
     monkeypatch.setattr(fitting, "FITTED", 0.5)

@@ -113,7 +113,6 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
     def _begin(self, X: Any, source: NoiseSource) -> Begun:
         """Check the options and the columns; no cell is looked at but those that name persons."""
         choice("model", self.model, ("additive", "linear"))
-        flag("individual_filter", self.individual_filter)
         if flag("tune", self.tune) and (self.interactions or self.model != "additive"):
             raise InputError(
                 "tune=True chooses between the models itself: leave model and interactions at their defaults"
@@ -177,7 +176,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         table, look, declared, allowance = begun.table, begun.look, begun.declared, begun.allowance
         columns = len(table.columns)
         pairs = min(self.interactions, columns * (columns - 1) // 2)
-        task = Task(look, n, table, target, loss, self.individual_filter)
+        task = Task(look, n, table, target, loss)
         look.ledger.kept = kept = 0.0 if level is None else look.ledger.mu * math.sqrt(LEVEL_SHARE)
         outcome = fit_tuned(task, declared) if self.tune else fit_table(task, declared, self.model, pairs)
         look.ledger.kept, model = 0.0, outcome.model

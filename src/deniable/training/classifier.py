@@ -67,10 +67,6 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     interactions
         Number of pairs of columns that get a joint shape function (additive model). Half of μ² is then spent on finding
         and choosing them, which pays where columns interact and there are many records.
-    individual_filter
-        True: a record takes part in the sums of gradients until its own budget is spent, so the noise is that of 80 %
-        of the steps at the same guarantee. Records that the model keeps getting wrong drop out first. No clear gain
-        was measured.
     tune
         True: the additive model, one with five pairs and the linear one are tried, scored on records that they did not
         see, and the best is fitted to all. Three tenths of μ² pay for the trials (with too few records none is made);
@@ -122,7 +118,6 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         categories: Mapping[Any, Any] | str | None = None,
         discovery_delta: float = 1e-6,
         interactions: int = 0,
-        individual_filter: bool = False,
         tune: bool = False,
         classes: Sequence[Any] | str | None = None,
         group: Any = None,
@@ -137,7 +132,6 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.categories = categories
         self.discovery_delta = discovery_delta
         self.interactions = interactions
-        self.individual_filter = individual_filter
         self.tune = tune
         self.classes = classes
         self.group = group

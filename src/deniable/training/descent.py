@@ -13,7 +13,7 @@ middle, inside or outside the middle half), they show what no sum of shape funct
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -31,7 +31,6 @@ _VARIANCES = np.concatenate(([0.0], np.logspace(-4, 3, 36)))  # prior variances 
 _SMOOTHNESS = (0.0, 1.0)  # powers of the curvature by which rough directions are rarer
 _ROUNDS = 20  # of expectation–maximisation, after which the laws' frequencies hardly change
 _SIGNS = np.array([[-1, -1, 1, 1, 0], [1, -1, -1, 1, 0]], dtype=np.int64)  # middle; outer half; 0: missing
-_SAFE = 1 - MANY_ROUNDINGS  # of a record's budget: more than the rounding of its sum of squares
 _FLAT = 1e-9  # share of the largest curvature below which a direction is ignored
 
 
@@ -83,27 +82,8 @@ class Weighted:
         return residuals if self.coarser == 1 else [np.trunc(r * self.coarser) for r in residuals]
 
 
-class RecordLedger:
-    """Adds up each record's squared contribution in units of the noise; with a budget, no record passes it.
-
-    **The individual filter** (Feldman & Zrnic, arXiv:2008.11193; for Gaussian DP: Koskela, Tobaben & Honkela,
-    arXiv:2209.15596). A step's contribution d_t of a record is a function of the record and of what was released
-    before. It is added up before it is used, and from the first step on that would take Σ‖d_t‖² past B² the record
-    contributes nothing. Then the whole descent is B-GDP for adding or removing any record, however many steps
-    there are:
-
-    *Proof.* Fix two data sets that differ by the record. Given the same released history all other records
-    contribute the same, whether they have left or not, because their own filters see themselves and the history only;
-    so the released sums differ by d_t, known from the history, in noise of standard deviation 1. Σ‖d_t‖² ≤ B² on
-    every path. Let one more release with a shift of √(B² − Σ‖d_t‖²) follow: seeing it can only help an attacker, and
-    now Σ‖d_t‖² = B² on every path. Without the record the log-likelihood ratio of the longer history is
-    Σ⟨d_t, ξ_t⟩ − B²/2, ξ_t independent standard normal vectors, d_t known before ξ_t is drawn. E[exp(iθ⟨d_t, ξ_t⟩ +
-    θ²‖d_t‖²/2) | history] = 1, so the product over t has expectation 1, and since its second factor is the constant
-    exp(θ²B²/2), E exp(iθ Σ⟨d_t, ξ_t⟩) = exp(−θ²B²/2): the sum is N(0, B²) exactly. With the record likewise with
-    mean + B²/2. These are the ratios of N(0, 1) against N(B, 1). ∎
-
-    For persons (``heaviest`` whole-number parts of weight, shared by their records) each record gets B/heaviest per
-    part: by Minkowski's inequality a person's √Σ‖Σ_j w_j d_jt‖² is at most Σ_j w_j·B/heaviest ≤ B.
+class Contributions:
+    """Adds up each record's squared contribution, in units of the noise.
 
     Parameters
     ----------
@@ -111,56 +91,40 @@ class RecordLedger:
         Each record's Σ (basis entry / noise)² over the coordinates, for a residual of 1.
     lattice
         Factor on the residuals before they are summed.
-    budget
-        B, for a unit with its whole weight; None: nobody leaves, exposures are only added up.
-    heaviest
-        Largest sum of the weights of a unit's records.
     """
 
-    def __init__(self, row_norms: FloatArray, lattice: float, budget: float | None = None, heaviest: int = 1) -> None:
+    def __init__(self, row_norms: FloatArray, lattice: float) -> None:
         self._row = row_norms * lattice**2
-        self._limit = np.inf if budget is None else (budget / heaviest) ** 2 * _SAFE
-        self._left = np.zeros(row_norms.size, dtype=bool)
         self.squares = np.zeros(row_norms.size)
 
-    def admit(self, rows: slice, residuals: list[FloatArray]) -> list[FloatArray]:
-        """Return what these records may contribute to the next sum, and add it up before it is used."""
+    def add(self, rows: slice, residuals: list[FloatArray]) -> None:
+        """Count what these records contribute to a sum."""
         squares = residuals[0] * residuals[0]
         for r in residuals[1:]:
             squares += r * r
         squares *= self._row[rows]
-        squares += self.squares[rows]
-        if np.isinf(self._limit):
-            self.squares[rows] = squares
-            return residuals
-        left = self._left[rows]
-        left |= ~(squares <= self._limit)
-        np.copyto(self.squares[rows], squares, where=~left)
-        return [np.where(left, 0.0, r) for r in residuals]
-
-    @property
-    def gone(self) -> int:
-        """Number of records that have left: about the data, never published."""
-        return int(self._left.sum())
-
-
-Admit = Callable[[slice, list[FloatArray]], list[FloatArray]]
+        self.squares[rows] += squares
 
 
 def descend(
-    design: Design, basis: Basis, loss: ClippedLoss, data: Weighted, plan: DescentPlan, channel: Channel, admit: Admit
+    design: Design,
+    basis: Basis,
+    loss: ClippedLoss,
+    data: Weighted,
+    plan: DescentPlan,
+    channel: Channel,
+    seen: Contributions,
 ) -> FloatArray:
     """Return the averaged coefficients, (coordinates, outputs).
 
-    ``channel`` noises sums of shape (coordinates, outputs); ``admit`` sees each chunk's residuals before they are
-    weighted and summed, and returns those that count (:meth:`RecordLedger.admit`).
+    ``channel`` noises sums of shape (coordinates, outputs); ``seen`` counts what each record contributes to them.
     """
     shape = (basis.scale.size, loss.outputs)
     w, velocity, mean = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     started = plan.steps // 2
     scale = basis.scale[:, None]
     for step in range(plan.steps):
-        g = channel(gradient(design, basis, loss, data, w, admit)) * (scale / data.unit)
+        g = channel(gradient(design, basis, loss, data, w, seen)) * (scale / data.unit)
         velocity = plan.momentum * velocity + g
         w = w - plan.step * velocity
         if step >= started:
@@ -168,27 +132,29 @@ def descend(
     return mean / (plan.steps - started)
 
 
-def gradient(design: Design, basis: Basis, loss: ClippedLoss, data: Weighted, w: FloatArray, admit: Admit) -> IntArray:
+def gradient(
+    design: Design, basis: Basis, loss: ClippedLoss, data: Weighted, w: FloatArray, seen: Contributions
+) -> IntArray:
     """Return the sum of residuals times rows, (coordinates, outputs): exact, whatever the order of the records."""
     sums = design.empty(loss.outputs)
-    for rows, residuals in _residuals(design, basis, loss, data, w, admit):
-        design.add(sums, residuals, rows)
+    for rows, residuals in _residuals(design, basis, loss, data, w):
+        seen.add(rows, residuals)
+        design.add(sums, data.weighted(residuals, rows), rows)
     return design.total(sums)
 
 
 def residuals_at(design: Design, basis: Basis, loss: ClippedLoss, data: Weighted, w: FloatArray) -> list[FloatArray]:
     """Return each record's (weighted) residuals, one array per output."""
-    parts = [residuals for _, residuals in _residuals(design, basis, loss, data, w, lambda rows, residuals: residuals)]
+    parts = [data.weighted(residuals, rows) for rows, residuals in _residuals(design, basis, loss, data, w)]
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
 def _residuals(
-    design: Design, basis: Basis, loss: ClippedLoss, data: Weighted, w: FloatArray, admit: Admit
+    design: Design, basis: Basis, loss: ClippedLoss, data: Weighted, w: FloatArray
 ) -> Iterator[tuple[slice, list[FloatArray]]]:
     prepared = design.prepare(basis.scale[:, None] * w)
     for rows in design.chunks():
-        residuals = admit(rows, loss.residuals(design.scores(prepared, rows), data.target[rows]))
-        yield rows, data.weighted(residuals, rows)
+        yield rows, loss.residuals(design.scores(prepared, rows), data.target[rows])
 
 
 def shrunk_coefficients(

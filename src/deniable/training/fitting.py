@@ -20,8 +20,8 @@ from deniable._check import FloatArray, InputError
 from deniable._floats import MANY_ROUNDINGS
 from deniable.noise.queries import Paid, Queries
 from deniable.training.descent import (
+    Contributions,
     DescentPlan,
-    RecordLedger,
     Weighted,
     descend,
     products,
@@ -38,7 +38,6 @@ from deniable.training.losses import RESIDUAL, ClippedLoss
 
 STEPS = 400  # sums of gradients in a descent; matters for convergence only (:func:`plan_for`)
 MOMENTUM = 0.95  # weight of the past in the velocity
-STAY = 0.8  # with individual filters: share of the steps after which a record at its bound has to leave
 MAINS_SHARE = 0.30  # of μ², with pairs: the first fit, whose residuals show what is missing
 CHOICE_SHARE = 0.10  # of μ²: the noisy release that chooses the pairs
 _EXACT = 2**53  # whole numbers below are exact in double precision
@@ -89,19 +88,15 @@ def plan_for(loss: ClippedLoss, mu: float, n: float, usual: float = 1.0) -> Desc
     return DescentPlan(STEPS, min(reach * (1 - MOMENTUM) / STEPS, _STABLE / (loss.curvature * n)), MOMENTUM)
 
 
-def gradient_noise(
-    basis: Basis, loss: ClippedLoss, plan: DescentPlan, mu: float, unit: float, stay: float = 1.0
-) -> FloatArray:
+def gradient_noise(basis: Basis, loss: ClippedLoss, plan: DescentPlan, mu: float, unit: float) -> FloatArray:
     """Return the standard deviations, (coordinates, outputs), that make ``plan.steps`` sums μ-GDP with μ ≤ ``mu``.
-
-    With ``stay`` below 1 they do so for the share ``stay`` of the steps: a filter covers the rest.
 
     A record's part of a sum is r·z: r has norm ≤ clip, z one basis row per block. In units of the noise its square is
     at most (clip·unit)²·:func:`longest_row`, the same in each step; ``unit`` is the number of lattice points of a
     residual of size 1.
     """
     shape = 1 / basis.scale  # after scaling, every coordinate has the same noise
-    at_one = stay * plan.steps * (loss.clip * unit) ** 2 * longest_row(basis, shape)
+    at_one = plan.steps * (loss.clip * unit) ** 2 * longest_row(basis, shape)
     sd = shape * (math.sqrt(at_one) / mu * (1 + MANY_ROUNDINGS))
     return np.repeat(sd[:, None], loss.outputs, axis=1)
 
@@ -164,7 +159,7 @@ class Descent:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is fitted: a table, its target, a loss, about how many units there are; whether records may leave.
+    """What is fitted: a table, its target, a loss, about how many units there are.
 
     ``part`` is 1 for the records that take part and 0 for others (None: all take part). Nothing here is paid for: the
     caller spends ``mu`` beforehand.
@@ -175,7 +170,6 @@ class Task:
     table: FeatureTable
     target: FloatArray
     loss: ClippedLoss
-    individual_filter: bool = False
     part: FloatArray | None = None
 
     @property
@@ -192,23 +186,22 @@ class Task:
         blocks = all_codes(table, encoders, pairs)
         design = design_of(blocks, basis, table.n_rows, loss.outputs, self.n, units.heaviest)
         plan, data = plan_for(loss, mu, self.n, basis.usual), self.data
-        stay = STAY if self.individual_filter else 1.0
-        largest = float(gradient_noise(basis, loss, plan, mu, data.unit, stay).max())
+        largest = float(gradient_noise(basis, loss, plan, mu, data.unit).max())
         data = replace(data, coarser=2.0 ** -max(math.ceil(math.log2(largest / _LARGEST_NOISE)), 0))
-        sd = gradient_noise(basis, loss, plan, mu, data.unit, stay)
-        if not (self.individual_filter or gradient_mu(basis, loss, plan, sd, data.unit) <= mu):
+        sd = gradient_noise(basis, loss, plan, mu, data.unit)
+        if not gradient_mu(basis, loss, plan, sd, data.unit) <= mu:
             raise RuntimeError("the noise of a descent does not cover its budget")
         norms, row = basis.squared_norms(sd[:, 0]), np.zeros(table.n_rows)
         for start, codes in zip(basis.starts, all_codes(table, encoders, pairs), strict=True):
             row += norms[start + codes.astype(np.int64)]
         counted = shares(row, longest_row(basis, sd[:, 0]))
         data, row = replace(data, shares=counted), row * np.square(counted)
-        spending = RecordLedger(row, data.coarser, mu if self.individual_filter else None, units.heaviest)
+        seen = Contributions(row, data.coarser)
         channel = paid.channel(name, sd, plan.steps)
-        coefficients = descend(design, basis, loss, data, plan, channel, spending.admit)
+        coefficients = descend(design, basis, loss, data, plan, channel, seen)
         felt = float(sd[0, 0] * basis.scale[0]) / data.unit
         coefficients = shrunk_coefficients(coefficients, columns, basis, loss, plan, self.n, felt)
-        return Descent(Additive(encoders, pairs, basis, coefficients), design, spending.squares)
+        return Descent(Additive(encoders, pairs, basis, coefficients), design, seen.squares)
 
     def residuals(self, descent: Descent, data: Weighted) -> list[FloatArray]:
         """Return each record's weighted residuals under a fitted model: one array per output."""
@@ -233,8 +226,7 @@ class Task:
 
     def pay_and_descend(self, name: str, mu: float, columns: Columns, pairs: tuple[Pair, ...] = ()) -> Descent:
         """Pay ``mu`` for a descent and run it."""
-        leaves = ", which a record leaves before it would spend more" * self.individual_filter
-        paid = self.look.pay(name, f"{STEPS} sums of gradients for the {name}{leaves}", mu)
+        paid = self.look.pay(name, f"{STEPS} sums of gradients for the {name}", mu)
         return self.descend(name, paid, columns, pairs)
 
 
