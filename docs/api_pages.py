@@ -29,7 +29,6 @@ ROOMS = {
     "deniable.workflows.training_profile": "Records of a DP-SGD run",
     "deniable.integrations": "Other libraries",
     "deniable.integrations.opacus": "Opacus",
-    "deniable.integrations.gradient_canaries": "Canaries in an Opacus run",
 }
 
 ARRAYS = (

@@ -1,7 +1,7 @@
 """One training run with canaries: what is shown here, and by the published implementation of the same bounds.
 
 A DP-SGD run with ε = 4 at δ = 1e-5 is simulated as an attacker sees it who knows every noisy gradient: canaries with
-gradients of the clipping norm in directions of their own (what ``GradientCanaries`` puts into an Opacus run). A second
+gradients of the clipping norm in directions of their own. A second
 kind of scores is of memorised canaries: a fifth of those that are in stands out, the others do not.
 
 JAX Privacy (2.0.0, ``jax_privacy.auditing``) lives in an environment of its own, so there are three steps that share a

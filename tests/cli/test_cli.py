@@ -34,7 +34,7 @@ def test_history_in(tmp_path, capsys):
 
 
 def test_every_form_of_output(tmp_path, capsys):
-    for name in ("a.html", "a.json", "a.md"):
+    for name in ("a.html", "a.json"):
         line = ["assess", "dpsgd,5,1,5", "--report", str(tmp_path / name)]
         assert run(line) == 0
         assert (tmp_path / name).stat().st_size > 1000

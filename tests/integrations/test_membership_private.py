@@ -228,51 +228,18 @@ def test_bad_input_sets_nothing(model, message):
     assert not hasattr(model, "estimator_")
 
 
-@pytest.mark.parametrize(
-    ("name", "way"),
-    [
-        ("RandomForestClassifier", r"PrivateClassifier\(model='additive'\)"),
-        ("HistGradientBoostingRegressor", r"PrivateRegressor\(model='additive'\)"),
-        ("KNeighborsClassifier", "use deniable.PrivateClassifier"),
-        ("NearestNeighbors", "statistics of the columns"),
-        ("DBSCAN", "use KMeans"),
-        ("GaussianProcessRegressor", "use deniable.PrivateRegressor"),
-        ("RidgeCV", "wrap Ridge"),
-        ("LogisticRegressionCV", "wrap LogisticRegression"),
-        ("MinMaxScaler", "use StandardScaler"),
-        ("AdaBoostRegressor", "use deniable.PrivateRegressor"),
-        ("RidgeClassifier", "use LogisticRegression"),
-        ("GaussianMixture", "use KMeans"),
-        ("SVC", "use LinearSVC"),
-        ("MLPClassifier", "PrivateClassifier"),
-    ],
-)
-def test_what_cannot_be_released_by_its_parameters_names_the_way_out(name, way):
+def test_what_cannot_be_released_by_its_parameters_names_the_way_out():
     from sklearn.utils import all_estimators
 
-    estimator = dict(all_estimators())[name]()
     data, target = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
-    with pytest.raises(InputError, match=rf"estimator={name} cannot be released by its parameters: .*{way}"):
-        MembershipPrivate(estimator).fit(data, target)
-
-
-def test_the_expected_score_is_that_of_many_releases():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 2))
-    y = (X @ [1.0, -1.0] + rng.normal(size=400) > 0).astype(int)
-    made = [
-        MembershipPrivate(GaussianNB(), advantage=0.8, bound="centre", n_resamples=64, random_state=seed).fit(X, y)
-        for seed in range(16)
-    ]
-    noisy, plain = np.mean([model.expected_score_ for model in made], axis=0)
-    scores = np.array([model.score(X, y) for model in made])
-    assert plain == pytest.approx(GaussianNB().fit(X, y).score(X, y), abs=0.03)
-    assert noisy == pytest.approx(scores.mean(), abs=0.04)
-    assert noisy < plain - 0.01
-
-
-def test_there_is_no_expected_score_without_a_target():
-    assert MembershipPrivate(PCA(1), advantage=0.4, n_resamples=32).fit(X).expected_score_ is None
+    for name, way in (
+        ("RandomForestClassifier", "use deniable.PrivateClassifier"),
+        ("KNeighborsRegressor", "use deniable.PrivateRegressor"),
+        ("DBSCAN", "give get_parameters"),
+        ("MinMaxScaler", "give get_parameters"),
+    ):
+        with pytest.raises(InputError, match=rf"estimator={name} .*{way}"):
+            MembershipPrivate(dict(all_estimators())[name]()).fit(data, target)
 
 
 def test_rare_classes_are_refused_from_the_whole_data_set():

@@ -41,7 +41,7 @@ def test_a_verdict_that_rests_on_unprotected_scores_says_so_beside_the_word():
     found = dn.assess(model, X, X[:, 0] < 0, policy=dn.Policy(utility_loss=0.5))  # no better than guessing
     for made, rests in ((found, True), (dn.assess(dn.PureDP(0.1)), False)):
         page = made.to_html().partition("<script")[0]
-        for text in (page, made.to_markdown(), " ".join(made.to_text(full=False).split())):
+        for text in (page, " ".join(made.to_text(full=False).split())):
             assert ("rests on held-out scores, measured without noise: not protected" in text) is rests
 
 

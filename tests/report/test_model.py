@@ -59,7 +59,6 @@ def test_json_is_valid_for_every_mechanism(assessment):
 
     jsonschema.validate(json.loads(assessment.to_json(), parse_constant=refuse), SCHEMA)
     assert assessment.to_text()
-    assert assessment.to_markdown()
 
 
 def test_numbers_are_those_of_the_tradeoff():

@@ -108,7 +108,6 @@ def test_an_alert_stands_first_everywhere(model):
     made = dn.assess(model, X, 1 - y)  # wrong in nearly every case
     assert made.alert
     assert made.to_text().index("no better than") < made.to_text().index("Provable upper bound")
-    assert made.to_markdown().index("no better than") < made.to_markdown().index("Provable upper bound")
     page = made.to_html()
     assert page.index('id="alert"') < page.index('id="verdict"')
     assert (made + dn.assess(dn.PureDP(1.0))).alert == made.alert

@@ -26,7 +26,7 @@ MetaOption = Annotated[Path | None, more("--meta", help="TOML file with date, au
 FullOption = Annotated[bool, typer.Option("--full", help="Print every number, not only the decision.")]
 ReportOption = Annotated[
     Path | None,
-    typer.Option("--report", help="Write a report that may be published here: .html, .json or .md."),
+    typer.Option("--report", help="Write a report that may be published here: .html or .json."),
 ]
 OwnerReportOption = Annotated[
     Path | None,
@@ -37,7 +37,7 @@ OwnerReportOption = Annotated[
 def checked_report(report: Path | None, option: str = "--report") -> None:
     """Refuse a file of --report (or --owner-report) that cannot be written, before any work."""
     if report is not None:
-        check_writable(option, report, suffixes=(".html", ".htm", ".json", ".md"))
+        check_writable(option, report, suffixes=(".html", ".htm", ".json"))
 
 
 def checked_policy(policy: str | None) -> Any:
@@ -81,16 +81,13 @@ def annex_of(out: Path | None) -> tuple[str, ...]:
 
 
 def write(assessment: Assessment, out: Path) -> None:
-    """Write an assessment as .json, .md or, with any other ending, as a page."""
+    """Write an assessment as .json or, with any other ending, as a page."""
     write_atomically(out, written(assessment, out))
 
 
 def written(assessment: Assessment, out: Path) -> str:
     """Return the content of the file ``out``, by its ending."""
-    suffix = out.suffix.lower()
-    if suffix == ".json":
-        return assessment.to_json()
-    return assessment.to_markdown() if suffix == ".md" else assessment.to_html()
+    return assessment.to_json() if out.suffix.lower() == ".json" else assessment.to_html()
 
 
 def code(assessment: Assessment, policy: Any) -> int:

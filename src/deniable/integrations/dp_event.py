@@ -13,7 +13,6 @@ from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.reductions import Dominated, truncated
 from deniable.accounting.steps.base import Repeated, Step
 from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep, truncated_around
-from deniable.integrations.dp_event_table import EVENTS, EventStatus
 from deniable.mechanisms import (
     ApproximateDP,
     BoundedRange,
@@ -48,8 +47,8 @@ _NOISE = {
 def from_dp_event(event: Any) -> Mechanism:
     """Return the mechanism that a ``dp_accounting.DpEvent`` tree describes, or one whose curve bounds it.
 
-    Which event becomes what, and whether its curve is then tight, an upper bound, or refused and why: see ``EVENTS`` in
-    ``deniable.integrations.dp_event_table``, which the documentation prints. Events that exist only on dp-accounting's
+    Which event becomes what, and whether its curve is then tight, an upper bound, or refused: see the table in
+    docs/integrations.md. Events that exist only on dp-accounting's
     main branch are recognised by class name. Nothing is approximated: what is not tight is on the safe side.
 
     Parameters
@@ -100,15 +99,11 @@ def _flatten(root: Any, inside: str = "") -> Iterator[tuple[Any, int]]:
         elif name == "SelfComposedDpEvent":
             times = integer("SelfComposedDpEvent.count", event.count, at_least=0)
             stack += [(event.event, count * times)] * (times > 0)
-        elif EVENTS.get(name, EventStatus("refused", "")).status == "refused":
-            why = EVENTS[name].what if name in EVENTS else "it is not an event that is known here"
-            raise InputError(f"event must be one of {', '.join(_served())}, got {name}{inside}; {why}")
+        elif name not in SERVED:
+            why = REFUSED.get(name, "it is not an event that is known here")
+            raise InputError(f"event must be one of {', '.join(SERVED)}, got {name}{inside}; {why}")
         else:
             yield event, count
-
-
-def _served() -> list[str]:
-    return [name for name, known in EVENTS.items() if known.status != "refused"]
 
 
 def _leaf(event: Any, rate: float) -> Mechanism:
@@ -303,6 +298,14 @@ _GUARANTEES: dict[str, Callable[[Any], Mechanism]] = {
     "RandomAllocationDpEvent": _allocation,
     "TruncatedSubsampledGaussianDpEvent": _truncated,
     "RepeatAndSelectDpEvent": lambda event: tuned(from_dp_event(event.event), trials=event.mean, shape=event.shape),
+}
+
+
+_AROUND = ("ComposedDpEvent", "SelfComposedDpEvent", "PoissonSampledDpEvent")
+SERVED = tuple(dict.fromkeys((*_AROUND, *_NOISE, *_GUARANTEES, "DiscreteLaplaceDpEvent")))
+REFUSED = {
+    "SampledWithReplacementDpEvent": "a record may enter a batch several times; no dominating pair is proven for this",
+    "UnsupportedDpEvent": "nobody says what ran",
 }
 
 

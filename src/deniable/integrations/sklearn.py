@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deniable._check import FloatArray, InputError, choice
 from deniable.integrations.sklearn_parameters import Codec, PublicFacts, TwoFunctions, codec_for
-from deniable.integrations.sklearn_refits import by_refitting, expected_score
+from deniable.integrations.sklearn_refits import by_refitting
 from deniable.noise import release
 from deniable.noise.resampling import Population
 from deniable.noise.statistics import public_limits
@@ -90,10 +90,6 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         The guarantee; see :class:`deniable.noise.Certificate`.
     noise_scale_
         Standard deviation of the noise of each parameter array, by name.
-    expected_score_
-        About which score such releases have, and had without noise: means over a few other random training parts, each
-        on records outside of it, with independent normal noise; None unless it classifies or predicts numbers. It is a
-        function of the whole data set, which the game takes as known, and tells what use the noise leaves.
     n_features_in_, feature_names_in_, classes_
         As in scikit-learn; of the whole data set.
     """
@@ -168,19 +164,11 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
             progress=self.progress,
         )
         known = PublicFacts(rows.shape[1], n_train, classes, self.project_psd)
-
-        def carrying(value: FloatArray) -> Any:
-            shell = clone(self.estimator)
-            codec.install(shell, task.split(value), known)
-            return shell
-
-        self.estimator_ = carrying(released.value)
+        shell = clone(self.estimator)
+        codec.install(shell, task.split(released.value), known)
+        self.estimator_ = shell
         self.certificate_ = released.certificate
         self.noise_scale_ = task.split(released.noise_scale)
-        self.expected_score_ = None
-        if tags.estimator_type in ("classifier", "regressor") and hasattr(self.estimator, "score"):
-            rng = np.random.default_rng(seeds.randint(2**31 - 1))
-            self.expected_score_ = expected_score(task, carrying, released.noise_scale, rows, target, n_train, rng)
         if classes is not None:
             self.classes_ = classes
         return self

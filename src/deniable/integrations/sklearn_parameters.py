@@ -21,6 +21,7 @@ from sklearn.linear_model import PoissonRegressor
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 
 from deniable._check import FloatArray, InputError
 
@@ -266,72 +267,12 @@ def codec_for(estimator: BaseEstimator) -> Codec:
             return codec
     if type(estimator).__name__ in _LINEAR:
         return Attributes(("coef_", "intercept_"))
-    name = type(estimator).__name__
-    if name in _WAYS_OUT:
-        raise InputError(f"estimator={name} cannot be released by its parameters: {_WAYS_OUT[name]}")
+    own = {"classifier": "use deniable.PrivateClassifier, or ", "regressor": "use deniable.PrivateRegressor, or "}
     raise InputError(
-        f"estimator={name} is not known; give get_parameters (fitted estimator → array) and "
+        f"estimator={type(estimator).__name__} has no parameters that are known here to bear noise; "
+        f"{own.get(get_tags(estimator).estimator_type, '')}give get_parameters (fitted estimator → array) and "
         "set_parameters (fresh estimator, array → None)"
     )
-
-
-_TREES = "its trees repeat training records; use deniable.{private}(model='additive'), which has shapes of its own"
-_SEARCH = "its choice of the penalty looks at the training part again and again; fix the penalty and wrap {plain}"
-_RANGES = "{what} are single training records; use StandardScaler, or fix the limits before (public bounds)"
-_NEIGHBOURS = "it answers with training records; use deniable.{private}"
-_ENSEMBLE = "it is many fits; use deniable.{private}, or wrap one linear model"
-# estimators that people try, why they are refused, and what to use
-_WAYS_OUT = {
-    **{
-        f"{kind}{task}": _TREES.format(private=private)
-        for kind in ("DecisionTree", "RandomForest", "ExtraTrees", "GradientBoosting", "HistGradientBoosting")
-        for task, private in (("Classifier", "PrivateClassifier"), ("Regressor", "PrivateRegressor"))
-    },
-    "KNeighborsClassifier": _NEIGHBOURS.format(private="PrivateClassifier"),
-    "KNeighborsRegressor": _NEIGHBOURS.format(private="PrivateRegressor"),
-    "RadiusNeighborsClassifier": _NEIGHBOURS.format(private="PrivateClassifier"),
-    "RadiusNeighborsRegressor": _NEIGHBOURS.format(private="PrivateRegressor"),
-    **dict.fromkeys(
-        ("NearestNeighbors", "KernelDensity", "LocalOutlierFactor"),
-        "it answers with training records; release statistics of the columns, or EmpiricalCovariance",
-    ),
-    **dict.fromkeys(
-        ("DBSCAN", "HDBSCAN", "OPTICS", "AgglomerativeClustering", "SpectralClustering", "MeanShift"),
-        "its clusters are labels of training records; use KMeans",
-    ),
-    "NearestCentroid": "its centroids have no codec here; use GaussianNB, or release(Mean()) of each class",
-    **{
-        f"{kind}{task}": _ENSEMBLE.format(private=private)
-        for kind in ("AdaBoost", "Bagging", "Voting", "Stacking")
-        for task, private in (("Classifier", "PrivateClassifier"), ("Regressor", "PrivateRegressor"))
-    },
-    "IsolationForest": "its trees repeat training records; release statistics of the columns, or EmpiricalCovariance",
-    "CalibratedClassifierCV": "it is several fits; use deniable.PrivateClassifier",
-    "RidgeClassifier": "it has no codec here; use LogisticRegression",
-    "RidgeClassifierCV": _SEARCH.format(plain="LogisticRegression"),
-    "QuantileTransformer": "its quantiles are training records; use StandardScaler",
-    "NuSVC": "its support vectors are training records; use LinearSVC or deniable.PrivateClassifier",
-    "NuSVR": "its support vectors are training records; use LinearSVR or deniable.PrivateRegressor",
-    "OneClassSVM": "its support vectors are training records; use EmpiricalCovariance",
-    "GaussianProcessClassifier": _NEIGHBOURS.format(private="PrivateClassifier"),
-    "GaussianProcessRegressor": _NEIGHBOURS.format(private="PrivateRegressor"),
-    "KernelRidge": _NEIGHBOURS.format(private="PrivateRegressor"),
-    "SVC": "its support vectors are training records; use LinearSVC or deniable.PrivateClassifier",
-    "SVR": "its support vectors are training records; use LinearSVR or deniable.PrivateRegressor",
-    "RidgeCV": _SEARCH.format(plain="Ridge"),
-    "LassoCV": _SEARCH.format(plain="Lasso"),
-    "ElasticNetCV": _SEARCH.format(plain="ElasticNet"),
-    "LogisticRegressionCV": _SEARCH.format(plain="LogisticRegression"),
-    "GridSearchCV": "its search looks at the training part again and again; choose the settings on public data",
-    "MinMaxScaler": _RANGES.format(what="its smallest and largest values"),
-    "MaxAbsScaler": _RANGES.format(what="its largest values"),
-    "RobustScaler": "it has no codec here; use StandardScaler, or release(Quantile()) and scale",
-    "ColumnTransformer": "it is no single fit; put the transformers that learn nothing before it, or use "
-    "deniable.PrivateClassifier, which takes tables with categories as they are",
-    "GaussianMixture": "its components change places between training parts; use KMeans",
-    "MLPClassifier": "its weights mean something else on every training part; use deniable.PrivateClassifier",
-    "MLPRegressor": "its weights mean something else on every training part; use deniable.PrivateRegressor",
-}
 
 
 # estimators that predict from coef_ and intercept_ (and classes_) alone

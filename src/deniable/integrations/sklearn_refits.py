@@ -1,20 +1,17 @@
-"""Estimators as algorithms for a release (data in, parameters as one vector out), and what released ones are worth."""
+"""Estimators as algorithms for a release: data in, parameters as one vector out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray, InputError
+from deniable._check import FloatArray
 from deniable.integrations.sklearn_parameters import Arrays, Codec
 from deniable.noise import ReleaseError
-from deniable.noise.resampling import Population
-
-_PARTS, _SCORED = 5, 10_000  # training parts behind an expected score, and records that it is taken on
 
 
 @dataclass(frozen=True)
@@ -24,33 +21,6 @@ class Refitted:
     algorithm: Callable[[Any], FloatArray]
     data: Any
     split: Callable[[FloatArray], Arrays]
-
-
-def expected_score(
-    task: Refitted,
-    carrying: Callable[[FloatArray], Any],
-    noise: FloatArray,
-    X: FloatArray,
-    y: Any,
-    n_train: int,
-    rng: np.random.Generator,
-) -> tuple[float, float] | None:
-    """Return the mean score with noise and without, on other random training parts."""
-    population = replace(Population.of(task.data, 0.5), n_train=n_train)
-    scores = []
-    for _ in range(_PARTS):
-        member = population.random_members(rng)
-        outside = rng.permutation(np.flatnonzero(~member))[:_SCORED]
-        try:
-            value = np.asarray(task.algorithm(population.take(np.flatnonzero(member)))).reshape(noise.shape)
-        except InputError:
-            continue
-        made = (carrying(value + noise * rng.normal(size=noise.shape)), carrying(value))
-        scores.append([one.score(X[outside], y[outside]) for one in made])
-    if not scores:
-        return None
-    noisy, plain = np.mean(scores, axis=0)
-    return float(noisy), float(plain)
 
 
 def by_refitting(estimator: Any, codec: Codec, X: FloatArray, y: Any, classes: NDArray[Any] | None) -> Refitted:

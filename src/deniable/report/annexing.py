@@ -192,7 +192,6 @@ FILLERS: dict[str, Callable[[Assessment], Iterable[str]]] = {
     "data": _data,
     "utility": _section("use"),
     "records": _section("records"),
-    "structure": _section("structure"),
     "attack": _attack,
     "risks": _risks,
     "epsilon": _epsilon,
@@ -224,7 +223,7 @@ def _nothing(a: Assessment) -> list[str]:
 
 # in a published document: nothing that was computed from the records without noise
 PUBLISHED: dict[str, Callable[[Assessment], Iterable[str]]] = {
-    **dict.fromkeys(("attack", "utility", "records", "structure", "reproduction", "reason", "changes"), _nothing),
+    **dict.fromkeys(("attack", "utility", "records", "reproduction", "reason", "changes"), _nothing),
     "decision": _proven,
     "data": _meta("data"),
 }

@@ -1,4 +1,4 @@
-"""The assessment as data: numbers first; text, JSON, Markdown and HTML are drawn from it and from nothing else."""
+"""The assessment as data: numbers first; text, JSON and HTML are drawn from it and from nothing else."""
 
 from __future__ import annotations
 
@@ -239,13 +239,6 @@ class Assessment:
         from deniable.report.text import to_text
 
         return to_text(self, width, full=full)
-
-    def to_markdown(self, path: str | Path | None = None) -> str:
-        """Return the report as Markdown and write it to ``path``."""
-        require("rich", purpose="A report as text")
-        from deniable.report.text import to_markdown
-
-        return _written("path", to_markdown(self), path, (".md",))
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return one self-contained offline page and write it, complete or not at all, to ``path``."""

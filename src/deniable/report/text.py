@@ -1,4 +1,4 @@
-"""The report in a terminal and in Markdown."""
+"""The report in a terminal and in a notebook."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from deniable._notebook import panel
 from deniable._shown import shown
 from deniable.report.decision import Decision
 from deniable.report.meta import FIELDS
-from deniable.report.model import Assessment, Grid, Section, risk_table
+from deniable.report.model import Assessment, Grid, Section
 
 if TYPE_CHECKING:
     from deniable.report.comparing import ComparedRow, Comparison
@@ -235,47 +235,3 @@ def threat_model(assessment: Assessment) -> list[tuple[str, str]]:
         ("Adjacency and unit of privacy", a.adjacency),
     ]
     return pairs + [("Also assumed", note) for note in a.notes]
-
-
-def to_markdown(assessment: Assessment) -> str:
-    """Return the report as Markdown."""
-    lines = [f"# {assessment.title}", ""]
-    lines += [f"**{assessment.alert}**", ""] if assessment.alert else []
-    if assessment.decision is not None:
-        lines += _markdown_decision(assessment.decision)
-    lines += [f"- **{FIELDS.get(name, name)}**: {value}" for name, value in assessment.meta.items()]
-    lines += [""] if assessment.meta else []
-    lines += [f"**{assessment.status}**: {assessment.headline}", ""]
-    if (risks := risk_table(assessment)) is not None:
-        lines += [f"## {risks.title}", "", *_markdown_table(risks.columns, risks.rows)]
-    for section in assessment.sections:
-        lines += [f"## {section.title}", "", section.summary, ""]
-        if section.numbers:
-            rows = [[n.label, n.shown, n.kind, n.meaning] for n in section.numbers]
-            lines += _markdown_table(["number", "value", "what it is", "meaning"], rows)
-        for grid in section.grids:
-            lines += [f"### {grid.title}", ""]
-            lines += _markdown_table(grid.columns, [[cell_text(cell) for cell in row] for row in grid.rows])
-        lines += [*(f"- {note}" for note in section.notes), ""]
-    lines += ["## The game", "", *(f"- **{name}**: {value}" for name, value in threat_model(assessment)), ""]
-    for title, items in (("Not covered", assessment.not_covered), ("Warnings", assessment.warnings)):
-        if items:
-            lines += [f"## {title}", "", *(f"- {item}" for item in items), ""]
-    lines += ["## Reproduce", "", *(f"- {name}: `{value}`" for name, value in assessment.reproduction.items()), ""]
-    return "\n".join(lines)
-
-
-def _markdown_decision(decision: Decision) -> list[str]:
-    rows = [["**this decides**" if r.key == decision.decided_by else "", r.outcome, r.why] for r in decision.rules]
-    lines = [f"**{decision.verdict}**{decision.basis} ({decision.policy.name}): {decision.reason}", ""]
-    lines += _markdown_table(["", "outcome", "rule"], rows)
-    if decision.changes:
-        lines += ["What would change it:", "", *(f"- {change}" for change in decision.changes), ""]
-    return lines + ["How the numbers relate:", "", *(f"- {sentence}" for sentence in decision.relation), ""]
-
-
-def _markdown_table(columns: list[str], rows: list[list[str]]) -> list[str]:
-    def line(cells: list[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
-
-    return [line(columns), line(["---"] * len(columns)), *map(line, rows), ""]

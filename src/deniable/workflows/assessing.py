@@ -167,7 +167,7 @@ def assess(
         - what a training run left behind: an Opacus ``PrivacyEngine``, accountant or its ``state_dict``, or a
           ``DpEvent`` (JAX Privacy, TF Privacy, dp-accounting): the same bounds;
         - any other fitted scikit-learn model or pipeline, with ``X`` and ``y`` its training data: nothing is proven;
-          shadow models attack it, and what its structure reveals is listed;
+          shadow models attack it;
         - a fitted :class:`~deniable.PrivateClassifier` or ``PrivateRegressor``, or a pipeline that ends in one: its
           account, curve, other risks and shape functions; with ``X`` and ``y``, records held out from the fit, also how
           useful it is;
@@ -201,8 +201,8 @@ def assess(
     Returns
     -------
     Assessment
-        Numbers first, with the ``decision``; ``.to_html(path)``, ``.to_json()``, ``.to_markdown()`` and ``print`` draw
-        it. Assessments add up: ``assess(run) + assess(scores)``.
+        Numbers first, with the ``decision``; ``.to_html(path)``, ``.to_json()`` and ``print`` draw it. Assessments add
+        up: ``assess(run) + assess(scores)``.
 
     Raises
     ------

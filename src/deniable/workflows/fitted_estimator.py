@@ -1,4 +1,4 @@
-"""Any fitted scikit-learn model: nothing is proven; an attack on its procedure, and what its structure gives away."""
+"""Any fitted scikit-learn model: nothing is proven; an attack on the procedure that made it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from deniable.report.measured import POPULATION_GAME, audit_section, leaks_at_le
 from deniable.report.model import Assessment, Grid, Number, Section
 from deniable.report.sections import NOT_COVERED, TUNING_WARNING, Asked
 from deniable.workflows.assessing import assesses
-from deniable.workflows.structure import structure_section
 
 _NAMED = 10  # records that are named
 
@@ -36,7 +35,7 @@ def assess_estimator(
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> Assessment:
-    """Attack the procedure that made a fitted model, and list what the model itself gives away.
+    """Attack the procedure that made a fitted model.
 
     Parameters
     ----------
@@ -72,7 +71,7 @@ def assess_estimator(
         title=asked.title or f"{name} on {len(y):,} records",
         status=status,
         headline=f"{NOTHING_PROVEN} {leaks_at_least(audit)}",
-        sections=(section, *vulnerable, structure_section(source, X, y)),
+        sections=(section, *vulnerable),
         assumptions=Assumptions(
             game=POPULATION_GAME,
             adjacency="members and non-members come from one population",
