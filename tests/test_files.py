@@ -1,11 +1,19 @@
 """Files that are written: complete or not at all, for the eyes of those who could read them before, through links."""
 
 import os
+import pickle
 import stat
+import zipfile
 
+import numpy as np
 import pytest
+import skops.io
+from sklearn.linear_model import LogisticRegression
 
-from deniable._files import check_writable, replacing, write_atomically
+import deniable as dn
+import deniable.cli
+from deniable._files import MODEL_FORMAT, check_writable, replacing, write_atomically
+from deniable.cli._app import run
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="modes and links as on POSIX systems")
 
@@ -61,3 +69,43 @@ def test_an_error_leaves_what_was_there(tmp_path):
         half()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def saved(path, model):
+    path.write_bytes(skops.io.dumps(model))
+    return path
+
+
+def changed(path, old, new):
+    """The same archive with another text in its schema."""
+    with zipfile.ZipFile(path) as archive:
+        held = {name: archive.read(name) for name in archive.namelist()}
+    assert old.encode() in held["schema.json"]
+    held["schema.json"] = held["schema.json"].replace(old.encode(), new.encode())
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in held.items():
+            archive.writestr(name, content)
+
+
+def test_a_model_of_another_format_is_refused_with_the_version_that_reads_it(tmp_path, monkeypatch, capsys):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 2)), rng.integers(0, 2, 120)
+    private = dn.PrivateClassifier(advantage=0.5, ranges={0: (-3, 3), 1: (-3, 3)}).fit(X, y)
+    released = dn.MembershipPrivate(LogisticRegression(), advantage=0.5, n_resamples=20, random_state=0).fit(X, y)
+    (tmp_path / "rows.csv").write_text("0,1\n1,2\n")
+    for model in (private, released):
+        pickled = pickle.dumps(model)
+        assert np.all(pickle.loads(pickled).predict(X) == model.predict(X))
+        with monkeypatch.context() as later:  # as the next version will write and read
+            later.setattr("deniable._files.MODEL_FORMAT", MODEL_FORMAT + 1)
+            later.setattr("deniable._files.version", lambda _: "9.1.0")
+            of_later, path = pickle.dumps(model), saved(tmp_path / "model.skops", model)
+            with pytest.raises(dn.InputError, match=r"has format 1, and deniable 9.1.0 reads format 2"):
+                pickle.loads(pickled)
+        with pytest.raises(dn.InputError, match=r"has format 2, .* reads format 1; .* pip install 'deniable==9.1.0'"):
+            pickle.loads(of_later)
+        assert run(["predict", str(path), str(tmp_path / "rows.csv")]) == 2
+        assert "'deniable==9.1.0'" in capsys.readouterr().err
+    changed(saved(tmp_path / "model.skops", private), "FitCertificate", "Forgotten")
+    assert run(["predict", str(path), str(tmp_path / "rows.csv")]) == 2
+    assert "it was written by deniable" in capsys.readouterr().err

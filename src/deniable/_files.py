@@ -13,12 +13,32 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from deniable._check import InputError
+
+MODEL_FORMAT = 1  # of the attributes that a saved model holds; another number where a reader would misunderstand them
+
+
+def stamped(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of a model with the format in which it is written and the version that writes it."""
+    return {**state, "_format": MODEL_FORMAT, "_written_by": version("deniable")}
+
+
+def unstamped(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state without its stamp; raise ``InputError`` if this version does not know the format."""
+    plain = {name: value for name, value in state.items() if name not in ("_format", "_written_by")}
+    if (form := state.get("_format")) != MODEL_FORMAT:
+        writer = state.get("_written_by", "0.2.0")  # which wrote no stamp
+        raise InputError(
+            f"this model has format {form}, and deniable {version('deniable')} reads format {MODEL_FORMAT}; "
+            f"the version that wrote it reads it: pip install 'deniable=={writer}'"
+        )
+    return plain
 
 
 def check_writable(name: str, path: str | Path, *, suffixes: tuple[str, ...] = ()) -> Path:

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deniable._check import FloatArray, InputError, choice
+from deniable._files import stamped, unstamped
 from deniable.integrations.sklearn_parameters import Codec, PublicFacts, TwoFunctions, codec_for
 from deniable.integrations.sklearn_refits import by_refitting
 from deniable.noise import release
@@ -184,7 +185,11 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         """Drop what a wrapped estimator may have learnt from all data before; only its settings are kept."""
         state = dict(super().__getstate__())
         state["estimator"] = clone(self.estimator)
-        return state
+        return stamped(state)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the state of a model of this format; refuse others."""
+        super().__setstate__(unstamped(state))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from deniable import testing
 from deniable._check import FloatArray, InputError, choice, flag, integer, number
+from deniable._files import stamped, unstamped
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.limits import DEFAULT_ADVANTAGE
@@ -297,10 +298,14 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         return self._record_tradeoffs
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without the exposures, which are not protected."""
+        """Return the state without the exposures, which are not protected, and with its format."""
         state = dict(super().__getstate__())
         state.pop("_record_tradeoffs", None)
-        return state
+        return stamped(state)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the state of a model of this format; refuse others."""
+        super().__setstate__(unstamped(state))
 
     def _html_repr(self) -> str:  # what a notebook shows: the promise of a fitted model above scikit-learn's diagram
         from deniable._notebook import curve_rows, panel
