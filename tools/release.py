@@ -1,6 +1,7 @@
 """The step of a release that changes files.
 
     python tools/release.py 0.3.0  # version and date, everywhere
+    python tools/release.py 0.3.0 --repository https://github.com/OWNER/deniable  # and in all links
 
 It wants a changelog with something under "Unreleased". Afterwards: commit, tag vX.Y.Z, and set the next
 ``.dev0`` version in pyproject.toml.
@@ -12,6 +13,19 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+LINKING = [  # files with links to the repository
+    *(ROOT / name for name in ("pyproject.toml", "CITATION.cff", "README.md", "SECURITY.md", "CODE_OF_CONDUCT.md")),
+    ROOT / ".github" / "ISSUE_TEMPLATE" / "config.yml",
+]
+
+
+def repository() -> str:
+    """Return where the repository is, as pyproject.toml has it."""
+    found = re.search(r'^Repository = "(https://[^"]+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert found
+    return found[1]
 
 
 def changed(text: str, pattern: str, new: str) -> str:
@@ -31,10 +45,12 @@ def dated(changelog: str, version: str, day: datetime.date) -> str:
 
 
 def main() -> None:
-    """Write version and date."""
+    """Write version, date and the links to the repository."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("version")
-    version, today = parser.parse_args().version, datetime.datetime.now(datetime.UTC).date()
+    parser.add_argument("--repository", help="where issues and private reports go; default: as it stands")
+    options = parser.parse_args()
+    version, today = options.version, datetime.datetime.now(datetime.UTC).date()
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
         raise SystemExit(f"the version must be X.Y.Z, got {version!r}")
     for path, pattern, new in (
@@ -45,6 +61,10 @@ def main() -> None:
         path.write_text(changed(path.read_text(), pattern, new))
     changelog = ROOT / "CHANGELOG.md"
     changelog.write_text(dated(changelog.read_text(), version, today))
+    now = repository()
+    for path in LINKING:
+        path.write_text(path.read_text().replace(now, options.repository or now))
+    print(f"Issues and private reports go to {options.repository or now}: is that yours?")
 
 
 if __name__ == "__main__":

@@ -32,6 +32,22 @@ def test_the_version_is_the_same_everywhere():
     assert re.search(rf"^version: {re.escape(str(released))}$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
 
 
+def test_links_lead_to_one_repository_and_the_release_knows_their_files():
+    release = _tool("release")
+    linking = {path: re.findall(r"https://github\.com/[\w-]+/deniable\b", path.read_text()) for path in release.LINKING}
+    assert {url for found in linking.values() for url in found} == {release.repository()}
+    others = {*ROOT.glob("*.md"), *ROOT.glob("docs/*.*"), *ROOT.glob("docs/*/*.md"), *ROOT.glob(".github/**/*.yml")}
+    others -= {*linking, ROOT / "docs" / "security.md"}  # a copy, made for the site
+    assert [path for path in others if release.repository() in path.read_text()] == []
+
+
+def test_actions_are_pinned_by_hash():
+    files = [*ROOT.glob(".github/workflows/*.yml"), ROOT / "action.yml"]
+    used = [line.strip() for path in files for line in path.read_text().splitlines() if "uses: " in line]
+    assert used
+    assert [line for line in used if not re.search(r"@[0-9a-f]{40}  # v\d+\.\d+\.\d+$", line)] == []
+
+
 def test_dates_of_the_changelog_fall():
     assert CHANGELOG.count("## [Unreleased]") == 1
     days = re.findall(r"^## \[\d.*?\] - (.*)$", CHANGELOG, re.MULTILINE)
