@@ -29,6 +29,7 @@ ROOMS = {
     "deniable.workflows.training_profile": "Records of a DP-SGD run",
     "deniable.integrations": "Other libraries",
     "deniable.integrations.opacus": "Opacus",
+    "deniable.integrations.gradient_canaries": "Canaries in an Opacus run",
 }
 
 ARRAYS = (

@@ -11,6 +11,7 @@ import numpy as np
 from deniable.accounting import tradeoff as tradeoff_of
 from deniable.curves import FIXED_BEFOREHAND, ApproximateTradeoff, Assumptions, Tradeoff
 from deniable.integrations.dp_event import from_dp_event
+from deniable.integrations.interpret import DPEBM
 from deniable.integrations.opacus import from_opacus
 from deniable.integrations.private_run import NOTES, PrivateRun
 from deniable.mechanisms import Composition, Grouped, Mechanism, SubsampledGaussian, Tuned, WithoutReplacement
@@ -31,7 +32,10 @@ from deniable.workflows.settings import settings
 @assesses(Mechanism, Tradeoff, what="a mechanism or a trade-off")
 def assess_mechanism(source: Mechanism | Tradeoff, asked: Asked) -> Assessment:
     """Return the bounds on every attack, and the other risks that the curve bounds."""
-    bound = source if isinstance(source, Tradeoff) else tradeoff_of(source)
+    if isinstance(source, DPEBM):
+        bound = source.tradeoff()  # with what has to be public
+    else:
+        bound = source if isinstance(source, Tradeoff) else tradeoff_of(source)
     comparisons = {}
     epsilon = bound.epsilon(asked.delta)
     if not isinstance(bound, ApproximateTradeoff) and np.isfinite(epsilon):
@@ -116,6 +120,9 @@ def describe(mechanism: Mechanism) -> str:
                 f"{steps:,} steps on {batch:,} of {n:,} records without replacement, noise multiplier {sigma:g} (over "
                 "the norm of one record), for replacing a record, which moves a sum by two norms"
             )
+        case DPEBM():
+            stated = f"({mechanism.promised_epsilon:g}, {mechanism.promised_delta:g})"
+            return f"A private explainable boosting machine, stated to be {stated}-DP"
         case Grouped(of_one, count):
             return f"{describe(of_one)}, persons of {count} records"
         case Tuned():

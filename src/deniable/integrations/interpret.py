@@ -1,0 +1,198 @@
+"""The exact Gaussian curve behind the (ε, δ) of interpret's DP-EBM, or a refusal that says why.
+
+interpret is not imported: its fitted models are used as they come (read from interpret-core 0.7.8).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from deniable._check import InputError, number
+from deniable._search import bisect
+from deniable.curves import GaussianTradeoff, Tradeoff, with_assumptions
+from deniable.mechanisms import GaussianDP
+
+_SAME = 1e-6  # relative difference between a noise scale and what the parameters give
+_PUBLIC = {
+    "count": "the number of records, which stands on the model (bag_weights_) and decides where bins are cut",
+    "bounds": "the smallest and largest value of each numeric column, read off the data without privacy_bounds",
+    "types": "the kind of each column, inferred from the data as feature_types was not given",
+    "categories": "the list of categories of each nominal column: only those in the data are counted",
+    "weights": "the sample weights that the model was fitted with, and their maximum",
+}
+
+
+@dataclass(frozen=True)
+class DPEBM(GaussianDP):
+    """What a differentially private explainable boosting machine ran, as one Gaussian mechanism.
+
+    ``mu`` is for adding or removing a record, ``replacing_mu`` for replacing one. ``promised_epsilon`` and
+    ``promised_delta`` are what interpret states; ``public`` is what its account leaves out.
+    """
+
+    replacing_mu: float
+    promised_epsilon: float
+    promised_delta: float
+    terms: int
+    steps: int
+    public: tuple[str, ...]
+
+    def tradeoff(self) -> Tradeoff:
+        """Return the curve for adding or removing a record, with what has to be public among its assumptions."""
+        from deniable.accounting import tradeoff
+
+        return with_assumptions(tradeoff(self), notes=tuple(f"public: {_PUBLIC[name]}" for name in self.public))
+
+    def replacing(self) -> Tradeoff:
+        """Return the curve for replacing a record."""
+        from deniable.accounting import tradeoff
+
+        curve = tradeoff(GaussianDP(self.replacing_mu))
+        notes = tuple(f"public: {_PUBLIC[name]}" for name in self.public)
+        return with_assumptions(curve, adjacency="replace one record", notes=notes)
+
+    def lines(self) -> list[str]:
+        """Describe interpret's promise beside what holds."""
+        from deniable._shown import shown
+
+        t = self.tradeoff()
+        stated = f"stated: ({self.promised_epsilon:g}, {self.promised_delta:g})-DP"
+        return [
+            f"{stated}; exactly: ε = {shown(t.epsilon(self.promised_delta), 'number', 'upper')} at that δ",
+            f"advantage at even odds at most {shown(t.advantage(), 'rate', 'upper')}, "
+            f"{shown(self.replacing().advantage(), 'rate', 'upper')} if a record is replaced",
+            f"TPR at FPR 0.1 % at most {shown(t.tpr(1e-3), 'rate', 'upper')}",
+            *(f"public: {_PUBLIC[name]}" for name in self.public),
+        ]
+
+
+def from_interpret(model: Any, *, public: Collection[str] = ()) -> DPEBM:
+    """Return the mechanism behind a fitted ``DPExplainableBoostingClassifier``, with its exact Gaussian curve.
+
+    A model releases one noisy histogram per column (a record is in one cell) and, for each term and round, noisy sums
+    of the gradients over the leaves of one random tree (a record is in one leaf, and |p − y| ≤ 1). With noise of
+    standard deviation s_bin and s_boost, F columns, T rounds times terms, learning rate r and largest weight w it is
+
+        μ² = F·(w/s_bin)² + T·(r·w/s_boost)²
+
+    Gaussian DP for adding or removing a record; interpret splits (ε, δ) into two parts and adds them, which is looser.
+    For replacing a record the histograms move by √2·w and the sums by at most 2·r·w.
+
+    Parameters
+    ----------
+    model
+        A fitted ``DPExplainableBoostingClassifier`` of interpret-core, unchanged since: no terms removed.
+    public
+        What you state to be public although it was read off the data: ``"count"`` (always), ``"bounds"``,
+        ``"types"``, ``"categories"``, ``"weights"``. interpret's account leaves these out, so the curve cannot hold
+        unless they are; the error lists those that apply to this model.
+
+    Raises
+    ------
+    InputError
+        For other models; for a fixed ``random_state`` (whoever knows it subtracts the noise); for regression
+        (nothing on the model shows that residuals stay within the range the noise is scaled to); where the noise
+        scales do not follow from the parameters; and where something has to be public and is not stated to be.
+    """
+    _require_kind(model)
+    unknown = sorted(set(public) - set(_PUBLIC))
+    if isinstance(public, str) or unknown:
+        raise InputError(f"public must be a list of {', '.join(map(repr, _PUBLIC))}, got {public!r}")
+    if model.random_state is not None:
+        raise InputError(
+            f"model was fitted with random_state={model.random_state!r}, which is stored in the "
+            "model: whoever reads it can draw the same noise and subtract it, so nothing is "
+            "protected; fit with random_state=None"
+        )
+    columns, terms = int(model.n_features_in_), len(model.term_features_)
+    steps = int(model.max_rounds) * terms * int(model.outer_bags)
+    if int(np.sum(model.best_iteration_)) > steps:
+        raise InputError("model has run more steps than its parameters allow; they were changed after the fit")
+    weight = _largest_weight(model, columns, steps)
+    needed = _needed(model, weight)
+    missing = [name for name in needed if name not in public]
+    if missing:
+        reasons = "; ".join(f"{name!r}: {_PUBLIC[name]}" for name in missing)
+        raise InputError(
+            f"public must name what interpret reads off the data outside its account, if it is public: {reasons}"
+        )
+    binned = columns * (weight / float(model.noise_scale_binning_)) ** 2
+    boosted = steps * (float(model.learning_rate) * weight / float(model.noise_scale_boosting_)) ** 2
+    up = 1 + 1e-12
+    return DPEBM(
+        math.sqrt(binned + boosted) * up,
+        math.sqrt(2 * binned + 4 * boosted) * up,
+        float(model.epsilon),
+        float(model.delta),
+        terms,
+        steps,
+        tuple(needed),
+    )
+
+
+def _require_kind(model: Any) -> None:
+    name = type(model).__name__
+    if name == "DPExplainableBoostingRegressor":
+        raise InputError(
+            "model must be a classifier: the noise of DPExplainableBoostingRegressor is scaled to the range of the "
+            "target, and nothing on the model shows that residuals (target minus unclipped prediction) stay within it"
+        )
+    if name != "DPExplainableBoostingClassifier":
+        raise InputError(f"model must be interpret's DPExplainableBoostingClassifier, got {name}")
+    if not getattr(model, "has_fitted_", False) or not hasattr(model, "noise_scale_boosting_"):
+        raise InputError("model must be fitted: it has no noise scales yet")
+    if model.objective != "log_loss" or len(model.classes_) != 2:
+        raise InputError(f"model must be fitted to two classes with objective 'log_loss', got {model.objective!r}")
+    if model.validation_size != 0:
+        raise InputError(f"model must be fitted with validation_size=0, got {model.validation_size!r}")
+
+
+def _largest_weight(model: Any, columns: int, steps: int) -> float:
+    """The largest sample weight, by which interpret scales both noises; refused where the two disagree."""
+    epsilon, delta = number("epsilon", model.epsilon, above=0.0), number("delta", model.delta, above=0.0, below=1.0)
+    share = number("bin_budget_frac", model.bin_budget_frac, above=0.0, below=1.0)
+    bins = _scale(model.composition, columns, share * epsilon, delta / 2)
+    boosts = _scale(model.composition, steps, epsilon - share * epsilon, delta - delta / 2)
+    first = float(model.noise_scale_binning_) / bins
+    second = float(model.noise_scale_boosting_) / (boosts * float(model.learning_rate))
+    if not (first > 0 and second > 0 and abs(first - second) <= _SAME * max(first, second)):
+        raise InputError(
+            "model's noise scales do not follow from its parameters (epsilon, delta, max_rounds, learning_rate, "
+            "composition, bin_budget_frac, terms); pass the model as it was fitted"
+        )
+    return 1.0 if abs(first - 1) <= _SAME else max(first, second)
+
+
+def _scale(composition: str, queries: int, epsilon: float, delta: float) -> float:
+    """interpret's noise for queries of sensitivity 1, up to the rounding of a search."""
+    if composition == "classic":
+        return math.sqrt(8 * queries * math.log(math.e + epsilon / delta)) / epsilon
+    if composition != "gdp":
+        raise InputError(f"composition must be 'gdp' or 'classic', got {composition!r}")
+    mu, _ = bisect(lambda mu: GaussianTradeoff(float(mu)).delta(epsilon) <= delta, 1e-5, 1000.0)
+    return math.sqrt(queries) / float(mu)
+
+
+def _needed(model: Any, weight: float) -> list[str]:
+    """What has to be public for the account to be complete."""
+    kinds = [str(kind) for kind in model.feature_types_in_]
+    numeric = [kind == "continuous" for kind in kinds]
+    bounds = model.privacy_bounds
+    given = bounds is not None and not (
+        np.isnan(np.asarray(list(bounds.values()) if hasattr(bounds, "values") else bounds, dtype=float)).any()
+    )
+    if hasattr(bounds, "values") and len(bounds) < sum(numeric):
+        given = False
+    needed = {
+        "count": True,
+        "bounds": any(numeric) and not given,
+        "types": model.feature_types is None or any(kind is None for kind in model.feature_types),
+        "categories": not all(numeric),
+        "weights": weight != 1.0,
+    }
+    return [name for name, asked in needed.items() if asked]
