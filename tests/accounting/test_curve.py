@@ -62,40 +62,12 @@ def test_roc_is_above_chance_concave_and_dual_to_delta(parts):
     assert trade.tpr(0.3, side="lower") <= best <= trade.tpr(0.3) * (1 + 1e-3)
 
 
-@settings(max_examples=8)
-@given(parts=st.lists(PHASES, min_size=1, max_size=2), log_gamma=st.floats(-2, 2))
-def test_directions_are_mirror_images(parts, log_gamma):
-    trade, gamma = dn.tradeoff(dn.Composition(parts)), math.exp(log_gamma)
-    mirrored = 1 - gamma + gamma * trade.hockey_stick(1 / gamma)
-    assert trade.hockey_stick(gamma, "remove") == pytest.approx(mirrored, abs=1e-9 * (1 + gamma))
-
-
-def test_curve_is_one_piece_whatever_is_asked_first():
-    fpr = np.geomspace(1e-9, 0.5, 200)
-    together = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.01, 5000)).tpr(fpr)
-    one_by_one = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.01, 5000))
-    for k in (0, 77, 199):
-        assert one_by_one.tpr(float(fpr[k])) == pytest.approx(together[k], rel=1e-6)
-
-
 @pytest.mark.parametrize("steps", [2, 3, 8, 20])
 def test_sketches_of_few_steps_are_nearly_as_narrow(steps):
     t = dn.tradeoff(dn.SubsampledGaussian(0.5, 0.01, steps))
     fpr = [0.5, 1e-3, 1e-6]
     assert np.all(t.tpr(fpr, side="lower") <= t.sketch().tpr(fpr))
     assert np.all(t.sketch().tpr(fpr) <= np.multiply(t.tpr(fpr), 1.01))
-
-
-@pytest.mark.parametrize(
-    "phases", [((0.5, 0.2, 40), (3.0, 0.01, 500)), ((1.0, 1.0, 3), (1.0, 0.1, 50)), ((0.4, 0.9, 2), (9.0, 0.5, 99))]
-)
-def test_mixed_phases_agree_with_the_grid(phases):
-    mechanism = dn.Composition([dn.SubsampledGaussian(*phase) for phase in phases])
-    fine, coarse = dn.tradeoff(mechanism), dn.tradeoff(mechanism, engine="pld")
-    assert coarse.advantage(side="lower") <= fine.advantage()
-    assert fine.advantage(side="lower") <= coarse.advantage()
-    assert coarse.tpr(1e-3, side="lower") <= fine.tpr(1e-3)
-    assert fine.tpr(1e-3, side="lower") <= coarse.tpr(1e-3)
 
 
 def test_many_different_phases():

@@ -10,7 +10,6 @@ from hypothesis import given, settings, strategies as st
 import deniable as dn
 
 FPR = np.array([1e-9, 1e-5, 1e-3, 0.1, 0.5])
-EPSILON = np.array([-2.0, -0.1, 0.0, 0.3, 2.0, 10.0])
 
 
 def largest_outcome(sigma, rate, steps, threshold):
@@ -20,14 +19,6 @@ def largest_outcome(sigma, rate, steps, threshold):
         hit = mp.erfc((mp.mpf(threshold) - 1 / mp.mpf(sigma)) / mp.sqrt(2)) / 2
         inside = (1 - mp.mpf(rate)) * out + mp.mpf(rate) * hit
         return 1 - (1 - inside) ** steps, 1 - (1 - out) ** steps
-
-
-def test_the_attack_that_beat_the_bound():
-    sigma, rate, steps = 0.05, 1e-9, 10_000_000
-    inside, out = largest_outcome(sigma, rate, steps, 10)
-    t = dn.tradeoff(dn.SubsampledGaussian(sigma, rate, steps))
-    assert inside - out <= t.advantage()
-    assert t.advantage() - t.advantage(side="lower") < 1e-4 * t.advantage()
 
 
 @settings(max_examples=20)
@@ -100,34 +91,9 @@ def test_more_steps_than_any_window_of_the_binomial_law():
     assert t.advantage(side="lower") > 0.999
 
 
-def test_played_out_at_tiny_noise():
-    sigma, rate, steps, n = 0.08, 0.003, 100, 20_000
-    rng = np.random.default_rng(0)
-    hits = rng.binomial(steps, rate, n)
-    largest_in = np.where(hits > 0, 1.0, 0.0) + sigma * rng.standard_normal((n, steps)).max(axis=1)
-    largest_out = sigma * rng.standard_normal((n, steps)).max(axis=1)
-    measured = np.mean(largest_in > 0.5) - np.mean(largest_out > 0.5)
-    assert measured <= dn.tradeoff(dn.SubsampledGaussian(sigma, rate, steps)).advantage() + 4 / np.sqrt(n)
-
-
 def test_lines_alone_refuse_what_they_cannot_resolve():
     with pytest.raises(dn.InputError, match=r"at least 0\.1, got 0\.02"):
         dn.tradeoff(dn.SubsampledGaussian(0.02, 0.01, 1000), engine="inversion")
-
-
-@pytest.mark.parametrize(
-    ("sigma", "rate", "steps"), [(0.11, 0.5, 100), (100.0, 1e-6, 20), (0.5, 1e-6, 5), (0.1, 0.9, 3)]
-)
-def test_corners_give_a_bracket_and_no_warning(sigma, rate, steps):
-    t = dn.tradeoff(dn.SubsampledGaussian(sigma, rate, steps))
-    for upper, lower in (
-        (t.advantage(), t.advantage(side="lower")),
-        (t.tpr(FPR), t.tpr(FPR, side="lower")),
-        (t.inverse().tpr(FPR), t.inverse().tpr(FPR, side="lower")),
-        (t.delta(EPSILON), t.delta(EPSILON, side="lower")),
-    ):
-        assert np.all(np.asarray(lower) <= np.asarray(upper))
-        assert np.all(np.asarray(upper) <= 1)
 
 
 def test_nothing_is_found_without_false_positives():

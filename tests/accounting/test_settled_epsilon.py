@@ -34,6 +34,11 @@ MAKERS = {
             ]
         )
     ),
+    "composed": lambda: dn.tradeoff(dn.SubsampledGaussian(1.0, 0.01, 5000)),
+    "hardly anything": lambda: dn.tradeoff(dn.SubsampledGaussian(150.0, 4.4e-8, 3901)),
+    "phases": lambda: dn.tradeoff(
+        dn.SubsampledGaussian(20.0, 0.9, 300) + dn.SubsampledGaussian(2.0, 1e-3, 50) + dn.GaussianDP(0.1)
+    ),
     "few steps": lambda: dn.tradeoff(dn.SubsampledGaussian(0.7, 0.01, 3)),
     "finite": lambda: dn.tradeoff(dn.Composition([dn.PureDP(0.1)] * 30 + [dn.PureDP(0.37)])),
 }

@@ -1,6 +1,5 @@
 """Batches of a fixed size: against enumerated batches, the definition of C_q, full batches, and an attack."""
 
-import itertools
 import math
 
 import numpy as np
@@ -9,31 +8,6 @@ from scipy.stats import norm
 
 import deniable as dn
 from deniable.curves.safe import faults_shown
-
-X = np.linspace(-14, 14, 5601)
-SPACING = float(X[1] - X[0])
-
-
-def batch_law(values, batch, sigma):
-    """Masses on X of the noisy sum of a batch drawn without replacement, set by set."""
-    drawn = list(itertools.combinations(values, batch))
-    return sum(norm.pdf(X, sum(values), sigma) for values in drawn) * (SPACING / len(drawn))
-
-
-@pytest.mark.parametrize(("n", "batch", "sigma"), [(4, 2, 1.0), (4, 1, 0.7), (5, 3, 2.0)])
-def test_enumerated_batches_are_dominated_whatever_the_others_contribute(n, batch, sigma):
-    t = dn.tradeoff(dn.WithoutReplacement(sigma, batch, n))
-    gammas = np.array([0.0, 0.1, 0.4])
-    bound = t.delta(gammas)
-    largest = np.zeros(gammas.size)
-    for others in itertools.combinations_with_replacement((-1, 0, 1), n - 1):
-        inside, replaced = (batch_law((mine, *others), batch, sigma) for mine in (1, -1))
-        for one, other in ((inside, replaced), (replaced, inside)):
-            stick = np.array([np.maximum(one - g * other, 0).sum() for g in np.exp(gammas)])
-            assert np.all(stick <= bound + 2e-6)  # sums on X
-            largest = np.maximum(largest, stick)
-    # attained at γ = 1 where the others contribute nothing, so that nothing smaller would do
-    assert largest[0] == pytest.approx(bound[0], abs=2e-6)
 
 
 @pytest.mark.parametrize(("sigma", "batch", "n"), [(1.0, 1, 4), (0.6, 3, 5)])

@@ -30,23 +30,6 @@ def test_bound_says_when_precision_has_none(capsys):
     assert "88.08 %, for any attack" in capsys.readouterr().out
 
 
-def planned(rates):
-    run_of = {"batch_size": 1000, "epochs": 10, "noise_multipliers": (0.2, 200.0)}
-    return dn.planning.plan_subsampling(1000, 0.3, 1e-3, rates=rates, delta=1e-6, **run_of)
-
-
-def test_plan_prints_the_frontier(capsys):
-    assert run([*PLAN, "--rate", "0.05", "--rate", "0.4", "--delta", "1e-6", "--json"]) == 0
-    points = json.loads(capsys.readouterr().out)["points"]
-    plan = dn.planning.plan_subsampling(
-        1000, 0.3, 1e-3, batch_size=1000, epochs=10, rates=[0.05, 0.4], delta=1e-6, noise_multipliers=(0.2, 200.0)
-    )
-    assert points[0]["noise_multiplier"] == plan.noise_multiplier[0]
-    assert points[1]["noise_multiplier"] is None
-    assert run([*PLAN, "--rate", "0.05", "--rate", "0.4"]) == 0
-    assert "efficient" in capsys.readouterr().out
-
-
 def test_a_plan_is_printed_on_the_safe_side(capsys):
     rates = [0.03, 0.05, 0.1]
     assert run([*PLAN, "--delta", "1e-6", *(word for rate in rates for word in ("--rate", str(rate)))]) == 0

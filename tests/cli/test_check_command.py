@@ -1,9 +1,7 @@
 """``deniable check``: what was understood, in words and as JSON, and the exit code says whether it can be used."""
 
 import json
-import shlex
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -60,30 +58,3 @@ def test_problems_give_code_2(table, capsys):
 def test_builtin_data_is_fine(name, capsys):
     assert run(["check", name]) == 0
     assert name in capsys.readouterr().out
-
-
-def test_the_next_command_is_suggested_and_runs(tmp_path, capsys, monkeypatch):
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"a b": rng.normal(size=200), "id": range(200), "ill": rng.integers(0, 2, 200)})
-    path = tmp_path / "the people.csv"
-    frame.to_csv(path, index=False)
-    monkeypatch.chdir(tmp_path)
-
-    def suggested():
-        (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("next: deniable ")]
-        return shlex.split(line.removeprefix("next: deniable "))
-
-    assert run(["check", str(path), "--target", "ill", "--drop", "id"]) == 0
-    follow = suggested()
-    assert follow[:2] == ["train", str(path)]
-    follow[follow.index("report.html")] = "report.json"
-    assert run(follow) == 0
-    assert run(suggested()) == 0  # the annex of that report
-    capsys.readouterr()
-    assert run(["calibrate", "dpsgd,?,0.0123456789,100", "--advantage", "0.1"]) == 0
-    follow = suggested()
-    assert run([*follow[: follow.index("--report")], "--policy", "default"]) in (0, 1)
-    assert "0.0123456789" in follow[1]
-    capsys.readouterr()  # a policy that is met has a next command too
-    assert run(["check", str(path), "--target", "nothing"]) == 2
-    assert "next:" not in capsys.readouterr().err

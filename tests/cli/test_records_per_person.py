@@ -94,20 +94,6 @@ def test_a_proof_serves_full_batches_and_refuses_the_rest(capsys):
     assert found["proof"]["advantage"]["upper"] == pytest.approx(dn.tradeoff(dn.GaussianDP(1.0)).advantage(), rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    "refuses",
-    [
-        lambda run: dn.accounting.individual_tradeoffs(np.ones((2, 1)), 1.0, run),
-        lambda run: dn.audit.attack_transcript(run, n=10, rng=0),
-    ],
-    ids=["individual", "transcript"],
-)
-def test_what_knows_one_record_only_says_so(refuses):
-    refuses(dn.SubsampledGaussian(2.0, 0.5, 1))
-    with pytest.raises(dn.InputError, match=r"(one|single) record.*records_per_person=3"):
-        refuses(THREE_SAMPLED)
-
-
 @pytest.mark.parametrize("run_of", [OF_THREE, OF_THREE + dn.SubsampledGaussian(30.0, 1.0, 5, 2), THREE_SAMPLED])
 def test_what_would_change_a_decision_keeps_the_persons(run_of, monkeypatch):
     seen = []

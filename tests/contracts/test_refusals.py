@@ -1,16 +1,51 @@
 """What is refused, in one line: a call, and words that are said; ";" divides several calls, "&" several words."""
 
 import math
+import tempfile
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
+from scipy import stats
+from sklearn.naive_bayes import GaussianNB
 
 import deniable as dn
 from deniable import accounting, audit, bounds, mechanisms, noise, planning, records, report, unlearning
 from deniable.laws.norm_laplace import NormLaplaceTradeoff
 from deniable.noise.laws import GaussianNoise
 from deniable.noise.rounding import rounded_gaussian
+from deniable.statistics.grammar import parse
 from deniable.workflows import OpacusCallback
+
+ROWS, LABELS = np.random.default_rng(0).normal(size=(60, 4)) / 9, np.where(np.arange(60) % 2, 1.0, -1.0)
+FRAME = pd.DataFrame({"age": np.arange(60) % 37 + 18.0, "sex": ["F", "M"] * 30, "day": pd.Timestamp("2020-01-01")})
+
+
+def usual(function, **options):
+    """The function with these options, but for what a call gives."""
+    return lambda **change: function(**(options | change))
+
+
+def column_mean(part):
+    return np.asarray(part).mean(axis=0)
+
+
+def policy(text):
+    with tempfile.TemporaryDirectory() as folder:
+        (path := Path(folder) / "policy.toml").write_text(text)
+        return dn.Policy.from_toml(path)
+
+
+def fitted(kind, y):
+    def fit(y=y, X=FRAME, **options):
+        try:
+            return (model := kind(**options)).fit(X, y)
+        finally:
+            assert not [name for name in vars(model) if name.endswith("_")]  # nothing is left of a fit that is refused
+
+    return fit
+
 
 MODULES = (accounting, audit, mechanisms, noise, planning, records, report, dn)
 NAMES = {name: getattr(module, name) for module in MODULES for name in module.__all__} | {
@@ -24,6 +59,34 @@ NAMES = {name: getattr(module, name) for module in MODULES for name in module.__
     "AUDIT": dn.audit_scores([1.0] * 9, [0.0] * 9),
     "ACCOUNTANT": SimpleNamespace(history=[], mechanism=lambda: "prv"),
     "TREE": np.vstack([np.kron(np.eye(8 // w), np.ones(w)) for w in (1, 2, 4, 8)]),
+    **{
+        "stats": stats,
+        "pd": pd,
+        "SimpleNamespace": SimpleNamespace,
+        "dn": dn,
+        "parse": parse,
+        "policy": policy,
+        "FRAME": FRAME,
+        "ROWS": ROWS,
+    },
+    "classifier": fitted(dn.PrivateClassifier, LABELS),
+    "regressor": fitted(dn.PrivateRegressor, np.arange(60.0)),
+    "played": usual(audit.play_game, game="OIG", attack="FMA", noise_multiplier=1.0, sample_rate=0.1, steps=5),
+    "shadows": usual(dn.attack_estimator, estimator=GaussianNB(), X=ROWS[:8], y=np.arange(8) % 2, n_shadows=8, rng=0),
+    "canaries": usual(audit.canaries, X=np.ones((400, 2)), y=np.arange(400) % 2),
+    "released": usual(dn.release, algorithm=column_mean, data=ROWS, advantage=0.2, bound="centre"),
+    "samplers": usual(planning.plan_samplers, n_records=10, batch_size=5),
+    "planned": usual(planning.plan_subsampling, pool_size=1000, precision=0.3, fpr=1e-3, batch_size=1000, rates=[0.1]),
+    "calibrated": usual(dn.calibrate, make_mechanism=dn.GaussianDP, bracket=(0.1, 10)),
+    "profiled": usual(
+        dn.privacy_profile, X=ROWS, y=LABELS, regularization=0.1, mechanism=dn.OutputPerturbation(epsilon=1.0)
+    ),
+    "sphere": usual(records.changed_sphere, X=ROWS, y=LABELS, regularization=0.1),
+    "PROFILE": dn.privacy_profile(ROWS, LABELS, regularization=0.1, rng=0),
+    "exact": usual(
+        noise.exact_membership, algorithm=column_mean, data=np.arange(6.0), noise=GaussianNoise(1.0, np.ones(1))
+    ),
+    "statistic": lambda asked, **options: dn.release_statistics(FRAME, asked, **{"advantage": 0.2} | options),
     "individual": lambda run: accounting.individual_tradeoffs([[0.5]], 1.0, run),
     "profile": lambda X: dn.privacy_profile(
         X, np.arange(6.0), regularization=0.0, loss="squared", mechanism=dn.OutputPerturbation(scale=1.0)
@@ -212,13 +275,190 @@ assess("breast-cancer", epsilon=1) -> source must be & train a PrivateClassifier
 assess(audit_scores([1.0] * 9, [0.0] * 9), bounds=None) -> did you mean 'bound'
 assess(PureDP(1.0), np.ones((3, 1)), np.ones(3)) -> X and y go with a fitted model
 assess(object()); assess([1, 2]) -> source must be
+played(game="XFM") -> game must be one of
+played(attack="ABC") -> attack must be one of
+played(game="YFM", attack="LR") -> needs the intermediate models
+played(noise_multiplier=0.0) -> noise_multiplier
+played(sample_rate=1.5) -> sample_rate
+played(steps=0) -> steps
+played(dimension=1) -> dimension
+attack_transcript(SubsampledGaussian(1.0, 0.1, 1, 2)) -> one record & records_per_person=2
+shadows(y=np.zeros(8, int)) -> two classes
+shadows(y=np.arange(7) % 2) -> one label per row
+shadows(y=np.array([0, 1, 0, 1, 0, 1, 0, nan])) -> NaN
+shadows(n_shadows=7) -> even
+shadows(n_shadows=2) -> n_shadows must be at least 4
+shadows(n_shadows=0, method="rmia") -> n_shadows must be at least 2
+shadows(method="lyra") -> method must be one of
+shadows(n_targets=0) -> n_targets
+shadows(estimator=3) -> estimator must have fit
+shadows(y=np.array([0, 0, 0, 0, 0, 0, 0, 1])) -> single class
+canaries(k=5) -> k must be at least 10
+canaries(kind="odd") -> kind must be one of
+canaries(y=np.zeros(400)) -> two different values
+canaries(y=np.zeros(3)) -> one label per row
+canaries().scores(1.0) -> fitted estimator or a prediction function
+released(advantage=0.0); released(advantage=-0.1); released(advantage=1.0); released(advantage=1.4) -> advantage
+released(advantage=nan); released(advantage="0.1"); released(advantage=True) -> advantage
+released(advantage=0.22, fraction=0.1) -> below 0.2
+released(data=TABLE) -> at least 4 records
+released(data=(ROWS, ROWS[1:])) -> equal length
+released(noise="uniform") -> 'gaussian', 'norm-laplace'
+released(bound="center") -> 'auto', 'coupling', 'direct', 'swap', 'centre'
+released(fraction=1.0) -> fraction
+released(confidence=1.0) -> confidence
+released(n_resamples=2.5) -> n_resamples
+released(n_jobs=0) -> n_jobs
+released(noise="laplace") -> one-dimensional
+released(algorithm="mean") -> callable
+released(bound="swap") -> not for this; use bound='auto'
+exact(data=np.arange(40.0)) -> fewer records
+exact(k=6); exact(k=0) -> k must be
+exact(algorithm=lambda part: np.random.random(), data=np.arange(4.0)) -> deterministic
+exact(noise="gaussian") -> noise must have
+exact(noise=SimpleNamespace(log_density=lambda x: -np.asarray(x)[..., 0] ** 2)) -> integrates to 1
+exact(data=np.ones((4, 3))) -> as many dimensions as the output, 3
+exact(data=np.ones((4, 3)), noise=stats.multivariate_normal(np.zeros(3))) -> sample
+samplers(n_records=1, batch_size=1, advantage=0.2) -> n_records
+samplers(batch_size=11, advantage=0.2) -> batch_size must be at most n_records, 10, got 11
+samplers(epochs=0, advantage=0.2); samplers(epochs=1.5, advantage=0.2) -> epochs
+samplers() -> give advantage
+planned(rates=[0.5]) -> guessing from the prior
+planned(rates=[0.0, 0.1]); planned(rates=[nan]) -> rates
+planned(batch_size=0) -> batch_size
+planned(epochs=-1) -> epochs
+planned(delta=0.0) -> delta
+planned(noise_multipliers=(5.0, 1.0)) -> noise_multipliers
+calibrated() -> give advantage=0.1 or another limit
+calibrated(advantage=0.1, limit=Limit(accuracy=0.6)) -> not both
+calibrated(limit=0.1) -> limit must be a Limit
+calibrated(advantage=0.0) -> advantage must be above 0
+calibrated(advantage=0.1, tolerance=0.0) -> tolerance must be
+calibrated(advantage=0.1, bracket=(2, 1)); calibrated(advantage=0.1, bracket=3) -> bracket must be a pair
+calibrated(advantage=0.1, bracket=(1, nan)) -> bracket[1] must be
+calibrated(advantage=0.1, bracket=(1.5, 3), integer=True) -> bracket[0] must be a whole number
+profiled(y=np.arange(60)); profiled(y=np.ones(60)) -> exactly two labels
+profiled(y=np.tile([0.0, 1.0], 29)) -> one entry per row
+profiled(regularization=nan); profiled(regularization=-1.0) -> regularization
+profiled(loss="hinge") -> loss must be one of
+profiled(released=np.zeros(5)) -> released must be 4 finite parameters
+profiled(X=np.full((60, 4), nan)) -> X must be
+profiled(X=np.full((60, 4), inf)) -> X must be finite, row 0 column 0
+profiled(sample_weight=np.zeros(60)) -> sample_weight
+profiled(tolerance=0.0) -> tolerance
+profiled(loss="squared") -> bounded slope
+profiled(intercept="unregularized") -> sensitivity has no bound
+profiled(regularization=0.0) -> regularization above 0
+profiled(y=np.array(["yes", None] * 30, dtype=object)) -> labels of one type
+profiled(y=np.tile([0.0, nan], 30)) -> NaN, row 1
+profiled(X=np.ones(60)) -> table of at least two rows
+profiled(group=np.zeros(60)) -> at least two labels
+profiled(group=np.zeros(3)) -> one label per row
+profiled(added=(np.zeros((1, 2)), [1])) -> 4 columns
+profiled(added=(np.zeros((1, 4)), [7])) -> labels that y has
+profiled(added=(np.zeros((2, 4)), [1])) -> one label per row
+profiled(added=(np.full((1, 4), 9.0), [1])) -> row 0 has
+profiled(added=(np.zeros((1, 4)), [1]), group=np.arange(60)) -> without group
+profiled(group=np.arange(60), mechanism=ObjectivePerturbation(epsilon=1.0)) -> row by row
+PROFILE.tpr(2.0) -> fpr
+PROFILE.tpr(0.1, side="both") -> side
+PROFILE.epsilon(nan) -> delta
+PROFILE.tradeoff(60) -> record must be between
+PROFILE.transition(quantile=1.5) -> quantile
+PROFILE.to_frame(by="chance") -> by must be one of
+PROFILE.transition(low=0.9, high=0.1) -> high
+sphere() -> change
+sphere(removed=[0, 0]) -> once
+sphere(removed=[60]); sphere(removed=[0.5]) -> row numbers
+sphere(removed=range(60)) -> at least one
+sphere(added=(np.ones((1, 2)), [1.0])) -> 4 columns
+sphere(added=(np.ones((2, 4)), [1.0])) -> one label
+sphere(added=(np.ones((1, 4)), [5.0])) -> labels that y has
+sphere(removed=[0], regularization=0.0) -> regularization
+parse("maen(income)") -> did you mean 'mean'
+parse("mean(income") -> expected ',' or ')', found the end
+parse("mean income") -> expected '('
+parse("mean()") -> takes 1 columns, got 0
+parse("mean(a, b)") -> takes 1 columns, got 2
+parse("mean(income) per region") -> expected 'by'
+parse("mean(income) by") -> expected the name of a column
+parse("mean(income) by region sex") -> expected ',' or the end
+parse("mean(a$b)"); parse("mean(a - b)") -> double quotes
+parse("quantile(income)") -> 1 to 99 numbers
+parse("quantile(income, 1)") -> below 1
+parse("trimmed_mean(income, 0.5)") -> below 0.5
+parse("histogram(age, bin=5)") -> did you mean 'bins'
+parse("histogram(age, bins=5, edges=1:2)") -> not both
+parse("histogram(age, edges=2:1)") -> increasing
+parse("ecdf(age, points=10)") -> power of two
+parse("covariance(age, age)") -> different columns
+parse("regression(age)") -> expected '~'
+parse("") -> expected a function
+parse(3) -> must be a text
+statistic("mean(agee)") -> no column 'agee'; did you mean 'age'
+statistic("mean(age)", ranges={"age": "1 to 2"}) -> must be (low, high)
+statistic("mean(age)", ranges={"age": (1, 2, 3)}) -> must be (low, high)
+statistic("count() by sex", ranges={"sex": ["F", None]}) -> none of which means a missing cell
+statistic("count() by sex", ranges={"sex": ["F", "(other)"]}) -> which every column has
+statistic("count() by sex", ranges={"sex": ["F", "F"]}) -> different texts
+statistic("mean(age)", n=0) -> n must be
+statistic("mean(age)", advantage=1.0) -> promises nothing
+statistic("mean(age)", advantage=nan) -> advantage
+statistic("mean(age)", advantage=None) -> give advantage
+statistic("mean(age)", limit=Limit(tpr=0.1, fpr=0.01)) -> not both
+statistic("mean(age)", ranges={"age": (90, 18)}) -> low < high
+statistic("mean(age)", ranges={"agge": (0, 1)}) -> did you mean 'age'
+statistic([]) -> at least one
+statistic("mean(age)", confidence=1.0) -> confidence
+statistic("count()", suppress_below=-1) -> suppress_below
+statistic("mean(age)", advantage=1e-6) -> leaves too little
+statistic("sum(day)", ranges={"day": ("2019-01-01", "2021-01-01")}) -> dates have no sum; ask for mean(day)
+statistic("mean(day)", ranges={"day": ("2019-02-31", "2020-01-01")}) -> must be two finite numbers or dates
+statistic("mean(day)", ranges={"day": ("2019-01-01", 5)}) -> must be two finite numbers or dates
+statistic("mean(day)", ranges={"day": ("2020-01-01", "2019-01-01")}) -> low < high
+statistic("histogram(day, edges=2020-13-01:2021-01-01)") -> 2020-13-01 is not a date
+policy("advantag = 0.1") -> advantag & did you mean 'advantage'
+policy("advantage = 10") -> advantage & at most 1 & 55 %
+policy("advantage = nan") -> advantage & nan
+policy("scope = 'mine'") -> scope & every data set
+policy("require = ['luck']") -> require & attack
+policy("fpr = 0.1") -> at least one rule
+policy("[policy") -> not TOML
+policy("[policy]\\nadvantage = 0.1\\n[other]\\na = 1") -> one table
+classifier(y=np.repeat("ill", 60)) -> two classes
+classifier(ranges={"age": (1, 1)}) -> low < high
+classifier(ranges={"agee": (0, 1)}) -> did you mean 'age'
+classifier(categories={"sax": ["F"]}) -> did you mean 'sex'
+classifier(categories={"sex": []}) -> at least one
+classifier(categories={"sex": range(60_000)}) -> at most 50000
+classifier(X=pd.concat([FRAME, FRAME], axis=1)) -> different names
+classifier(categories="guess") -> one of
+classifier(advantage=1.0); classifier(advantage=0.0) -> advantage
+classifier(advantage=0.1, limit=Limit(epsilon=1.0, delta=1e-5)) -> not both
+classifier(limit=0.1) -> limit must be a Limit
+classifier(limit=Limit(epsilon=1.0, delta=0.0)) -> no Gaussian noise
+classifier(limit=Limit(singling_out=0.1, n=10, weight=0.0)) -> promises nothing
+classifier(limit=Limit(tpr=0.1, fpr=0.0)) -> promises nothing
+classifier(limit=PureDP(1.0)) -> full-batch Gaussian
+classifier(advantage=1e-7, categories="discover") -> beside a failure probability of 1e-06
+classifier(model="forest") -> additive
+classifier(loss="hinge") -> loss
+classifier(model="linear", interactions=2) -> additive
+classifier(interactions=-1) -> interactions
+classifier(group="patient") -> group
+classifier(tune=True, model="linear") -> leave model and interactions at their defaults
+classifier(tune=True, interactions=2) -> leave model and interactions at their defaults
+regressor(loss="logistic") -> loss
+regressor(loss="poisson", y=np.arange(60.0) - 5) -> at least 0
+regressor(loss="poisson", target_range=(-1, 9)) -> at least 0 in target_range
+regressor(target_range=(1, 0)) -> low < high
 """
 
 
 def said(call):
     """What an InputError says; or what happened instead."""
     try:
-        return f"returned {eval(call, NAMES)!r}"
+        return f"returned {eval(call, NAMES)!r:.200}"
     except dn.InputError as error:
         return str(error)
     except Exception as error:

@@ -177,26 +177,3 @@ def test_swap_calibrated_gaussian_noise_keeps_its_promise(algorithm, n):
     found = exact_membership(algorithm, x, gaussian(high))
     assert found.worst + found.error <= limit
     assert exact_membership(algorithm, x, gaussian(high / 2.5)).worst > limit
-
-
-@pytest.mark.parametrize(
-    ("call", "word"),
-    [
-        (lambda: exact_membership(mean, np.arange(40.0), gaussian(1.0)), "fewer records"),
-        (lambda: exact_membership(mean, np.arange(6.0), gaussian(1.0), 6), "k must be"),
-        (lambda: exact_membership(mean, np.arange(6.0), gaussian(1.0), 0), "k must be"),
-        (lambda: exact_membership(lambda p: np.random.random(), np.arange(4.0), gaussian(1.0)), "deterministic"),  # noqa: NPY002
-        (lambda: exact_membership(mean, np.arange(6.0), "gaussian"), "noise must have"),
-        (lambda: exact_membership(mean, np.arange(6.0), Unnormalised()), "integrates to 1"),
-        (lambda: exact_membership(mean, np.ones((4, 3)), gaussian(1.0)), "as many dimensions as the output, 3"),
-        (lambda: exact_membership(mean, np.ones((4, 3)), stats.multivariate_normal(np.zeros(3))), "sample"),
-    ],
-)
-def test_bad_input_is_one_clear_error(call, word):
-    with pytest.raises(dn.InputError, match=word):
-        call()
-
-
-class Unnormalised:
-    def log_density(self, x):
-        return -((np.asarray(x)[..., 0]) ** 2)

@@ -147,26 +147,6 @@ def test_a_jump_is_found_from_the_safe_side():
     assert x == pytest.approx(math.pi, rel=2e-9)
 
 
-def test_what_cannot_be_searched_is_refused():
-    wrong = []
-    for arguments, message in (
-        (dict(), "give advantage=0.1 or another limit"),
-        (dict(advantage=0.1, limit=dn.Limit(accuracy=0.6)), "not both"),
-        (dict(limit=0.1), "limit must be a Limit"),
-        (dict(advantage=0.0), "advantage must be above 0"),
-        (dict(advantage=0.1, tolerance=0.0), "tolerance must be"),
-        (dict(advantage=0.1, bracket=(2, 1)), "bracket must be a pair"),
-        (dict(advantage=0.1, bracket=3), "bracket must be a pair"),
-        (dict(advantage=0.1, bracket=(1, math.nan)), "bracket[1] must be"),
-        (dict(advantage=0.1, bracket=(1.5, 3), integer=True), "bracket[0] must be a whole number"),
-    ):
-        with pytest.raises(dn.InputError) as caught:
-            dn.calibrate(gaussian, **{"bracket": (0.1, 10), **arguments})
-        if message not in str(caught.value) or "\n" in str(caught.value):
-            wrong.append(f"{arguments}: {caught.value}")
-    assert wrong == []
-
-
 @pytest.mark.parametrize(
     "target",
     [dict(advantage=0.1), dict(tpr=1e-4, fpr=1e-5), dict(accuracy=0.95, prior=0.9), dict(epsilon=1.0, delta=1e-5)],

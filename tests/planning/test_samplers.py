@@ -84,27 +84,6 @@ def test_the_least_noise_comes_first(plan):
     assert len(plan.plot().patches) == len(plan.rows) == 4
 
 
-@pytest.mark.parametrize(
-    ("numbers", "words"),
-    [
-        ((1, 1), "n_records"),
-        ((10, 11), "batch_size must be at most n_records, 10, got 11"),
-        ((10, 5, 0), "epochs"),
-        ((10, 5, 1.5), "epochs"),
-    ],
-)
-def test_bad_runs_are_refused_by_name(numbers, words):
-    with pytest.raises(ValueError, match=words):
-        dn.planning.plan_samplers(*numbers, advantage=0.2)
-
-
-def test_exactly_one_target():
-    with pytest.raises(ValueError, match=r"give advantage|exactly one limit"):
-        dn.planning.plan_samplers(10, 5)
-    with pytest.raises(ValueError, match=r"give advantage|exactly one limit"):
-        dn.planning.plan_samplers(10, 5, limit=dn.Limit(advantage=0.1, epsilon=1, delta=1e-5))
-
-
 def test_the_command_prints_the_same(plan, capsys, monkeypatch):
     asked = {}
     monkeypatch.setattr("deniable.planning.plan_samplers", lambda *run, **rest: asked.update(rest, run=run) or plan)

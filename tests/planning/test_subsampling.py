@@ -103,20 +103,3 @@ def test_default_rates_lie_below_the_target():
     assert plan.rate.size == 12
     assert np.all(plan.rate < 0.3)
     assert np.all(plan.feasible)
-
-
-@pytest.mark.parametrize(
-    ("change", "word"),
-    [
-        ({"rates": [0.5]}, "guessing from the prior"),
-        ({"rates": [0.0, 0.1]}, "rates"),
-        ({"rates": [float("nan")]}, "rates"),
-        ({"batch_size": 0}, "batch_size"),
-        ({"epochs": -1}, "epochs"),
-        ({"delta": 0.0}, "delta"),
-        ({"noise_multipliers": (5.0, 1.0)}, "noise_multipliers"),
-    ],
-)
-def test_bad_input_is_one_clear_error(change, word):
-    with pytest.raises(dn.InputError, match=word):
-        full_batch_plan(**change)

@@ -103,20 +103,6 @@ def test_coverage_of_a_black_box_agrees_with_the_density():
         coverage(samplers[0], samplers[1:], [0.0, 0.0], 0.1, n_samples=1)
 
 
-def test_bad_questions(profile):
-    for question, message in [
-        (lambda: profile.tpr(2.0), "fpr"),
-        (lambda: profile.tpr(0.1, side="both"), "side"),
-        (lambda: profile.epsilon(float("nan")), "delta"),
-        (lambda: profile.tradeoff(200), "record must be between"),
-        (lambda: profile.transition(quantile=1.5), "quantile"),
-        (lambda: profile.to_frame(by="chance"), "by must be one of"),
-        (lambda: profile.transition(low=0.9, high=0.1), "high"),
-    ]:
-        with pytest.raises(InputError, match=message):
-            question()
-
-
 def test_models_without_some_records_are_those_of_all(profile):
     whole = profile.leave_one_out()
     np.testing.assert_allclose(profile.leave_one_out([5, -1, 5]), whole[[5, 199, 5]], rtol=1e-12)

@@ -80,64 +80,6 @@ def test_what_is_read():
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("maen(income)", "did you mean 'mean'"),
-        ("mean(income", r"expected ',' or '\)', found the end"),
-        ("mean income", r"expected '\('"),
-        ("mean()", "takes 1 columns, got 0"),
-        ("mean(a, b)", "takes 1 columns, got 2"),
-        ("mean(income) per region", "expected 'by'"),
-        ("mean(income) by", "expected the name of a column"),
-        ("mean(income) by region sex", "expected ',' or the end"),
-        ("mean(a$b)", "double quotes"),
-        ("mean(a - b)", "double quotes"),
-        ("quantile(income)", "1 to 99 numbers"),
-        ("quantile(income, 1)", "below 1"),
-        ("trimmed_mean(income, 0.5)", "below 0.5"),
-        ("histogram(age, bin=5)", "did you mean 'bins'"),
-        ("histogram(age, bins=5, edges=1:2)", "not both"),
-        ("histogram(age, edges=2:1)", "increasing"),
-        ("ecdf(age, points=10)", "power of two"),
-        ("covariance(age, age)", "different columns"),
-        ("regression(age)", "expected '~'"),
-        ("", "expected a function"),
-        (3, "must be a text"),
-    ],
-)
-def test_what_cannot_be_read_is_said(text, message):
-    with pytest.raises(InputError, match=message):
-        parse(text)
-
-
-@pytest.mark.parametrize(
-    ("asked", "options", "message"),
-    [
-        ("mean(incom)", {}, "no column 'incom'; did you mean 'income'"),
-        ("mean(age)", {"ranges": {"age": "1 to 2"}}, r"must be \(low, high\)"),
-        ("count() by sex", {"ranges": {"sex": ["F", None]}}, "none of which means a missing cell"),
-        ("count() by sex", {"ranges": {"sex": ["F", "(other)"]}}, "which every column has"),
-        ("mean(age)", {"n": 0}, "n must be"),
-        ("mean(age)", {"advantage": 1.0}, "promises nothing"),
-        ("mean(age)", {"advantage": math.nan}, "advantage"),
-        ("mean(age)", {"advantage": None}, "give advantage"),
-        ("mean(age)", {"limit": dn.Limit(tpr=0.1, fpr=0.01)}, "not both"),
-        ("mean(age)", {"ranges": {"age": (90, 18)}}, "low < high"),
-        ("mean(age)", {"ranges": {"age": (1, 2, 3)}}, r"must be \(low, high\)"),
-        ("count() by sex", {"ranges": {"sex": ["F", "F"]}}, "different texts"),
-        ("mean(age)", {"ranges": {"agge": (0, 1)}}, "did you mean 'age'"),
-        ([], {}, "at least one"),
-        ("mean(age)", {"confidence": 1.0}, "confidence"),
-        ("count()", {"suppress_below": -1}, "suppress_below"),
-        ("mean(age)", {"advantage": 1e-6}, "leaves too little"),
-    ],
-)
-def test_bad_questions_are_refused(asked, options, message):
-    with pytest.raises(InputError, match=message):
-        dn.release_statistics(FRAME, asked, **{"advantage": 0.2} | options)
-
-
 def single(values, group):
     """One record with these numbers, in one of three groups, or in the only one."""
     scales = {name: ColumnScale(-1.0, 1.0) for name in values}

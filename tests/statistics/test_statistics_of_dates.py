@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import deniable as dn
 from deniable.cli._app import run
 from deniable.statistics import release_statistics
 from deniable.statistics.grammar import Day, parse
@@ -88,21 +87,6 @@ def test_dates_as_categories_stay_categories(visits):
     found = released(few, "count() by wave", {"wave": ("2021-12-31", "2024-12-31")})
     assert [row.group[0] for row in found.rows[0]] == ["2021-12-31", "2024-12-31", "(other)", "(missing)"]
     assert found.rows[0][0].value + found.rows[0][1].value == pytest.approx(N, abs=50)
-
-
-@pytest.mark.parametrize(
-    ("statistic", "ranges", "message"),
-    [
-        ("sum(admitted)", RANGE, r"dates have no sum; ask for mean\(admitted\)"),
-        ("mean(admitted)", {"admitted": ("2019-02-31", "2020-01-01")}, "must be two finite numbers or dates"),
-        ("mean(admitted)", {"admitted": ("2019-01-01", 5)}, "must be two finite numbers or dates"),
-        ("mean(admitted)", {"admitted": ("2020-01-01", "2019-01-01")}, "low < high"),
-        ("histogram(admitted, edges=2020-13-01:2021-01-01)", RANGE, "2020-13-01 is not a date"),
-    ],
-)
-def test_what_cannot_be_asked(visits, statistic, ranges, message):
-    with pytest.raises(dn.InputError, match=message):
-        released(visits, statistic, ranges)
 
 
 def test_days_far_from_the_calendar_are_numbers():

@@ -245,55 +245,6 @@ def test_few_records_are_a_warning():
 FRAME, Y = table(100, 8)
 
 
-@pytest.mark.parametrize(
-    ("options", "X", "y", "message"),
-    [
-        ({}, FRAME, np.repeat("ill", 100), "two classes"),
-        ({"ranges": {"age": (1, 1)}}, FRAME, Y, "low < high"),
-        ({"ranges": {"agee": (0, 1)}}, FRAME, Y, "did you mean 'age'"),
-        ({"categories": {"citi": ["Ulm"]}}, FRAME, Y, "did you mean 'city'"),
-        ({"categories": {"city": []}}, FRAME, Y, "at least one"),
-        ({"categories": {"city": range(60_000)}}, FRAME, Y, "at most 50000"),
-        ({}, pd.concat([FRAME, FRAME], axis=1), Y, "different names"),
-        ({"categories": "guess"}, FRAME, Y, "one of"),
-        ({"advantage": 1.0}, FRAME, Y, "advantage"),
-        ({"advantage": 0.0}, FRAME, Y, "advantage"),
-        ({"advantage": 0.1, "limit": dn.Limit(epsilon=1.0, delta=1e-5)}, FRAME, Y, "not both"),
-        ({"limit": 0.1}, FRAME, Y, "limit must be a Limit"),
-        ({"limit": dn.Limit(epsilon=1.0, delta=0.0)}, FRAME, Y, "no Gaussian noise"),
-        ({"limit": dn.Limit(singling_out=0.1, n=10, weight=0.0)}, FRAME, Y, "promises nothing"),
-        ({"limit": dn.Limit(tpr=0.1, fpr=0.0)}, FRAME, Y, "promises nothing"),
-        ({"limit": dn.PureDP(1.0)}, FRAME, Y, "full-batch Gaussian"),
-        ({"advantage": 1e-7, "categories": "discover"}, FRAME, Y, "beside a failure probability of 1e-06"),
-        ({"model": "forest"}, FRAME, Y, "additive"),
-        ({"loss": "hinge"}, FRAME, Y, "loss"),
-        ({"model": "linear", "interactions": 2}, FRAME, Y, "additive"),
-        ({"interactions": -1}, FRAME, Y, "interactions"),
-        ({"group": "patient"}, FRAME, Y, "group"),
-    ],
-)
-def test_bad_input_is_one_line_and_leaves_nothing(options, X, y, message):
-    model = dn.PrivateClassifier(**options)
-    with pytest.raises(ValueError, match=message) as error:
-        model.fit(X, y)
-    assert "\n" not in str(error.value)
-    assert not [name for name in vars(model) if name.endswith("_")]
-
-
-@pytest.mark.parametrize(
-    ("options", "y", "message"),
-    [
-        ({"loss": "logistic"}, np.arange(100.0), "loss"),
-        ({"loss": "poisson"}, np.arange(100.0) - 5, "at least 0"),
-        ({"loss": "poisson", "target_range": (-1, 9)}, np.arange(100.0), "at least 0 in target_range"),
-        ({"target_range": (1, 0)}, np.arange(100.0), "low < high"),
-    ],
-)
-def test_bad_regressions(options, y, message):
-    with pytest.raises(ValueError, match=message):
-        dn.PrivateRegressor(**options).fit(FRAME, y)
-
-
 @pytest.mark.parametrize("model", ["additive", "linear"])
 def test_pictures(model):
     import matplotlib.pyplot as plt

@@ -126,13 +126,6 @@ def test_where_records_are_too_few_no_trial_is_made_or_paid_for():
     assert [trial.model for trial in one.trials_] == ["additive", "linear"]
 
 
-@pytest.mark.parametrize("option", [{"model": "linear"}, {"interactions": 2}])
-def test_what_tuning_chooses_cannot_be_given(option):
-    frame, y = people(60, 3)
-    with pytest.raises(dn.InputError, match="leave model and interactions at their defaults"):
-        dn.PrivateClassifier(tune=True, **option).fit(frame, y)
-
-
 def test_attacks_follow_the_trials(monkeypatch):
     monkeypatch.setattr(fitting, "STEPS", 8)
     frame, y = people(240, 4)
