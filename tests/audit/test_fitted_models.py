@@ -9,8 +9,6 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeRegressor
 
 import deniable as dn
@@ -24,7 +22,7 @@ def trained(credit):
     return RandomForestClassifier(50, random_state=0).fit(X[member], y[member]), X, y, member
 
 
-@pytest.mark.parametrize(("method", "least"), [("lira", 0.5), ("quantile", 0.3), ("label-only", 0.1), ("loss", 0.3)])
+@pytest.mark.parametrize(("method", "least"), [("lira", 0.5), ("quantile", 0.3), ("loss", 0.3)])
 def test_a_forest_is_found_out(trained, method, least):
     scores = dn.attack_model(*trained, method=method, n_shadows=8, rng=0)
     assert scores.audit().advantage().low > least
@@ -42,7 +40,7 @@ def test_shadows_are_what_the_attack_on_an_estimator_uses(trained):
     assert set(auto.details["rehearsed"]) >= {"lira", "rmia"}
 
 
-@pytest.mark.parametrize("method", ["lira", "quantile", "label-only"])
+@pytest.mark.parametrize("method", ["lira", "quantile"])
 def test_a_model_that_saw_nobody_shows_nothing(method):
     rng, shown = np.random.default_rng(2), []
     for seed in range(10):
@@ -55,33 +53,13 @@ def test_a_model_that_saw_nobody_shows_nothing(method):
     assert np.sum(shown) <= stats.binom.ppf(1 - 1e-3, 10, 0.05)
 
 
-def test_label_only_never_asks_for_probabilities(trained):
+def test_a_function_needs_to_be_told_how_shadows_are_trained(trained):
     model, X, y, member = trained
-
-    class Hard:
-        predict, fit, classes_ = model.predict, None, model.classes_
-
-    scores = dn.attack_model(Hard(), X, y, member, method="label-only", rng=0, task="classification")
-    assert scores.audit().advantage().low > 0.1
-
-
-def test_functions_of_classes_or_probabilities_are_attacked_by_their_classes(trained):
-    model, X, y, member = trained
-    expected = dn.attack_model(model, X, y, member, method="label-only", rng=0)
-    for told in (model.predict, model.predict_proba):
-        scores = dn.attack_model(lambda Z, told=told: told(Z), X, y, member, method="label-only", rng=0)
-        np.testing.assert_array_equal(scores.member_scores, expected.member_scores)
-    binary = RandomForestClassifier(20, random_state=0).fit(X[member], y[member] % 2)
-    expected = dn.attack_model(binary, X, y % 2, member, method="label-only", rng=0)
-    scores = dn.attack_model(lambda Z: binary.predict_proba(Z)[:, 1], X, y % 2, member, method="label-only", rng=0)
-    np.testing.assert_array_equal(scores.member_scores, expected.member_scores)
-    with pytest.raises(dn.InputError, match="model must return classes"):
-        dn.attack_model(lambda Z: np.ones((len(Z), 3)), X, y, member, method="label-only", rng=0)
     with pytest.raises(dn.InputError, match="estimator must be given for method 'auto'"):
         dn.attack_model(model.predict_proba, X, y, member, rng=0)
 
 
-def test_regression_and_tables(trained):
+def test_regression_and_tables():
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({"a": rng.normal(size=400), "b": rng.normal(size=400)})
     target = frame["a"] + rng.normal(size=400)
@@ -89,15 +67,6 @@ def test_regression_and_tables(trained):
     model = DecisionTreeRegressor(min_samples_leaf=2, random_state=0).fit(frame[member], target[member])
     scores = dn.attack_model(model, frame, target, member, method="quantile", rng=0)
     assert scores.audit().advantage().low > 0.1
-    named = frame.assign(label=(target > 0).astype(int))
-    near = KNeighborsClassifier(1).fit(named.loc[member, ["a", "b"]], named.loc[member, "label"])
-    labels = named["label"]
-    assert dn.attack_model(near, frame, labels, member, method="label-only", rng=0).audit().advantage().low > 0.1
-    mixed = frame.assign(c=pd.Categorical(rng.choice(list("xyz"), 400)), d=rng.random(400) < 0.5).set_index(member)
-    near = make_pipeline(OneHotEncoder(handle_unknown="ignore"), KNeighborsClassifier(1)).fit(
-        mixed[member], labels[member]
-    )
-    assert dn.attack_model(near, mixed, labels, member, method="label-only", rng=0).audit().advantage().low > 0.1
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_signals_of_several_outputs_are_those_of_each():
     np.testing.assert_allclose(model_signals(ridge, X, NUMBERS, "regression"), (ridge.predict(X) - NUMBERS).T)
 
 
-@pytest.mark.parametrize("method", ["quantile", "label-only", "auto"])
+@pytest.mark.parametrize("method", ["quantile", "auto"])
 def test_sparse_records_and_several_outputs_of_a_fitted_model(method):
     member = np.random.default_rng(3).random(200) < 0.5
     sparse = scipy.sparse.random(200, 300, density=0.05, random_state=0, format="csc")

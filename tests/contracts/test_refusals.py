@@ -185,14 +185,9 @@ AUDIT.tpr(0.0) -> fpr must be above 0
 AUDIT.tpr(10) -> percentage
 AUDIT.epsilon(nan) -> delta
 AUDIT.compare(1.0) -> tradeoff must be a Tradeoff
-attack_output_perturbation([0.0], [0.0, 1.0], "gaussian", 1.0) -> one shape
-attack_output_perturbation([0.0], [1.0], "cauchy", 1.0) -> noise must be one of
-attack_output_perturbation([0.0], [1.0], "gaussian", 0.0) -> scale must be above 0
-attack_output_perturbation([nan], [1.0], "gaussian", 1.0) -> centre_in
 attack_transcript(PureDP(1.0)) -> SubsampledGaussian phases
 attack_random_subset(np.mean, [1.0, 2.0], 5, "gaussian", 1.0) -> below the number of records
 ratio_advantage(AttackScores(np.ones(3), np.zeros(3), "loss", "a model")) -> exact log-likelihood
-attack_last_iterate(GaussianDP(1.0)) -> NoisyGradientDescent
 audit_one_run([1.0, nan], [1, 0]) -> got nan
 audit_one_run([], []) -> not empty
 audit_one_run([1.0, 2.0], [1]) -> of one length

@@ -7,8 +7,6 @@ from deniable.audit.exposure import RecordExposure
 from deniable.audit.games import final_model_limit, play_game
 from deniable.audit.intervals import Interval
 from deniable.audit.known import (
-    attack_last_iterate,
-    attack_output_perturbation,
     attack_random_subset,
     attack_transcript,
     ratio_advantage,
@@ -39,9 +37,7 @@ __all__ = [
     "SequentialVerdict",
     "Verdict",
     "attack_estimator",
-    "attack_last_iterate",
     "attack_model",
-    "attack_output_perturbation",
     "attack_random_subset",
     "attack_synthetic",
     "attack_transcript",

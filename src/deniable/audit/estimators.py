@@ -19,7 +19,7 @@ from deniable.audit.shadow import (
     train_models,
     with_every_class,
 )
-from deniable.audit.shadowless import WITHOUT_SHADOWS, score_without_shadows
+from deniable.audit.shadowless import score_without_shadows
 
 _TOSSES = 100  # times that a target's coins are tossed until it has two classes
 
@@ -107,7 +107,7 @@ def attack_model(
     X: Any,
     y: ArrayLike,
     member: ArrayLike,
-    method: Literal["auto", "quantile", "label-only"] | Method = "auto",
+    method: Literal["auto", "quantile"] | Method = "auto",
     n_shadows: int = 64,
     *,
     rng: Seed = None,
@@ -121,7 +121,7 @@ def attack_model(
     Parameters
     ----------
     model
-        The fitted estimator, or a prediction function (of probabilities; for "label-only" also of classes).
+        The fitted estimator, or a prediction function of probabilities.
     X, y
         The attacked records: those it was trained on and others of the same population.
     member
@@ -130,8 +130,7 @@ def attack_model(
     method
         As in :func:`attack_estimator`, with shadow models; or without any: "quantile" learns from a random
         half of the nonmembers how well records like this one are fitted by a model that did not see them (Bertran et
-        al. 2023; that half is not scored); "label-only" sees only the classes predicted for the record and for copies
-        with a little noise (in a data frame's other columns, one cell in ten is taken from another record).
+        al. 2023; that half is not scored).
     n_shadows, n_jobs, task, progress
         As in :func:`attack_estimator`.
     estimator
@@ -144,17 +143,17 @@ def attack_model(
     InputError
         If ``member`` is all true or all false, or the method cannot be used with the model.
     """
-    choice("method", method, ("auto", *METHODS, *WITHOUT_SHADOWS))
+    choice("method", method, ("auto", *METHODS, "quantile"))
     X = _records(X)
     labels, task = _check_labels(model, X, y, task)
     inside = np.asarray(member)
     if inside.shape != labels.shape[:1] or not np.isin(inside, (0, 1)).all() or len(np.unique(inside)) < 2:
         raise InputError("member must say True or False for every record of X, and both must occur")
     inside = inside.astype(bool)
-    if method in WITHOUT_SHADOWS:
-        seen = model_signals(model, X, labels, task) if method == "quantile" else np.zeros(0)
+    if method == "quantile":
         coins = seeded(rng).spawn(1)[0]  # a stream of its own: ``rng`` may have drawn the members
-        found, kept = score_without_shadows(method, model, X, labels, inside, task, seen, coins)
+        seen = model_signals(model, X, labels, task)
+        found, kept = score_without_shadows(X, labels, inside, task, seen, coins)
         details = {
             "n_targets": 1,
             "member_records": np.flatnonzero(kept & inside),
@@ -164,7 +163,7 @@ def attack_model(
     if estimator is None and not hasattr(model, "fit"):
         raise InputError(
             f"estimator must be given for method {method!r}: how shadow models are trained, as model is a prediction "
-            "function; or use method 'quantile' or 'label-only', which train none"
+            "function; or use method 'quantile', which trains none"
         )
     n_shadows, _ = _check_counts(integer("n_shadows", n_shadows, at_least=2), 1, method)
     design_rng, seed_rng = seeded(rng).spawn(2)

@@ -17,13 +17,12 @@ from scipy.special import gammaln, logsumexp
 
 from deniable._check import FloatArray, InputError, Seed, choice, integer, number, numbers, seeded
 from deniable.audit.results import AttackScores
-from deniable.mechanisms import Mechanism, NoisyGradientDescent, SubsampledGaussian
+from deniable.mechanisms import Mechanism, SubsampledGaussian
 from deniable.mechanisms.core import parts_of
 
 Noise = Literal["norm-laplace", "gaussian"]
 
 _CHUNK = 1 << 21  # numbers drawn at a time
-_DECIMALS = 9  # of a log ratio: equal ratios must tie, or their rounding errors could tell the two worlds apart
 
 
 def log_density(difference: FloatArray, noise: Noise, scale: float) -> FloatArray:
@@ -49,43 +48,6 @@ def sample_noise(shape: tuple[int, ...], noise: Noise, scale: float, rng: np.ran
     return cast(FloatArray, radius * direction / np.linalg.norm(direction, axis=-1, keepdims=True))
 
 
-def attack_output_perturbation(
-    centre_in: ArrayLike,
-    centre_out: ArrayLike,
-    noise: Noise,
-    scale: float,
-    *,
-    n: int = 10_000,
-    rng: Seed = None,
-) -> AttackScores:
-    """Attack parameters released with added noise, knowing both noiseless parameters.
-
-    Parameters
-    ----------
-    centre_in, centre_out
-        What training gives with and without the record, shape (d,).
-    noise, scale
-        The law of the noise; see :func:`log_density`.
-    n
-        Releases simulated in each world.
-
-    Notes
-    -----
-    The ratio depends on a release only through its distances to the two centres, which are drawn directly: the cost
-    does not grow with d.
-    """
-    inside, outside = numbers("centre_in", centre_in).ravel(), numbers("centre_out", centre_out).ravel()
-    if inside.shape != outside.shape or inside.size == 0:
-        raise InputError(f"centre_in and centre_out must have one shape, got {inside.shape} and {outside.shape}")
-    law, scale, n = _noise(noise), number("scale", scale, above=0.0), integer("n", n, at_least=1)
-    generator = seeded(rng)
-    gap = float(np.linalg.norm(inside - outside))
-    member = _distance_ratio(inside.size, gap, law, scale, n, generator)
-    nonmember = -_distance_ratio(inside.size, gap, law, scale, n, generator)  # the two worlds are mirror images
-    target = f"parameters released with {law} noise of scale {scale:g} in {inside.size} dimensions"
-    return AttackScores(member, nonmember, "likelihood ratio", target, {"distance": gap, "exact_ratio": True})
-
-
 def attack_transcript(mechanism: Mechanism, *, n: int = 10_000, rng: Seed = None) -> AttackScores:
     """Attack DP-SGD when every noisy gradient is seen, with the likelihood ratio of the whole transcript.
 
@@ -108,46 +70,6 @@ def attack_transcript(mechanism: Mechanism, *, n: int = 10_000, rng: Seed = None
     return AttackScores(
         member, nonmember, "likelihood ratio of the whole transcript", repr(mechanism), {"exact_ratio": True}
     )
-
-
-def attack_last_iterate(mechanism: NoisyGradientDescent, *, n: int = 10_000, rng: Seed = None) -> AttackScores:
-    """Attack noisy gradient descent when only the last iterate is seen, with the likelihood ratio of that iterate.
-
-    Trains on a quadratic whose curvature is the strong convexity or the smoothness, whichever reveals the record
-    more clearly, and whose gradient one record moves by the full sensitivity: w ← w − η(h·w + s·b + N(0, σ²)), b = 1
-    with the record. Where the strong convexity decides how slowly the iterates forget (η(m + M) ≤ 2), this meets the
-    bound; for larger steps the record's pushes alternate, and a quadratic shows less than the bound allows.
-
-    Parameters
-    ----------
-    mechanism
-        The descent, a :class:`~deniable.mechanisms.NoisyGradientDescent`.
-    n
-        Trainings simulated in each world.
-    """
-    if not isinstance(mechanism, NoisyGradientDescent):
-        raise InputError(f"mechanism must be a NoisyGradientDescent, got {mechanism!r}")
-    n = integer("n", n, at_least=1)
-    step, noise, generator = mechanism.step_size, mechanism.noise_multiplier, seeded(rng)
-    left = np.arange(mechanism.steps)
-
-    def signal(curvature: float) -> tuple[float, float]:
-        kept = (1 - step * curvature) ** left  # what remains of each step's push in the last iterate
-        return step * abs(float(kept.sum())), step * noise * float(np.sqrt((kept**2).sum()))
-
-    curvature = max((mechanism.strong_convexity, mechanism.smoothness), key=lambda h: signal(h)[0] / signal(h)[1])
-    shift, spread = signal(curvature)
-
-    def last(member: bool) -> FloatArray:
-        """Train, and return the log ratio of N(shift, spread²) and N(0, spread²) at (minus) the last iterate."""
-        w = np.zeros(n)
-        for _ in range(mechanism.steps):
-            w = w - step * (curvature * w + member + noise * generator.standard_normal(n))
-        moved = w * (-1.0 if float(((1 - step * curvature) ** left).sum()) >= 0 else 1.0)
-        return np.asarray(shift * (2 * moved - shift) / (2 * spread**2))
-
-    found = last(True), last(False)
-    return AttackScores(*found, "likelihood ratio of the last iterate", repr(mechanism), {"exact_ratio": True})
 
 
 def ratio_advantage(scores: AttackScores) -> tuple[float, float]:
@@ -231,17 +153,6 @@ def attack_random_subset(
 
 def _noise(noise: str) -> Noise:
     return cast(Noise, choice("noise", noise, ("norm-laplace", "gaussian")))
-
-
-def _distance_ratio(d: int, gap: float, noise: Noise, scale: float, n: int, rng: np.random.Generator) -> FloatArray:
-    """Log ratio of the true centre over another centre ``gap`` away, for n releases around the true centre."""
-    if noise == "gaussian":
-        return (gap / scale) ** 2 / 2 + gap / scale * rng.standard_normal(n)
-    radius = rng.gamma(d, scale, size=n)
-    # one coordinate of a uniform direction in R^d
-    cosine = rng.choice([-1.0, 1.0], size=n) if d == 1 else 2 * rng.beta((d - 1) / 2, (d - 1) / 2, size=n) - 1
-    other = np.sqrt(np.maximum(radius**2 - 2 * radius * gap * cosine + gap**2, 0.0))
-    return np.round((other - radius) / scale, _DECIMALS)
 
 
 def _blocks(total: int, size: int) -> Iterable[int]:

@@ -2,8 +2,8 @@
 
 Two settings. *One release, many records*: each record gets a score, and members are compared with others of the same
 population; that is what one table shows about that population. *One record, many releases*: the mechanism is run with
-and without the record, which is what a promise is about: give :func:`synthetic_scores` or :func:`marginal_ratio` as the
-``score`` of :func:`deniable.audit.check_promise`.
+and without the record, which is what a promise is about: give :func:`synthetic_scores` as the ``score`` of
+:func:`deniable.audit.check_promise`.
 """
 
 from __future__ import annotations
