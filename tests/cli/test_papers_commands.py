@@ -37,8 +37,4 @@ def test_profile_with_other_perturbations(capsys):
     output = told(capsys, *line)
     gaussian = told(capsys, *line, "--noise", "gaussian", "--delta", "1e-5")
     assert gaussian["largest_advantage"] != output["largest_advantage"]
-    objective = told(capsys, *line, "--perturb", "objective")
-    assert objective["transition"] is None
-    assert 0 < objective["largest_advantage"] <= 1
     assert run([*line, "--noise", "gaussian"]) == 2
-    assert run([*line, "--perturb", "objective", "--delta", "1e-5"]) == 2

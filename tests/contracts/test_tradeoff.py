@@ -25,8 +25,7 @@ from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.accounting.steps.gaussian_mixture import truncated_poisson
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import EVERY_CASE, Assumptions, EnvelopeTradeoff, SmallestTradeoff, Tradeoff
-from deniable.laws.norm_laplace import NormLaplaceLaw, NormLaplaceTradeoff
-from deniable.records.typical import DominatedTypical
+from deniable.laws.norm_laplace import NormLaplaceTradeoff
 
 RUN, SHARP = dn.SubsampledGaussian(1.0, 0.1, 10), dn.SubsampledGaussian(0.2, 1e-3, 2)
 GRID = np.linspace(-3, 3, 13)
@@ -76,7 +75,6 @@ EXAMPLES = {
     "smallest": lambda: SmallestTradeoff((dn.tradeoff(dn.GaussianDP(1.0)), _envelope())),
     "chain": lambda: dn.tradeoff(dn.ApproximateDP(1.0, 1e-3)).group(2),
     "norm-laplace": lambda: NormLaplaceTradeoff(1.0, 3),
-    "dominated": lambda: DominatedTypical(NormLaplaceLaw(3), np.array([0.5]), np.array([0.1]), 1e-12).tradeoff(0),
 }
 if find_spec("flint"):
     EXAMPLES["proof"] = lambda: dn.tradeoff(dn.GaussianDP(1.5), engine="ball")

@@ -1,10 +1,7 @@
 """Output and objective perturbation: calibration, closed-form losses, simulated releases."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
 from scipy.special import expit
 from scipy.stats import norm
 
@@ -125,52 +122,29 @@ def test_objective_perturbation_agrees_with_histograms_of_releases(dimension, no
 
 def test_objective_perturbation_keeps_its_promise_and_samples_typical_models():
     X, y = small(2, n=20)
-    p = privacy_profile(
-        X,
-        y,
-        regularization=4.0,
-        normalization="sum",
-        mechanism=ObjectivePerturbation(epsilon=1.0),
-        n_samples=400,
-        rng=0,
-    )
-    assert np.abs(p.typical.sample.losses).max() <= 1.0
+    fixed = {"regularization": 4.0, "normalization": "sum", "mechanism": ObjectivePerturbation(epsilon=1.0), "rng": 0}
+    p = privacy_profile(X, y, n_samples=400, **fixed)
+    assert np.abs(p.typical.losses).max() <= 0.5  # one record leaves and none comes: half of a replacement
     assert np.all(p.advantage("lower") <= p.advantage())
     assert np.all(p.tpr(0.1) >= 0.1)
-    assert np.all(p.epsilon(0.0) <= 1.0)  # certified, record by record
-    assert np.all(p.epsilon(1e-5) <= p.epsilon(0.0))
-    both = p.typical.bound.advantage("upper"), p.typical.sample.advantage("upper")
-    np.testing.assert_array_equal(p.advantage(), np.minimum(*both))
     assert p.tradeoff(3).advantage() == pytest.approx(p.advantage()[3])
-    undrawn = privacy_profile(
-        X, y, regularization=4.0, normalization="sum", mechanism=ObjectivePerturbation(epsilon=1.0), rng=0
-    )
-    np.testing.assert_array_equal(undrawn.advantage(), both[0])
-    assert undrawn.tradeoff(3).confidence == 1.0
-    assert "mean_loss" in undrawn.to_frame()
-    huber = privacy_profile(
-        X, 1.0 * y, regularization=4.0, normalization="sum", loss="huber", mechanism=ObjectivePerturbation(epsilon=1.0),
-        n_samples=40, rng=0,
-    )  # fmt: skip
-    assert huber.tradeoff(3).confidence == 0.95
-    assert huber.tradeoff(3).tpr(0.1) == pytest.approx(huber.tpr(0.1)[3])
+    assert p.tradeoff(3).tpr(0.1) == pytest.approx(p.tpr(0.1)[3])
+    assert p.tradeoff(3).confidence == 0.95
+    assert "mean_loss" in p.to_frame()
     with pytest.raises(InputError, match="cannot be read"):
-        huber.epsilon(1e-5)
+        p.epsilon(1e-5)
     weak = privacy_profile(X, y, regularization=1e-3, mechanism=ObjectivePerturbation(epsilon=0.1))
     assert weak.rate == pytest.approx(0.1 / 2 / 2)  # the stronger-penalty branch
-    none = privacy_profile(
-        X, 1.0 * y, regularization=4.0, loss="huber", mechanism=ObjectivePerturbation(epsilon=1.0), rng=0
-    )
     with pytest.raises(InputError, match="n_samples"):
-        _ = none.advantage()
+        _ = privacy_profile(X, y, **fixed).advantage()
 
 
-def line_densities(x, y, i, lam, rate, grid, normalization="mean"):
+def line_densities(x, y, i, lam, rate, grid):
     """Densities of objective perturbation's release in one dimension with and without record i, on a grid."""
     found = []
     for keep in (np.ones(len(y), dtype=bool), np.arange(len(y)) != i):
         t = np.outer(grid, x[keep])
-        penalty = lam * (keep.sum() if normalization == "mean" else len(y))
+        penalty = lam * keep.sum()
         slope = (-y[keep] * expit(-y[keep] * t)) @ x[keep] + penalty * grid
         curvature = (expit(t) * expit(-t)) @ x[keep] ** 2 + penalty
         found.append(rate / 2 * np.exp(-rate * np.abs(slope)) * curvature)
@@ -200,85 +174,3 @@ def test_typical_values_of_objective_perturbation_hold_the_integrals_in_one_dime
             ]
         )
     assert np.all(held) == honest
-
-
-@pytest.mark.parametrize("normalization", ["sum", "mean"])
-@pytest.mark.parametrize("rate", [0.5, 3.0])
-def test_certified_curves_of_objective_perturbation_hold_the_integrals_in_one_dimension(normalization, rate):
-    X, y = small(1, n=8, seed=3)
-    X[5] = -y[5] * 1.0  # long and on the wrong side
-    lam = 0.2
-    p = privacy_profile(
-        X, y, regularization=lam if normalization == "mean" else 8 * lam, normalization=normalization,
-        mechanism=ObjectivePerturbation(scale=1 / rate), rng=0,
-    )  # fmt: skip
-    grid, cell = np.linspace(-60, 60, 120_001), 120 / 120_000
-    gammas = np.exp(np.linspace(-2, 2, 9))
-    closest, halved = np.inf, replace(p.typical, rho=p.typical.rho / 2).advantage("upper")
-    caught = False
-    for i in range(8):
-        inside, outside = line_densities(X[:, 0], y, i, lam, rate, grid, normalization)
-        advantage = np.abs(inside - outside).sum() * cell / 2
-        assert advantage <= p.advantage()[i] + 1e-6
-        closest = min(closest, p.advantage()[i] / advantage)
-        caught |= bool(advantage > halved[i])
-        curve = p.tradeoff(i)
-        for add, (first, second) in {"add": (inside, outside), "remove": (outside, inside)}.items():
-            exact = [np.maximum(first - g * second, 0).sum() * cell for g in gammas]
-            off = abs(first.sum() * cell - 1) + gammas * abs(second.sum() * cell - 1)  # of the sums themselves
-            assert np.all(off < 1e-4)
-            assert np.all(exact <= curve.hockey_stick(gammas, direction=add) + off + 1e-6)
-        order = np.argsort(outside / inside, kind="stable")
-        for fpr in (1e-3, 0.05, 0.4, 0.8):
-            roc = (np.concatenate([[0.0], np.cumsum(density[order]) * cell]) for density in (outside, inside))
-            tpr = np.interp(fpr, *roc)
-            assert tpr <= p.tpr(fpr)[i] + 1e-6
-            assert tpr <= curve.tpr(fpr) + 1e-6
-        loss = np.log(inside / outside)
-        assert (inside * loss).sum() * cell <= p.mean_loss()[i] + 1e-6
-        assert (inside * np.abs(loss)).sum() * cell <= p.mean_size()[i] + 1e-6
-    if normalization == "sum" and rate == 3.0:
-        assert closest < 1.5  # not far from the truth for the exposed record
-        assert caught  # negative control: half the reach would be too small
-
-
-@pytest.mark.parametrize("epsilon", [0.05, 0.2, 1.0, 4.0])
-@pytest.mark.parametrize("regularization", [0.01, 0.3])
-def test_a_calibrated_epsilon_bounds_every_record_where_its_promise_applies(epsilon, regularization):
-    """With a penalty that is fixed a record that leaves costs at most ε/2: it is half of a replacement."""
-    X, y = small(3, n=12, seed=1)
-    p = privacy_profile(
-        X, y, regularization=12 * regularization, normalization="sum",
-        mechanism=ObjectivePerturbation(epsilon=epsilon), rng=0,
-    )  # fmt: skip
-    assert p.advantage().max() <= np.tanh(epsilon / 4) * (1 + 1e-9)
-    promise = dn.tradeoff(dn.PureDP(epsilon / 2))
-    for fpr in (1e-5, 1e-2, 0.5):
-        assert p.tpr(fpr).max() <= promise.tpr(fpr) * (1 + 1e-9)
-    for i in (0, int(np.argmax(p.advantage()))):
-        curve = p.tradeoff(i)
-        assert curve.advantage() == pytest.approx(p.advantage()[i], rel=1e-12)
-        for fpr in (1e-4, 0.1, 0.9):
-            assert curve.tpr(fpr) == pytest.approx(p.tpr(fpr)[i], rel=1e-12)
-        assert curve.epsilon(0.0) <= epsilon / 2 * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("noise", ["norm-laplace", "gaussian"])
-@given(seed=st.integers(0, 10**6), dimension=st.integers(2, 6), log_rate=st.floats(-1, 2))
-@settings(max_examples=8)
-def test_certified_curves_hold_what_drawn_models_show(noise, seed, dimension, log_rate):
-    X, y = small(dimension, n=12, seed=seed)
-    p = privacy_profile(
-        X, y, regularization=1.0, normalization="sum",
-        mechanism=ObjectivePerturbation(scale=10**-log_rate, noise=noise), n_samples=150, rng=seed,
-    )  # fmt: skip
-    seen = np.maximum(-np.expm1(-p.typical.sample.losses), 0)
-    bound = p.typical.bound
-    assert np.all(seen.mean(axis=0) <= bound.advantage("upper") + 5 * seen.std(axis=0) / np.sqrt(150) + 1e-9)
-    assert np.all(p.advantage() <= bound.advantage("upper"))
-    gamma = np.exp(0.7)
-    stick = np.maximum(1 - gamma * np.exp(-p.typical.sample.losses), 0)
-    allowed = np.array([bound.tradeoff(i).hockey_stick(gamma, direction="add") for i in range(12)])
-    assert np.all(stick.mean(axis=0) <= allowed + 5 * stick.std(axis=0) / np.sqrt(150) + 1e-9)
-    if noise == "norm-laplace":  # and every single loss is within the pure ε of its record
-        assert np.all(np.abs(p.typical.sample.losses) <= bound.epsilon(0.0, "upper") + 1e-7)

@@ -27,7 +27,6 @@ from deniable.cli._workers import ClusterOption, workers
 if TYPE_CHECKING:
     import pandas as pd
 
-Perturb = Literal["output", "objective"]
 ProfileNoise = Literal["norm-laplace", "gaussian"]
 
 
@@ -46,9 +45,6 @@ def profile(
     epsilon: Annotated[float, typer.Option(help="ε of the perturbation that releases the model.")],
     target: Annotated[str | None, typer.Option(help="Column to predict; it has two values.")] = None,
     regularization: Annotated[float, typer.Option(help="Λ in mean loss + Λ/2‖f‖²; larger means less noise.")] = 1e-2,
-    perturb: Annotated[
-        Perturb, more(help="What the noise is added to: the optimum (output) or the objective.")
-    ] = "output",
     noise: Annotated[ProfileNoise, more(help="Law of the noise; gaussian needs --delta.")] = "norm-laplace",
     delta: Annotated[float | None, more(help="δ of Gaussian noise.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
@@ -87,16 +83,9 @@ def profile(
     from deniable.tables import encode, read_table
 
     limits = checked_policy(policy)
-    if perturb == "objective" and (noise, delta) != ("norm-laplace", None):
-        raise dn.InputError("--perturb objective has Laplace noise and no --delta: leave out --noise and --delta")
-    mechanism: Any = (
-        dn.records.ObjectivePerturbation(epsilon=epsilon)
-        if perturb == "objective"
-        else dn.OutputPerturbation(epsilon=epsilon, noise=noise, delta=delta, row_bound=row_bound)
-    )
     options: dict[str, Any] = {
         "regularization": regularization,
-        "mechanism": mechanism,
+        "mechanism": dn.OutputPerturbation(epsilon=epsilon, noise=noise, delta=delta, row_bound=row_bound),
         "rng": seed,
         "n_jobs": jobs,
     }
@@ -130,7 +119,7 @@ def profile(
         write(made, owner_report)
     exposed = found.most_exposed(top, fpr, by="typical").drop(columns="privacy_loss")  # no release was given
     groups = None if by is None or table is None else found.by(table.features[by].to_numpy(), fpr)
-    band = found.transition() if perturb == "output" else None  # along a known law only
+    band = found.transition()
     if as_json:
         facts = {
             "records": len(found),
@@ -148,9 +137,8 @@ def profile(
     print(f"{len(found):,} records, {found.optimum.size} parameters, ε = {epsilon:g}, Λ = {regularization:g}")
     largest, median = (shown(float(of(found.advantage())), "rate", "upper") for of in (np.max, np.median))
     print(f"largest advantage {largest}, median {median}")
-    if band is not None:
-        first, last = (shown(end, "number", "lower", 3) for end in (band.epsilon_low, band.epsilon_high))
-        print(f"the worst record's advantage passes 5 % at ε = {first} and 95 % at ε = {last}")
+    first, last = (shown(end, "number", "lower", 3) for end in (band.epsilon_low, band.epsilon_high))
+    print(f"the worst record's advantage passes 5 % at ε = {first} and 95 % at ε = {last}")
     print("\nmost exposed with this noise (the first row is 0):")
     print(_readable(exposed, fpr).to_string(index=False))
     if groups is not None:

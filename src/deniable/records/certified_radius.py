@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from deniable._check import FloatArray, Indices
-from deniable.records.low_rank import Changes, LowRank, Pivot
+from deniable._check import FloatArray
+from deniable.records.low_rank import LowRank, Pivot
 from deniable.records.problem import UNIT
 
 _FAR = 500.0  # cap on M·R·‖δ‖: e^500 is beyond what any certificate allows, and its products are still finite doubles
@@ -40,8 +40,8 @@ class RadiusCertificate:
     moment: FloatArray = field(repr=False)
 
     @classmethod
-    def of(cls, pivot: Pivot, changes: Changes) -> RadiusCertificate:
-        """Sort the kinks once, or note the self-concordance; joining rows are included."""
+    def of(cls, pivot: Pivot) -> RadiusCertificate:
+        """Sort the kinks once, or note the self-concordance."""
         problem = pivot.fit.problem
         concordance = problem.loss.self_concordance
         kinks = np.empty(0)
@@ -53,12 +53,9 @@ class RadiusCertificate:
             order = np.argsort(at)
             kinks, weight = at[order], (problem.weights * problem.norms**2)[order]
         finite = np.where(np.isfinite(kinks), kinks, 0.0)
-        longest = problem.longest
-        if changes.sign < 0:
-            longest = max(longest, float(np.linalg.norm(changes.X, axis=1).max()) * (1 + 1e-12))
         return cls(
             pivot,
-            (concordance or 0.0) * longest,
+            (concordance or 0.0) * problem.longest,
             kinks,
             np.concatenate([[0.0], np.cumsum(weight)]),
             np.concatenate([[0.0], np.cumsum(weight * finite)]),
@@ -72,7 +69,7 @@ class RadiusCertificate:
         lam, m = block.ridge(), block.eigenvalue()
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             if fit.problem.loss.self_concordance is None:
-                radius = (self._kinked_gradient(block, length) + rounding) / lam
+                radius = (self._kinked_gradient(length) + rounding) / lam
             else:
                 energy, penalised = block.energies(step)
                 slack = 1e-12 * np.abs(energy) + rounding * length
@@ -91,20 +88,11 @@ class RadiusCertificate:
                 radius = np.fmin(radius, gradient_radius(self.reach, length, gradient_norm, m))
         return radius * (1 + 1e-10) + 4 * UNIT * float(np.linalg.norm(self.pivot.fit.centre))
 
-    def _kinked_gradient(self, block: LowRank, length: FloatArray) -> FloatArray:
-        """κ·Σ_j s_j‖x_j‖²·(‖δ‖ − kink_j/‖x_j‖)₊ from the sorted kinks, with a row that joins."""
+    def _kinked_gradient(self, length: FloatArray) -> FloatArray:
+        """κ·Σ_j s_j‖x_j‖²·(‖δ‖ − kink_j/‖x_j‖)₊ from the sorted kinks."""
         crossed = np.searchsorted(self.kinks, length)
-        loss, changes = self.pivot.fit.problem.loss, block.changes
-        smoothness = loss.smoothness or np.inf
-        if changes.sign < 0:
-            norms = np.linalg.norm(changes.X, axis=1)
-            over = np.maximum(norms * length - loss.kink(changes.margins, changes.y), 0.0)
-            own = smoothness * changes.weights * norms * over
-            return np.asarray(self._crossed(crossed, length, smoothness) + own)
-        return self._crossed(crossed, length, smoothness)
-
-    def _crossed(self, crossed: Indices, length: FloatArray, smoothness: float) -> FloatArray:
         rounding = 1e-12 * length * self.mass[crossed]
+        smoothness = self.pivot.fit.problem.loss.smoothness or np.inf
         return np.asarray(smoothness * (length * self.mass[crossed] - self.moment[crossed] + rounding))
 
     def newton_rounding(self, block: LowRank, coefficients: FloatArray, length: FloatArray) -> FloatArray:

@@ -13,16 +13,15 @@ from deniable.records.problem import UNIT
 
 @dataclass(frozen=True, eq=False)
 class Changes:
-    """The records that leave (``sign`` +1) or join (−1), each making one neighbouring data set."""
+    """The records that leave, each making one neighbouring data set."""
 
     X: FloatArray
     y: FloatArray
     weights: FloatArray
     margins: FloatArray
-    sign: int = 1
 
     def __getitem__(self, rows: slice | Indices) -> Changes:
-        return Changes(self.X[rows], self.y[rows], self.weights[rows], self.margins[rows], self.sign)
+        return Changes(self.X[rows], self.y[rows], self.weights[rows], self.margins[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +33,6 @@ class Pivot:
     """
 
     fit: Fit
-    sign: int
     typical: float
     penalty: FloatArray
     inverse: FloatArray
@@ -53,12 +51,12 @@ class Pivot:
 
 @dataclass(frozen=True, eq=False)
 class LowRank:
-    """A block of changes with H_i = H − sign·U_i W_i U_iᵀ, where U_i = x_i ⊗ 1 and W_i = s_i·φ''_i."""
+    """A block of changes with H_i = H − U_i W_i U_iᵀ, where U_i = x_i ⊗ 1 and W_i = s_i·φ''_i."""
 
     pivot: Pivot
     changes: Changes
-    slope: FloatArray  # sign·s_i·φ'_i, (rows, classes)
-    curvature: FloatArray  # sign·s_i·φ''_i, (rows, classes, classes)
+    slope: FloatArray  # s_i·φ'_i, (rows, classes)
+    curvature: FloatArray  # s_i·φ''_i, (rows, classes, classes)
     solved: FloatArray  # H⁻¹U_i, (rows, classes, parameters)
     leverage: FloatArray  # U_iᵀH⁻¹U_i, (rows, classes, classes)
 
@@ -67,9 +65,8 @@ class LowRank:
         """Solve with H for every row of the block: the one large matrix product of the pass."""
         problem = pivot.fit.problem
         d, k = problem.X.shape[1], problem.classes
-        signed = changes.sign * changes.weights
-        slope = problem.loss.slope(changes.margins, changes.y) * signed[:, None]
-        curvature = problem.loss.curvature(changes.margins, changes.y) * signed[:, None, None]
+        slope = problem.loss.slope(changes.margins, changes.y) * changes.weights[:, None]
+        curvature = problem.loss.curvature(changes.margins, changes.y) * changes.weights[:, None, None]
         solved = (changes.X @ pivot.inverse.reshape(d, k * d * k)).reshape(-1, k, d * k)
         leverage = cls._apply(changes.X, solved.reshape(-1, k, d, k))
         return cls(pivot, changes, slope, curvature, solved, leverage)
@@ -106,8 +103,8 @@ class LowRank:
         return plain + self._spread(self.amplify(self.project(plain)))
 
     def newton(self) -> tuple[FloatArray, FloatArray]:
-        """δ_i = H_i⁻¹ b_i, with b_i = U_i·slope + sign·s_i·relief∘f − ∇F(f); also the coefficients of H⁻¹U_i."""
-        common = self._relief_share()[:, None] * self.pivot.pull - self.pivot.drift
+        """δ_i = H_i⁻¹ b_i, with b_i = U_i·slope + s_i·relief∘f − ∇F(f); also the coefficients of H⁻¹U_i."""
+        common = self.changes.weights[:, None] * self.pivot.pull - self.pivot.drift
         projected = np.einsum("iac,ic->ia", self.leverage, self.slope) + self.project(common)
         coefficients = self.slope + self.amplify(projected)
         return common + self._spread(coefficients), coefficients
@@ -116,7 +113,7 @@ class LowRank:
         """b_i, (rows, parameters)."""
         fit = self.pivot.fit
         own = np.einsum("id,ic->idc", self.changes.X, self.slope).reshape(len(self.slope), -1)
-        return np.asarray(own) + self._relief_share()[:, None] * (fit.problem.relief * fit.centre) - fit.gradient
+        return np.asarray(own) + self.changes.weights[:, None] * (fit.problem.relief * fit.centre) - fit.gradient
 
     def largest_pull(self) -> FloatArray:
         """Upper bound of ‖b_i‖."""
@@ -127,7 +124,7 @@ class LowRank:
 
     def energies(self, step: FloatArray) -> tuple[FloatArray, FloatArray]:
         """b_iᵀδ_i = δ_iᵀH_iδ_i, and the penalty's part of it."""
-        fit, share = self.pivot.fit, self._relief_share()
+        fit, share = self.pivot.fit, self.changes.weights
         along = step @ np.column_stack([fit.problem.relief * fit.centre, fit.gradient])
         total = np.einsum("ic,ic->i", self.slope, self.project(step)) + share * along[:, 0] - along[:, 1]
         kept = step**2 @ np.column_stack([fit.problem.penalty, fit.problem.relief])
@@ -146,22 +143,17 @@ class LowRank:
     def left_penalty(self) -> FloatArray:
         """Total penalty in each neighbouring problem, (rows, parameters)."""
         problem = self.pivot.fit.problem
-        return problem.penalty - self._relief_share()[:, None] * problem.relief
+        return problem.penalty - self.changes.weights[:, None] * problem.relief
 
     def eigenvalue(self) -> FloatArray:
         """Lower bound of λ_min(H_i)."""
-        keep = np.ones(len(self.slope))
-        if self.pivot.sign > 0:  # H_i ⪰ (1 − ‖W^{1/2}U_iᵀH⁻¹U_iW^{1/2}‖)·H
-            share = np.einsum("iab,iba->i", self.leverage, self.curvature)
-            keep = np.maximum(1 - share * (1 + 1e-10) - 1e-12, 0.0)
+        share = np.einsum("iab,iba->i", self.leverage, self.curvature)
+        keep: FloatArray = np.maximum(1 - share * (1 + 1e-10) - 1e-12, 0.0)  # H_i ⪰ (1 − ‖W^{1/2}U_iᵀH⁻¹U_iW^{1/2}‖)·H
         return np.maximum(keep * self.pivot.smallest, self.pivot.ridge) - self._weight_gap()
 
     def ridge(self) -> FloatArray:
         """Strong convexity from the penalty alone, for each neighbouring problem."""
         return np.maximum(self.pivot.ridge - self._weight_gap(), 0.0)
-
-    def _relief_share(self) -> FloatArray:
-        return self.pivot.sign * self.changes.weights
 
     def _weight_gap(self) -> FloatArray:
         gap = np.abs(self.changes.weights - self.pivot.typical)

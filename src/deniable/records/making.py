@@ -9,18 +9,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, Seed, choice, integer, number, seeded
 from deniable.records.fit import Fit, fit
-from deniable.records.groups import leave_groups_out
 from deniable.records.inputs import Intercept, candidates, make_problem, released_model
 from deniable.records.losses import Loss, as_loss
 from deniable.records.low_rank import Changes, Pivot
 from deniable.records.mechanisms import OutputPerturbation, Training
-from deniable.records.neighbours import Neighbours, default_tolerance, joined, leave_one_out
+from deniable.records.neighbours import Neighbours, default_tolerance, leave_one_out
 from deniable.records.objective import ObjectivePerturbation
 from deniable.records.problem import Normalization, Problem
 from deniable.records.profile import PrivacyProfile
 from deniable.records.refine import refine
+from deniable.records.refits import with_each, without_groups
 from deniable.records.streamed import leave_each_out, read_problem
-from deniable.records.typical import BoundedSample, ExactTypical, SampledTypical, Typical
+from deniable.records.typical import ExactTypical, SampledTypical, Typical
 from deniable.tables.blocks import as_source
 
 _CONFIDENCE = 0.95  # confidence of the band of quantities over sampled models
@@ -83,12 +83,12 @@ def privacy_profile(
         Rows and labels ``(Z, z)`` of candidates: the profile is theirs. In: the model was trained on all rows and
         this candidate; out: on the rows only. ``released`` then defaults to a release without any of them.
     tolerance
-        Largest certified relative error (radius/distance) before a record is iterated. By default 1e-9 where
+        Largest certified relative error (radius/distance) of one row out, before it is iterated. By default 1e-9 where
         iterating all is cheap (rows²·columns ≤ 2e9) and 1e-2 beyond. A record whose certificate cannot reach it
-        because of rounding keeps the best radius found: see ``radius``.
+        because of rounding keeps the best radius found: see ``radius``. Groups and rows that join are fitted anew.
     n_samples
-        For ``ObjectivePerturbation``: how many models to draw (and fit) for the quantities over typical models. They
-        are read from that sample with a confidence band, and for the logistic loss also from a certified bound.
+        For ``ObjectivePerturbation``: how many models to draw (and fit) for the quantities over typical models, which
+        are read from that sample with a confidence band.
     rng
         Only for reproducing simulated draws; by default fresh entropy.
     n_jobs
@@ -141,13 +141,11 @@ def privacy_profile(
         if group is not None or isinstance(mechanism, ObjectivePerturbation):
             raise InputError("added goes with OutputPerturbation and without group")
         sign = -1
-        found = _iterated(
-            *joined(base, *candidates(training, cast(ArrayLike, y), added, mechanism), noise), tolerance, noise
-        )
+        found = with_each(base, *candidates(training, cast(ArrayLike, y), added, mechanism), noise, n_jobs)
     elif group is not None:
         if isinstance(mechanism, ObjectivePerturbation):
             raise InputError("group goes with OutputPerturbation: objective perturbation is profiled row by row")
-        labels, found = _left_together(base, group, tolerance, noise)
+        labels, found = _left_together(base, group, noise, n_jobs)
     else:
         found = _iterated(*leave_one_out(base, noise), tolerance, noise)
     error = found.radius + base.radius
@@ -158,9 +156,7 @@ def privacy_profile(
         losses, loss_error = mechanism.privacy_loss(problem, model, rate)
         models = [mechanism.sample(problem, rate, base.centre, rng=g) for g in generator.spawn(count)]
         sample = [mechanism.privacy_loss(problem, M, rate)[0] for M in models]
-        bound = mechanism.dominated(base, rate)
-        seen = SampledTypical(np.sort(sample, axis=0), _CONFIDENCE) if count else None
-        typical = BoundedSample(bound, seen) if bound and seen else bound or seen
+        typical = SampledTypical(np.sort(sample, axis=0), _CONFIDENCE) if count else None
     else:
         assert model is not None  # drawn above
         size = float(np.linalg.norm(noise))
@@ -208,7 +204,7 @@ def _tolerance(tolerance: float | None, records: int, base: Fit) -> float:
 
 
 def _left_together(
-    base: Fit, group: ArrayLike, tolerance: float | None, noise: FloatArray
+    base: Fit, group: ArrayLike, noise: FloatArray, n_jobs: int | None
 ) -> tuple[NDArray[np.generic], Neighbours]:
     labels, codes = np.unique(np.asarray(group), return_inverse=True)
     n = len(base.problem.y)
@@ -216,4 +212,4 @@ def _left_together(
         raise InputError(f"group must have one label per row of X, got shape {codes.shape} for {n} rows")
     if len(labels) < 2:
         raise InputError("group must have at least two labels: without its only group the data are empty")
-    return labels, leave_groups_out(base, codes, _tolerance(tolerance, len(labels), base), noise)
+    return labels, without_groups(base, codes, noise, n_jobs)

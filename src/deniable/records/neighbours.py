@@ -1,4 +1,4 @@
-"""Where the optimum goes when one record leaves (or joins): every record in one pass, each with a certificate.
+"""Where the optimum goes when one record leaves: every record in one pass, each with a certificate.
 
 Let f be the optimum with all rows in, b_i = −∇F_i(f) the pull of the objective without record i, and H_i its Hessian
 at f. One Newton step δ_i = H_i⁻¹ b_i costs O(d²) per record, because H_i differs from one matrix H by a matrix of
@@ -79,24 +79,14 @@ def leave_one_out(base: Fit, direction: FloatArray | None = None) -> tuple[Pivot
     """Optima without each record of ``base.problem``, by one blocked pass of Newton steps."""
     problem = base.problem
     changes = Changes(problem.X, problem.y, problem.weights, base.held_margins())
-    pivot = make_pivot(base, 1, problem.typical_weight)
+    pivot = make_pivot(base, problem.typical_weight)
     return pivot, changes, one_pass(pivot, changes, direction)
 
 
-def joined(
-    base: Fit, X: FloatArray, y: FloatArray, direction: FloatArray | None = None
-) -> tuple[Pivot, Changes, Neighbours]:
-    """Optima with each of the rows ``X``, ``y`` (encoded) added, one at a time, by the same pass."""
-    margins = X @ base.centre.reshape(-1, base.problem.classes)
-    changes = Changes(X, y, np.ones(len(y)), margins, sign=-1)
-    pivot = make_pivot(base, -1, 1.0)
-    return pivot, changes, one_pass(pivot, changes, direction)
-
-
-def make_pivot(base: Fit, sign: int, typical: float) -> Pivot:
-    """Factorise the matrix that the neighbours share: records of weight ``typical`` leave (+1) or join (−1)."""
+def make_pivot(base: Fit, typical: float) -> Pivot:
+    """Factorise the matrix that the neighbours share: records of weight ``typical`` leave."""
     problem = base.problem
-    penalty = problem.penalty - sign * typical * problem.relief
+    penalty = problem.penalty - typical * problem.relief
     H = base.hessian + np.diag(penalty)
     values = np.linalg.eigvalsh(H)
     if not values[0] > 0:
@@ -110,7 +100,6 @@ def make_pivot(base: Fit, sign: int, typical: float) -> Pivot:
     inverse_error = residual + 4 * UNIT * problem.size * float(np.linalg.norm(H) * np.linalg.norm(inverse))
     return Pivot(
         fit=base,
-        sign=sign,
         typical=typical,
         penalty=penalty,
         inverse=inverse,
@@ -127,7 +116,7 @@ def one_pass(pivot: Pivot, changes: Changes, direction: FloatArray | None = None
     """One Newton step for every change, with its certificate, in O(records · parameters²)."""
     n = changes.X.shape[0]
     distance, along, radius = np.empty(n), np.zeros(n), np.empty(n)
-    bound = RadiusCertificate.of(pivot, changes)
+    bound = RadiusCertificate.of(pivot)
     for start in range(0, n, ROWS):
         rows = slice(start, start + ROWS)
         block = LowRank.of(pivot, changes[rows])

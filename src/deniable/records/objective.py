@@ -6,21 +6,16 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy.special import gammainccinv
 
 from deniable._check import FloatArray, InputError, choice, number
 from deniable.laws.gaussian import GaussianLaw
 from deniable.laws.norm_laplace import NormLaplaceLaw
 from deniable.mechanisms import PureDP
-from deniable.records.fit import Fit, fit, fit_at
-from deniable.records.losses import Logistic
+from deniable.records.fit import fit, fit_at
 from deniable.records.low_rank import Changes, LowRank
 from deniable.records.mechanisms import Training, largest_row
 from deniable.records.neighbours import make_pivot
 from deniable.records.problem import ROWS, UNIT, Problem
-from deniable.records.typical import DominatedTypical
-
-_TAIL = 1e-12  # probability charged for noise longer than allowed for
 
 
 @dataclass(frozen=True)
@@ -96,40 +91,6 @@ class ObjectivePerturbation:
         law = NormLaplaceLaw(problem.size) if self.noise == "norm-laplace" else GaussianLaw()
         return fit(replace(problem, tilt=law.draws(1, problem.size, rng)[0] / rate), start).centre
 
-    def dominated(self, base: Fit, rate: float) -> DominatedTypical | None:
-        """Certified bounds over typical models, for the logistic loss; ``None`` where there are none.
-
-        Without record i the release M comes from the noise b + a·u + ρM, where b is the noise with it, u = −y·x/‖x‖,
-        0 ≤ a ≤ A = s‖x‖ as the slope has one sign, and ρ is the record's share of the penalty. A norm is convex, so
-
-            β‖b + a·u + ρM‖ − β‖b‖ ≤ max(0, β‖b + A·u‖ − β‖b‖) + βρ‖M‖ = L₊ + βρ‖M‖,
-
-        and L is the loss of norm-Laplace noise with centres A apart, whatever a was. The determinants add between 0
-        and log(1 + cA²/(s·m)) + d·log(1 + ρ/m), m the penalty that is left. Strong convexity bounds ‖M‖ by
-        ‖f‖ + ‖b‖/m in either world (f its optimum), and β‖b‖ is Gamma(d): below its quantile except with
-        probability ``tail``. From the other world the same holds with b, M and the worlds exchanged, and without the
-        determinants. As L₊ ≤ βA, |l| ≤ βA + shift outside the tail; with ``normalization="sum"`` and a calibrated ε
-        that is at most ε/2, as one record leaves and none comes: ε'/2 + log(1 + cR²/(nΛ)), or ε/4 + ε/4. Squares of
-        norms are convex too, hence Gaussian noise where ρ = 0.
-        """
-        problem = base.problem
-        share = problem.weights * float(problem.relief.max())
-        left = float(problem.penalty.min()) - share
-        shrinking = float(share.max()) > 0
-        if not isinstance(problem.loss, Logistic) or np.min(left) <= 0 or (shrinking and self.noise == "gaussian"):
-            return None
-        reach = problem.weights * problem.norms
-        shift = np.log1p(problem.loss.smoothness * reach * problem.norms / left)
-        shift = shift + problem.size * np.log1p(share / left)
-        tail = _TAIL if shrinking else 0.0
-        if shrinking:
-            size = float(np.linalg.norm(base.centre)) + base.radius
-            longest = float(gammainccinv(problem.size, tail)) * (1 + 1e-9)
-            shift = shift + rate * share * (size + (reach + share * size) / left) + share / left * longest
-        law = NormLaplaceLaw(problem.size) if self.noise == "norm-laplace" else GaussianLaw()
-        slack = 1 + 1e-12
-        return DominatedTypical(law, rate * reach * slack, shift * slack, tail)
-
     def privacy_loss(self, problem: Problem, released: FloatArray, rate: float) -> tuple[FloatArray, FloatArray]:
         """log density ratio, in over out, at ``released``, and a bound of its rounding error.
 
@@ -142,7 +103,7 @@ class ObjectivePerturbation:
         at = fit_at(problem, released)
         gradient, error = at.gradient, at.gradient_error
         changes = Changes(problem.X, problem.y, problem.weights, at.held_margins())
-        pivot = make_pivot(at, 1, problem.typical_weight)
+        pivot = make_pivot(at, problem.typical_weight)
         H_in, H_left = at.hessian + np.diag(problem.penalty), at.hessian + np.diag(pivot.penalty)
         common = np.linalg.slogdet(H_in)[1] - np.linalg.slogdet(H_left)[1]
         n = len(problem.y)

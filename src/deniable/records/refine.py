@@ -32,7 +32,7 @@ def refine(
     where = np.sort(where)
     radius, distance, along = found.radius.copy(), found.distance.copy(), found.along.copy()
     kept = np.empty((len(where), pivot.fit.centre.size))
-    bound = RadiusCertificate.of(pivot, changes)
+    bound = RadiusCertificate.of(pivot)
     rounds = 0
     for start in range(0, len(where), _BATCH):
         batch, here = where[start : start + _BATCH], slice(start, start + _BATCH)
@@ -53,7 +53,6 @@ def _refine_batch(
 ) -> tuple[FloatArray, FloatArray, int]:
     """Newton steps, shortened until the gradient norm falls, as it must along a true Newton direction."""
     problem, block = pivot.fit.problem, LowRank.of(pivot, changes)
-    removed = pivot.sign > 0  # the local bound looks only at rows of the data, not at joining ones
     best, best_radius = step.copy(), np.full(len(step), np.inf)
     # start at the base optimum: the one-pass step is the true Newton direction from there
     anchor, slope = np.zeros_like(step), -block.pull()
@@ -64,7 +63,7 @@ def _refine_batch(
         new = np.linalg.norm(gradient, axis=1)
         new = np.where(np.isfinite(new), new, np.inf)
         radius = bound.after_gradient(block, np.linalg.norm(step, axis=1), new + error)
-        for i in np.flatnonzero(~np.isfinite(radius) & np.isfinite(new)) if removed and problem.in_memory else ():
+        for i in np.flatnonzero(~np.isfinite(radius) & np.isfinite(new)) if problem.in_memory else ():
             radius[i] = local_bound(problem, *_curved(block, int(i), step[i]), float(new[i] + error[i]))
         better = radius < best_radius
         best[better], best_radius[better] = step[better], radius[better]
@@ -107,7 +106,7 @@ def gradient_after(block: LowRank, step: FloatArray) -> tuple[FloatArray, FloatA
         mass += (part.weights * part.norms**2) @ problem.loss.largest_curvature(margins[:, None] + dt)
     flat = total.reshape(d, -1, k).transpose(1, 0, 2).reshape(len(step), -1)
     own_change = problem.loss.change(block.changes.margins, block.project(step), block.changes.y)
-    own = np.einsum("id,ic->idc", block.changes.X, own_change * (block.pivot.sign * block.changes.weights)[:, None])
+    own = np.einsum("id,ic->idc", block.changes.X, own_change * block.changes.weights[:, None])
     pull, penalised = block.pull(), block.left_penalty() * step
     gradient = flat - own.reshape(len(step), -1) + penalised - pull
     steepest = pivot.fit.largest_margin
@@ -132,4 +131,4 @@ def _curved(block: LowRank, i: int, step: FloatArray) -> tuple[FloatArray, Float
     H = hessian_at(problem, margins, block.left_penalty()[i])
     A = problem.loss.curvature(block.changes.margins[i] + x @ F, block.changes.y[i])
     own = np.einsum("d,ab,e->daeb", x, A * block.changes.weights[i], x)
-    return margins, H - block.pivot.sign * own.reshape(H.shape)
+    return margins, H - own.reshape(H.shape)

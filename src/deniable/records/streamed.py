@@ -261,7 +261,7 @@ def _pass_of(pivot: Pivot, tolerance: float, direction: FloatArray, task: tuple[
     found: list[tuple[NDArray[Any], ...]] = []
     for part in problem.encoder.parts(*task):
         changes = Changes(part.X, part.y, part.weights, margins_of(pivot.fit, part))
-        bound = bound or RadiusCertificate.of(pivot, changes)
+        bound = bound or RadiusCertificate.of(pivot)
         block = LowRank.of(pivot, changes)
         step, coefficients = block.newton()
         radius, distance = bound.after_newton(block, step, coefficients), lengths(step)
@@ -275,7 +275,7 @@ def leave_each_out(base: Fit, tolerance: float, direction: FloatArray) -> Stream
     """Distances and radii of all records in one pass over the tasks; a limited number of wide ones is iterated."""
     problem = base.problem
     assert isinstance(problem, StreamedProblem)
-    pivot = make_pivot(base, 1, 1.0)
+    pivot = make_pivot(base, 1.0)
     light = replace(pivot, fit=replace(base, problem=problem.bare))
     n = problem.rows
     each = in_order(_pass_of, problem.tasks, problem.n_jobs, light, tolerance, direction)

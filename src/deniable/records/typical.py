@@ -10,18 +10,14 @@ from itertools import pairwise
 import numpy as np
 
 from deniable._check import FloatArray, InputError
-from deniable._floats import MOST_EXPONENT
 from deniable.curves import (
     ApproximateTradeoff,
     BracketTradeoff,
-    Direction,
     EnvelopeTradeoff,
     Side,
-    SmallestTradeoff,
     Tradeoff,
 )
 from deniable.laws.loss_law import LossLaw, in_chunks
-from deniable.laws.norm_laplace import NormLaplaceLaw
 
 _AT_A_TIME = 500_000  # records per block, to bound the memory
 
@@ -181,152 +177,6 @@ class SampledTypical(Typical):
         less = np.where(np.isfinite(less), less, 0.0)  # an overflow drops only what would be subtracted: the safe side
         count = np.arange(1, len(growing) + 1)[:, None]
         return np.asarray(np.maximum(count - less, 0.0)[::-1] / len(growing))
-
-
-@dataclass(frozen=True, eq=False)
-class DominatedTypical(Typical):
-    """Upper bounds where a known law dominates the loss: l ≤ L₊ + shift, except with probability ``tail``.
-
-    In both worlds, with L distributed as ``law`` says at ``rho`` (:meth:`ObjectivePerturbation.dominated` proves it).
-    With γ' = γ·e^{−shift} then, in both directions,
-
-        H_γ ≤ tail + H_γ'(law) for γ' ≥ 1,    and    tail + 1 − γ'·(1 − TV(law)) for γ' < 1,
-
-    as E(1 − γ'e^{−L₊})₊ says. Lower sides are trivial; the means are upper bounds too.
-    """
-
-    law: LossLaw
-    rho: FloatArray
-    shift: FloatArray
-    tail: float
-
-    def advantage(self, side: Side) -> FloatArray:
-        """The bound at γ = 1, never above that of the largest loss."""
-        if side == "lower":
-            return np.zeros_like(self.rho)
-        bound = -np.expm1(-self.shift) + np.exp(-self.shift) * self._variation() + self.tail
-        pure = self.tail + (1 - self.tail) * np.tanh(self.largest_loss() / 2) * (1 + 1e-14)
-        return np.asarray(np.minimum(bound, pure)).clip(0.0, 1.0)
-
-    def largest_loss(self) -> FloatArray:
-        """Bound of each record's |l| except with probability ``tail``: ρ + shift for norm-Laplace noise, as L₊ ≤ ρ."""
-        if not isinstance(self.law, NormLaplaceLaw):
-            return np.full(self.rho.shape, np.inf)
-        return (self.rho + self.shift) * (1 + 1e-14)
-
-    def tpr(self, fpr: float, side: Side) -> FloatArray:
-        """Smallest of the lines H_γ + γ·fpr over γ' ≥ 1: the law's TPR at fpr·e^shift where its slope is above 1.
-
-        It is never above what a largest loss ε alone allows: tail + e^ε·fpr, and 1 − e^{−ε}·(1 − tail − fpr).
-        """
-        if side == "lower":
-            return np.full(self.rho.shape, fpr)
-        variation, at = self._variation(), _grown(fpr, self.shift)
-        steep = (at <= 0.45 * (1 - variation)) & (self.rho <= self.law.largest)  # slope 1 is at (1 − TV)/2
-        bound = variation + at
-        bound[steep] = in_chunks(lambda r, f: self.law.tpr(r, f, "upper"), self.rho[steep], at[steep])
-        most = np.minimum(self.largest_loss(), MOST_EXPONENT)
-        rising = np.where(most < MOST_EXPONENT, self.tail + np.exp(most) * fpr, 1.0)
-        falling = np.where(most < MOST_EXPONENT, -np.expm1(-most) + np.exp(-most) * min(self.tail + fpr, 1.0), 1.0)
-        pure = np.minimum(rising, falling) * (1 + 1e-12)
-        return np.asarray(np.minimum(bound + self.tail, pure)).clip(fpr, 1.0)
-
-    def epsilon(self, delta: float, side: Side) -> FloatArray:
-        """The law's ε at what ``tail`` leaves of ``delta``, plus the shift."""
-        if side == "lower":
-            return np.zeros_like(self.rho)
-        if delta < self.tail:
-            return np.full(self.rho.shape, np.inf)
-        known = self.law.epsilon(np.minimum(self.rho, self.law.largest), delta - self.tail, side)
-        return np.where(self.rho <= self.law.largest, known + self.shift, np.inf)
-
-    def mean_loss(self) -> FloatArray:
-        """Upper bound: E L₊ + shift."""
-        return self._twice_positive() / 2 + self.shift
-
-    def mean_size(self) -> FloatArray:
-        """Upper bound: 2·E L₊ + shift, as by convexity −l is at most the L₊ of the opposite move, plus the shift."""
-        return self._twice_positive() + self.shift
-
-    def _twice_positive(self) -> FloatArray:
-        mean = in_chunks(
-            lambda r: self.law.mean_size(r) + self.law.mean_loss(r), np.minimum(self.rho, self.law.largest)
-        )
-        return np.where(self.rho <= self.law.largest, mean, np.inf)
-
-    def tradeoff(self, record: int) -> Tradeoff:
-        """The bound as a curve, the same numbers as :meth:`tpr` and :meth:`advantage`."""
-        only = DominatedTypical(self.law, self.rho[[record]], self.shift[[record]], self.tail)
-        return DominatedTradeoff(only, method="objective perturbation dominated by a shifted noise of known law")
-
-    def _variation(self) -> FloatArray:
-        found = self.law.advantages(np.minimum(self.rho, self.law.largest), "upper")
-        return np.where(self.rho <= self.law.largest, found, 1.0)
-
-
-@dataclass(frozen=True)
-class DominatedTradeoff(Tradeoff):
-    """The curve of one record of a :class:`DominatedTypical`."""
-
-    typical: DominatedTypical
-
-    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        if side == "lower":
-            return np.maximum(-np.expm1(log_gamma), 0.0)
-        known = self.typical
-        rho, shift, tail = float(known.rho[0]), float(known.shift[0]), known.tail
-        pure = ApproximateTradeoff(float(known.largest_loss()[0]), tail)._hockey_sticks(log_gamma, direction, side)
-        if rho > known.law.largest:
-            return pure
-        moved, variation = log_gamma - shift, float(known._variation()[0])
-        left = 1 - np.exp(np.minimum(moved, 0.0)) * (1 - variation)
-        right = in_chunks(lambda s: known.law.hockey_stick(rho, s, "upper"), np.maximum(moved, 0.0))
-        return np.minimum(np.where(moved < 0, left, right) * (1 + 1e-14) + tail, pure)
-
-    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        return np.array([self.typical.tpr(float(rate), side)[0] for rate in fpr])
-
-    def _largest_log_ratio(self, direction: Direction) -> float:
-        return float(self.typical.largest_loss()[0]) if self.typical.tail == 0 else float("inf")
-
-    def _least_log_ratio(self, direction: Direction) -> float:
-        return 0.0
-
-
-@dataclass(frozen=True)
-class BoundedSample(Typical):
-    """Drawn models beside a certified bound: the smaller of the two upper sides; all else is the sample's."""
-
-    bound: Typical
-    sample: SampledTypical
-
-    def advantage(self, side: Side) -> FloatArray:
-        """The smaller upper side."""
-        found = self.sample.advantage(side)
-        return np.minimum(found, self.bound.advantage(side)) if side == "upper" else found
-
-    def tpr(self, fpr: float, side: Side) -> FloatArray:
-        """The smaller upper side."""
-        found = self.sample.tpr(fpr, side)
-        return np.minimum(found, self.bound.tpr(fpr, side)) if side == "upper" else found
-
-    def epsilon(self, delta: float, side: Side) -> FloatArray:
-        """The bound's: a sample resolves no useful δ."""
-        return self.bound.epsilon(delta, side)
-
-    def mean_loss(self) -> FloatArray:
-        """Sample mean."""
-        return self.sample.mean_loss()
-
-    def mean_size(self) -> FloatArray:
-        """Sample mean."""
-        return self.sample.mean_size()
-
-    def tradeoff(self, record: int) -> Tradeoff:
-        """The smaller of both at every point; the sample's confidence is that of the whole."""
-        proved, seen = self.bound.tradeoff(record), self.sample.tradeoff(record)
-        method = f"{proved.method}, or {seen.method} where that is smaller"
-        return SmallestTradeoff((proved, seen), method=method, confidence=seen.confidence)
 
 
 def _grown(fpr: float, exponent: FloatArray) -> FloatArray:

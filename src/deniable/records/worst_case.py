@@ -87,8 +87,8 @@ def worst_case_sphere(X: ArrayLike, y: ArrayLike, *, regularization: float, loss
         raise InputError("the worst-case sphere needs regularization above 0: it rests on strong convexity")
     ridge = left.min(axis=1)
     changes = Changes(problem.X, problem.y, problem.weights, base.held_margins())
-    pivot = make_pivot(base, 1, problem.typical_weight)
-    certificate = RadiusCertificate.of(pivot, changes)
+    pivot = make_pivot(base, problem.typical_weight)
+    certificate = RadiusCertificate.of(pivot)
     step, radius, reach = np.empty(left.shape), np.empty(len(ridge)), np.ones(len(ridge))
     for start in range(0, len(ridge), ROWS):
         rows = slice(start, start + ROWS)
