@@ -18,7 +18,7 @@ from streamlit.delta_generator import DeltaGenerator
 import deniable as dn
 from deniable._shown import shown
 from deniable.report.model import Assessment, Curve
-from deniable.report.sections import plain_words, roc_curve
+from deniable.report.sections import roc_curve
 from deniable.report.svg import roc_picture
 
 _T = TypeVar("_T")
@@ -159,7 +159,6 @@ def _numbers(worker: _Worker, person: int, prior: float, fpr: float, delta: floa
         cell.metric(label, shown(_known(worker.ask(question), cell, label), "rate", "upper"))
     label = f"ε at δ = {delta:g}"
     curve = _known(worker.ask(lambda t: roc_curve("bound", "provable upper bound", t.sketch())), cells[-1], label)
-    accused, found, _ = _known(worker.ask(lambda t: plain_words(t, [fpr]).rows[0]), cells[-1], label)
     epsilon = worker.ask(lambda t: t.epsilon(delta))
 
     def show_epsilon() -> None:
@@ -172,7 +171,7 @@ def _numbers(worker: _Worker, person: int, prior: float, fpr: float, delta: floa
     unit = "one record" if person == 1 else f"a person with all of {person} records"
     words.write(
         f"Provable upper bounds, each rounded up, for adding or removing {unit}; the attacker sees every step of "
-        f"the training. In plain words: an attacker who wrongly accuses {accused} non-members finds {found} members."
+        "the training. TPR: the share of members that he finds; FPR: the share of non-members that he wrongly accuses."
     )
     if not ready:
         show_epsilon()

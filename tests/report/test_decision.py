@@ -44,7 +44,6 @@ def test_a_mechanism_meets_exactly_what_its_curve_meets(mu, advantage, tpr, secr
     met = t.advantage() <= advantage and t.tpr(0.001) <= tpr and t.reconstruction(0.001) <= secret
     assert found.decision.outcome == ("meets" if met else "does not meet")
     assert found.decision.met == met
-    assert len(found.decision.relation) == 3
     jsonschema.validate(json.loads(found.to_json()), SCHEMA)
 
 
@@ -102,7 +101,6 @@ def test_a_curve_of_one_record_promises_nothing_to_others():
     for scope in ("every data set", "this data set"):
         found = dn.assess(one, policy=only(0.1, scope=scope))
         assert found.decision.outcome == "not decided"
-        assert "all data that the same procedure" not in found.decision.relation[0]
 
 
 def test_a_certificate_of_a_release_holds_for_its_own_data_and_says_nothing_about_secrets():

@@ -71,13 +71,6 @@ def test_numbers_are_those_of_the_tradeoff():
     assert numbers["bound.epsilon@delta=1e-05"].value == t.epsilon(1e-5)
 
 
-def test_plain_words_round_members_up():
-    section = dn.assess(dn.GaussianDP(1.0)).section("bound")
-    found = [row[1] for row in section.grids[0].rows]
-    rates = 1000 * dn.tradeoff(dn.GaussianDP(1.0)).tpr([0.1, 0.01, 0.001])
-    assert found == [f"at most {int(np.ceil(rate)):,} of 1,000" for rate in rates]
-
-
 def test_assessments_add_up_and_keep_every_number():
     one, two = dn.assess(dn.PureDP(1.0)), dn.assess(dn.PureDP(2.0), title="second")
     both = one + two

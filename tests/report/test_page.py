@@ -62,7 +62,6 @@ def test_the_decision_comes_first_and_has_its_colour(page, report):
     assert verdict.bounding_box()["y"] < 360
     assert "Does not meet the policy" in verdict.text_content()
     assert "bad" in verdict.get_attribute("class").split()
-    assert page.locator("#relation li").count() == 3
     assert page.locator("#rules tbody tr").count() == len(report.decision.rules)
 
 
@@ -72,7 +71,7 @@ def test_the_picture_is_seen_at_once_and_details_are_folded(page):
     assert box["height"] > 150
     part = page.locator("details#bound")
     assert part.get_attribute("open") is None
-    page.locator("nav a[href='#bound']").click()
+    page.evaluate("location.hash = '#bound'")
     page.locator("details#bound[open]").wait_for()  # a function to wait for would need eval, which the page forbids
 
 

@@ -15,7 +15,8 @@ from typing import Any
 
 from deniable._check import InputError, choice
 from deniable._files import to_json
-from deniable.report.model import Assessment, Number, risk_table
+from deniable._shown import shown
+from deniable.report.model import Assessment, Number
 
 KINDS = ("dpia", "cnil", "ico", "nist-800-226", "sacro", "model-card", "dp-registry")
 TO_FILL = "to be filled by you"
@@ -126,10 +127,9 @@ def _meta(*names: str) -> Callable[[Assessment], list[str]]:
 
 
 def _risks(a: Assessment) -> list[str]:
-    table = risk_table(a)
-    if table is None:
-        return ["Nothing is proven about this release."]
-    return [f"{risk}: {bound}; blind guessing reaches {blind}" for risk, blind, bound, _ in table.rows]
+    known = [n for n in a.numbers.values() if n.baseline is not None and n.unit == "rate"]
+    found = [f"{_number(n)}; blind guessing reaches {shown(n.baseline or 0.0, 'rate', 'nearest')}" for n in known]
+    return found or ["Nothing is proven about this release."]
 
 
 def _epsilon(a: Assessment) -> list[str]:

@@ -79,8 +79,6 @@ class Decision:
         Every rule with what was found.
     changes
         What would change it: computed settings of the mechanism, where they can be computed.
-    relation
-        Three sentences: what the bound, the record profile and the attack of this report say and how they relate.
     """
 
     outcome: DecisionOutcome
@@ -89,7 +87,6 @@ class Decision:
     decided_by: str | None
     rules: tuple[Rule, ...]
     changes: tuple[str, ...]
-    relation: tuple[str, str, str]
 
     @property
     def verdict(self) -> str:
@@ -118,25 +115,24 @@ def decide(assessment: Assessment, policy: Policy) -> Decision:
     missed = [rule for rule in rules if rule.outcome == "missed"]
     unknown = [rule for rule in rules if rule.outcome == "not decided"]
     met = [rule for rule in rules if rule.outcome == "met"]
-    relation = _relation(assessment)
     if assessment.assumptions.insecure:
-        return Decision("not decided", policy, testing.INSECURE, None, rules, (), relation)
+        return Decision("not decided", policy, testing.INSECURE, None, rules, ())
     if assessment.status == "violated":
         reason = "A measured attack is provably above the bound: what was promised does not hold, so nothing is met."
-        return Decision("does not meet", policy, reason, "measured", rules, (), relation)
+        return Decision("does not meet", policy, reason, "measured", rules, ())
     if missed:
         first = max(missed, key=lambda rule: (rule.key != "utility_loss", rule.excess))
         others = "" if len(missed) == 1 else f" {len(missed) - 1} more of {len(rules)} rules missed."
-        return Decision("does not meet", policy, first.why + others, first.key, rules, (), relation)
+        return Decision("does not meet", policy, first.why + others, first.key, rules, ())
     if unknown or not met:
         first = unknown[0] if unknown else rules[0]
-        return Decision("not decided", policy, first.why, first.key, rules, (), relation)
+        return Decision("not decided", policy, first.why, first.key, rules, ())
     first = max(met, key=lambda rule: rule.excess)
     left = [rule.label for rule in rules if rule.outcome == "not asked"]
     rest = f" Not part of this report: {', '.join(_lower(label) for label in left)}." if left else ""
     return Decision(
-        "meets", policy, f"All {len(met)} rules that apply are met. Closest: {_lower(first.why)}{rest}",
-        first.key, rules, (), relation,
+        "meets", policy, f"All {len(met)} rules that apply are met. Closest: {_lower(first.why)}{rest}", first.key,
+        rules, (),
     )  # fmt: skip
 
 
@@ -299,40 +295,6 @@ def _size(number: Number) -> float:
 
 def _percent(limit: float) -> str:
     return shown(limit, "rate", "nearest")
-
-
-def _relation(a: Assessment) -> tuple[str, str, str]:
-    """What the three kinds of numbers say, with this report's numbers."""
-    bounds, records = _numbers(a, r"bound\d*\.advantage"), _numbers(a, r"records\d*\.worst\.advantage")
-    attacks = _numbers(a, r"attack\d*\.advantage")
-    narrow = [number for number in bounds if _section_of(a, number).holds_for != EVERY_CASE]
-    if narrow:
-        worst = max(narrow, key=_size)
-        first = f"The bound ({worst.shown}) holds for every attacker, but {_for(a, worst)}: no more can be promised."
-    elif bounds:
-        first = (
-            f"The bound ({max(bounds, key=_size).shown}) holds for every attacker, every record and all data that the "
-            "same procedure may meet: a promise to people rests on it."
-        )
-    else:
-        first = "There is no bound over all data here: nothing can be promised beyond what was examined."
-    if records:
-        second = (
-            f"The record profile ({max(records, key=_size).shown} for the most exposed record) is the best attack on "
-            "this very model and these records: never above the bound, often far below, and no promise for other data."
-        )
-    else:
-        known = ", only the bound is." if bounds else "."
-        second = f"No record profile was made: who of these records is most exposed is not known{known}"
-    if attacks:
-        seen = max(attacks, key=lambda n: n.low or 0.0)
-        third = (
-            f"The attack (advantage {seen.shown}) is one attempt: it can show that a promise is broken, never that "
-            "nobody does better."
-        )
-    else:
-        third = "No attack was run. The proof needs none; testing the implementation would."
-    return first, second, third
 
 
 # from limits to sentences: settings of what ran that meet them; None: none are known

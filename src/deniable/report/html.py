@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -12,7 +13,7 @@ from deniable._files import plain
 from deniable._shown import shown
 from deniable.report.decision import Decision, Rule
 from deniable.report.meta import FIELDS
-from deniable.report.model import Assessment, risk_table
+from deniable.report.model import Assessment
 from deniable.report.svg import roc_picture, series_picture
 from deniable.report.text import cell_text, threat_model
 
@@ -29,6 +30,7 @@ def to_html(assessment: Assessment) -> str:
         lstrip_blocks=True,
     )
     environment.filters["cell"] = cell_text
+    environment.filters["rate"] = partial(shown, unit="rate", side="nearest")
     decision, proven = assessment.decision, assessment.status != "violated"
     page = environment.get_template("page.html.j2").render(
         a=assessment,
@@ -37,7 +39,6 @@ def to_html(assessment: Assessment) -> str:
         rules=[shown_rule(rule, decision) for rule in decision.rules] if decision else [],
         meta=[(FIELDS.get(key, key), value) for key, value in assessment.meta.items()],
         game=threat_model(assessment),
-        risks=risk_table(assessment),
         roc=roc_picture(assessment.curves, proven=proven),
         pictures={series.key: series_picture(series) for part in assessment.sections for series in part.series},
         proven=assessment.status != "violated"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -22,7 +21,6 @@ NumberKind = Literal[
     "provable upper bound", "empirical lower bound", "measured interval", "exact", "estimate", "parameter"
 ]
 Status = Literal["bounded", "consistent", "measured", "inconclusive", "violated"]
-_MEMBERSHIP = re.compile(r"bound(\d*)\.(.+)")
 _SEVERITY: tuple[Status, ...] = ("bounded", "consistent", "measured", "inconclusive", "violated")
 
 
@@ -309,33 +307,3 @@ def _written(name: str, content: str, path: str | Path | None, suffixes: tuple[s
     if path is not None:
         write_atomically(check_writable(name, path, suffixes=suffixes), content)
     return content
-
-
-def risk_table(assessment: Assessment) -> Grid | None:
-    """Return the risks of a report with their baselines; None if nothing is bounded."""
-    numbers = assessment.numbers
-    rows: list[list[str]] = []
-    for key, number in numbers.items():
-        if number.baseline is None or number.unit != "rate":
-            continue
-        match = _MEMBERSHIP.fullmatch(key)
-        seen = numbers.get(f"attack{match[1]}.{match[2]}") if match else None
-        rows.append([number.label, _rate(number.baseline), _bound(number), _measured(seen)])
-    if not rows:
-        return None
-    columns = ["risk", "blind guessing reaches", "proven bound", "an attack showed"]
-    return Grid("risk-table", "Every risk: baseline, bound and what was measured", columns, rows)
-
-
-def _rate(value: float) -> str:
-    return shown(value, "rate", "nearest")
-
-
-def _bound(number: Number) -> str:
-    return f"≤ {number.shown}" if number.kind == "provable upper bound" else f"≈ {number.shown} (not proven)"
-
-
-def _measured(number: Number | None) -> str:
-    if number is None:
-        return "not measured"
-    return number.shown

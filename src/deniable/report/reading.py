@@ -15,8 +15,6 @@ from deniable.report.decision import Decision, Rule
 from deniable.report.model import SCHEMA_VERSION, Assessment, Curve, Grid, Number, Section, Series
 from deniable.report.policy import Policy
 
-_OLDER = "1.0"  # without decision, meta and baselines
-
 
 def read_assessment(path: str | Path) -> Assessment:
     """Return the assessment in a JSON file that deniable wrote."""
@@ -27,7 +25,7 @@ def read_assessment(path: str | Path) -> Assessment:
     except ValueError as error:
         raise InputError(f"assessment file {str(path)!r} is not JSON: {error}") from None
     found = content.get("schema_version") if isinstance(content, dict) else None
-    if found not in (SCHEMA_VERSION, _OLDER):
+    if found != SCHEMA_VERSION:
         raise InputError(
             f"assessment file {str(path)!r} must have schema_version {SCHEMA_VERSION!r}, got {found!r}; write it again "
             "with this version of deniable"
@@ -43,7 +41,6 @@ def _assessment(content: dict[str, Any]) -> Assessment:
     parts["sections"] = tuple(_section(section) for section in content["sections"])
     if parts.get("decision") is not None:
         parts["decision"] = _decision(parts["decision"])
-    parts["schema_version"] = SCHEMA_VERSION
     return Assessment(**_tupled(parts, "not_covered", "warnings"))
 
 
@@ -51,7 +48,7 @@ def _decision(content: dict[str, Any]) -> Decision:
     rules = tuple(Rule(**rule) for rule in content["rules"])
     asked = {**content["policy"], "limits": [Limit(**limit) for limit in content["policy"]["limits"]]}
     parts = {**content, "policy": Policy(**_tupled(asked, "require")), "rules": rules}
-    return Decision(**_tupled(parts, "changes", "relation"))
+    return Decision(**_tupled(parts, "changes"))
 
 
 def _section(content: dict[str, Any]) -> Section:

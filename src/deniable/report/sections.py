@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from deniable._check import FloatArray
 from deniable._shown import shown
 from deniable.curves import TUNING_COUNTED, TUNING_PARTLY_COUNTED, Tradeoff
-from deniable.report.model import Curve, Grid, Number, Section
+from deniable.report.model import Curve, Number, Section
 from deniable.risks import replaced
 
 SMALLEST_FPR = 1e-6  # one wrong accusation in a million: where ROC curves begin
@@ -150,7 +149,6 @@ def bound_section(tradeoff: Tradeoff, asked: Asked, *, comparisons: Mapping[str,
             roc_curve("bound", "provable upper bound", tradeoff),
             *(roc_curve(f"bound.{name}", name, other) for name, other in (comparisons or {}).items()),
         ),
-        grids=(plain_words(tradeoff, fpr),),
         holds_for=tradeoff.holds_for,
         confidence=tradeoff.confidence,
     )
@@ -235,16 +233,6 @@ def _singled_out(curve: Tradeoff, n: int, unit: str) -> Number:
         f"{unit}s, if they were drawn independently.",
         baseline=n * weight * (1 - weight) ** (n - 1),
     )
-
-
-def plain_words(tradeoff: Tradeoff, fpr: Sequence[float]) -> Grid:
-    """Say the ROC in people: of 1,000 members and 1,000 non-members, how many are found and how many accused."""
-    rows: list[list[Any]] = []
-    for rate in fpr:
-        found = int(np.ceil(np.nextafter(1000 * tradeoff.tpr(rate), 0)))
-        rows.append([f"{1000 * rate:g} of 1,000", f"at most {found:,} of 1,000", f"{1000 * rate:g} of 1,000"])
-    columns = ["non-members wrongly accused, on average", "members found by the best attacker", "found by guessing"]
-    return Grid("plain", "In plain words", columns, rows)
 
 
 def roc_curve(key: str, label: str, tradeoff: Tradeoff) -> Curve:

@@ -12,7 +12,7 @@ import numpy as np
 from deniable.report.model import Curve, Grid, Series
 
 WIDTH, HEIGHT = 520.0, 340.0
-LEFT, RIGHT, TOP, BOTTOM = 58.0, 12.0, 10.0, 46.0
+LEFT, RIGHT, TOP, BOTTOM = 70.0, 18.0, 10.0, 46.0
 _TICKS = 6  # about this many on a linear axis
 _TABLE_ROWS = 12  # of the table beside a picture
 _CAP = 3.5  # half the width of the end of an interval's bar

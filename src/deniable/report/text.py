@@ -95,7 +95,7 @@ def to_panel(assessment: Assessment) -> str:
     if decision is None:
         return panel(assessment.title, [], [*alert, assessment.headline])
     rules = [(f"{_MARKS[rule.outcome]} {rule.label}", rule.why) for rule in decision.rules]
-    notes = [*alert, *decision.changes, *decision.relation]
+    notes = [*alert, *decision.changes]
     return panel(
         assessment.title, rules, notes, headline=f"{head(decision, '')}{decision.basis}",
         tone=assessment.tone,
@@ -103,7 +103,7 @@ def to_panel(assessment: Assessment) -> str:
 
 
 def _summary(assessment: Assessment) -> Iterator[RenderableType]:
-    """The decision, the rules, what would change it, how the numbers relate."""
+    """The decision, the rules, what would change it."""
     yield from _alert(assessment)
     yield Text(assessment.title, style="bold")
     if assessment.status == "violated":
@@ -135,8 +135,6 @@ def _decided(decision: Decision, style: str) -> Iterator[RenderableType]:
     if decision.changes:
         yield Text("What would change it:", "bold")
         yield from (_hanging("•", change) for change in decision.changes)
-    yield Text("How the numbers relate:", "bold")
-    yield from (_hanging("•", sentence) for sentence in decision.relation)
 
 
 def head(decision: Decision, style: str) -> Text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,7 +103,8 @@ class Usefulness:
         numbers = []
         if self.loss is not None:
             meaning = "The unprotected model's minus this one's: 95\u00a0% interval of a paired bootstrap."
-            of, estimate, low, high = self.loss.of, self.loss.estimate, self.loss.low, self.loss.high
+            of, estimate = self.loss.of, round(self.loss.estimate, 3)
+            low, high = math.floor(1000 * self.loss.low) / 1000, math.ceil(1000 * self.loss.high) / 1000
             label = f"{of} lost by the protection (not protected)"
             numbers.append(Number("use.loss", label, estimate, meaning, "measured interval", "number", low, high))
         for place in (0, 1):

@@ -22,7 +22,7 @@ from deniable.workflows.settings import PrivateFit, settings
 from deniable.workflows.usefulness import measure
 
 _MOST_SHAPES = 6  # columns drawn, those that move the score most
-_MOST_COLUMNS = 25  # rows of the table of terms
+_MOST_COLUMNS = 12  # rows of the table of terms: those that move the score most
 _NOT_COVERED = (
     "What the model says about people in general: that smokers fall ill more often can be learnt from any data.",
     "Anything released besides this model: other models trained on the same data, statistics, logs, the data itself.",
@@ -122,14 +122,14 @@ def _shapes(model: PrivateModel) -> Section:
         "shapes",
         "What the model does with each column",
         f"The score{which} is a sum of one term per column (and a pair, if asked for); these are the terms, made from "
-        "noisy sums only. What is smaller than the noise means nothing.",
+        "noisy sums only. Ignore differences smaller than the noise.",
         series=tuple(_shape(fitted.encoders[j], blocks[j], f"shape{i}", dates) for i, j in enumerate(numeric)),
         grids=(
             Grid(
                 "columns",
-                f"How far each column moves the score ({min(len(rows), _MOST_COLUMNS)} of {len(rows)} terms)",
+                f"How far each column moves the score (the largest of {len(rows)} terms)",
                 ["column", "from lowest to highest", "highest at"],
-                rows[:_MOST_COLUMNS],
+                sorted(rows, key=lambda row: -row[1])[:_MOST_COLUMNS],
             ),
         ),
     )
