@@ -80,12 +80,8 @@ bench: $(VENV)/.dev  ## time and width of what is tracked, against the recorded 
 fuzz: $(VENV)/.dev  ## random mechanisms against every check; ARGS="--minutes 60 --seed 7" (default: ten minutes)
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(ARGS)
 
-papers: $(VENV)/.dev  ## redraw every figure of the papers in full, into out/papers, and print the time of each
-	@mkdir -p $(PAPERS_OUT); failed=0; for script in $$(grep -l 'def make(' papers/*/*.py); do \
-		name=$$(basename $$(dirname $$script))-$$(basename $$script .py); \
-		$(BIN)/python $$script --out $(PAPERS_OUT)/$$name.svg >$(PAPERS_OUT)/$$name.txt 2>$(PAPERS_OUT)/$$name.log; code=$$?; \
-		cat $(PAPERS_OUT)/$$name.log >&2; test $$code = 0 -o $$code = 77 || failed=1; done; \
-	grep -h ' disagreements$$' $(PAPERS_OUT)/*.log | tee $(PAPERS_OUT)/times.txt; exit $$failed
+papers: $(VENV)/.dev  ## redraw every figure of the papers in full, into out/papers, with its numbers and its time
+	@$(BIN)/python papers/reproduce.py --out $(PAPERS_OUT)
 
 statements: $(VENV)/.dev  ## write the pages of docs/papers from papers/statements.toml
 	$(BIN)/python tools/statements.py

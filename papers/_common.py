@@ -1,26 +1,21 @@
-"""What the figure scripts share: command line, data folder, comparison with the numbers of the papers.
+"""What the figure scripts share: the data folder, and the comparison with the numbers of the papers.
 
-A figure script defines ``make(reduced) -> (matplotlib figure, {name: number})`` and ends with
-``_common.main(__file__, make)``. ``expected.json`` beside it says for each script and number where the expected number
-comes from (``source``) and either ``value`` and ``tolerance`` or ``between: [low, high]`` (either end may be null).
-``reduced_tolerance`` replaces the tolerance at the reduced size; ``full_only: true`` compares at full size only;
-``erratum`` marks a number that the paper prints otherwise (``printed``).
+A figure script defines ``make(reduced) -> (matplotlib figure, {name: number})``; reproduce.py draws it.
+``expected.json`` beside it says for each script and number where the expected number comes from (``source``) and either
+``value`` and ``tolerance`` or ``between: [low, high]`` (either end may be null). ``reduced_tolerance`` replaces the
+tolerance at the reduced size; ``full_only: true`` compares at full size only; ``erratum`` marks a number that the paper
+prints otherwise (``printed``).
 """
 
-import argparse
+import importlib.util
 import json
 import os
 import sys
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-from PIL import Image
-
 HERE = Path(__file__).resolve().parent
-SKIPPED = 77  # the exit code by which test harnesses know a skip from a success and a failure
 
 _SOURCES = {
     "adult": "UCI Adult: https://archive.ics.uci.edu/dataset/2/adult; the rows of adult.data, then of adult.test, with "
@@ -31,11 +26,24 @@ _SOURCES = {
 }
 
 Numbers = Mapping[str, float]
-Make = Callable[[bool], tuple[Any, Numbers]]
 
 
 class Skip(Exception):  # noqa: N818  (not an error)
     """The figure cannot be drawn here, for a reason that the message explains and mends."""
+
+
+def scripts() -> list[Path]:
+    """Return the scripts of all figures."""
+    return sorted(path for path in HERE.glob("*/*.py") if "def make(" in path.read_text())
+
+
+def loaded(script: Path) -> Callable[[bool], tuple[Any, Numbers]]:
+    """Return the function of a script that draws its figure; the script's folder may be imported from, and this one."""
+    sys.path[:0] = [folder for folder in (str(script.parent), str(HERE)) if folder not in sys.path]
+    spec = importlib.util.spec_from_file_location(f"{script.parent.name}_{script.stem}", script)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.make
 
 
 def dataset(name: str) -> Path:
@@ -61,41 +69,6 @@ def compare(script: str | Path, numbers: Numbers, reduced: bool) -> list[str]:
         elif not low <= numbers[name] <= high:
             wrong.append(f"{name}: measured {numbers[name]:g}, expected {low:g} to {high:g} ({entry['source']})")
     return wrong
-
-
-def main(script: str, make: Make) -> None:
-    """Parse the command line, draw the figure, print its numbers and how they compare; leave the process."""
-    mpl.use("Agg")
-    mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "deniable"})  # small files, the same each time
-    parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
-    parser.add_argument("--out", type=Path, help="write the figure here (.svg, .png or .pdf)")
-    parser.add_argument("--reduced", action="store_true", help="the small size of the test suite")
-    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
-    options = parser.parse_args()
-    start = time.perf_counter()
-    try:
-        figure, numbers = make(options.reduced)
-    except Skip as why:
-        print(f"skipped: {why}", file=sys.stderr)
-        sys.exit(SKIPPED)
-    if options.out:
-        _save(figure, options.out)
-    if options.json:
-        print(json.dumps({name: float(value) for name, value in numbers.items()}, indent=2))
-    else:
-        print("\n".join(f"{name:<40} {value:.6g}" for name, value in numbers.items()))
-    wrong = compare(script, numbers, options.reduced)
-    name = f"{Path(script).resolve().parent.name}/{Path(script).stem}"
-    print(f"{name}: {time.perf_counter() - start:.1f} s, {len(wrong)} disagreements", *wrong, sep="\n", file=sys.stderr)
-    sys.exit(1 if wrong else 0)
-
-
-def _save(figure: Any, path: Path) -> None:
-    """Write the figure, the same each time; a .png with 64 colours, which keeps the gallery small."""
-    figure.savefig(path, dpi=90, metadata=None if path.suffix == ".png" else {"Date": None})
-    if path.suffix == ".png":
-        with Image.open(path) as image:
-            image.convert("RGB").quantize(64).save(path, optimize=True)
 
 
 def _range(entry: Mapping[str, Any], reduced: bool) -> tuple[float, float]:

@@ -5,20 +5,14 @@ Algorithm 1 draws its noise scale from the training set, and the scale gives it 
 covariance, and a noised A is often not a covariance at all until it is projected.
 """
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
+from published import PublishedNoise, published_scale
 from scipy.special import gammaincc
 from sklearn.datasets import make_spd_matrix
 
 import deniable as dn
 from deniable.noise import NormLaplaceNoise
-
-sys.path += [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
-import _common
-from published import PublishedNoise, published_scale
 
 ETA = 0.1
 
@@ -93,7 +87,3 @@ def make(reduced):
         "e6_share_without_a_root": float(np.mean(lowest < 0)),
         "e6_largest_growth_of_error_by_projection": float(np.max(after - before)),
     }
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

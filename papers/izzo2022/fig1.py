@@ -5,20 +5,15 @@ set tiny: a huge sensitivity Δ, a standard deviation of 1. Theirs: Theorem 9 wi
 instead of (6.16/η)²σ from the same σ (erratum E4), and next to nothing from resampled outputs.
 """
 
-import sys
 from fractions import Fraction
 from itertools import combinations
 from math import comb, sqrt
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from published import enough, published_scale
 
 import deniable as dn
-
-sys.path += [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
-import _common
-from published import enough, published_scale
 
 SIZES = (36, 40, 44, 48)
 
@@ -84,7 +79,3 @@ def make(reduced):
         "e7_growth_of_change_of_sum_of_inverses": largest_change(10, inverses) / largest_change(6, inverses),
         "largest_spread_bound": standard_deviation(SIZES[0]),
     }
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

@@ -5,19 +5,13 @@ of its Gaussian noise; fig2_baseline.py says why the paper's lies above. Publish
 Ours: release(), centre and swap bound. Bands are standard errors.
 """
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
+from published import PublishedNoise, published_scale
 from sklearn.datasets import make_spd_matrix
 
 import deniable as dn
 from deniable.noise import SecondMoment
-
-sys.path += [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
-import _common
-from published import PublishedNoise, published_scale
 
 STEPS, LEARNING_RATE, MOMENTS, SPLITS = 25, 0.2, (2, 4, 6), 128
 
@@ -93,7 +87,3 @@ def make(reduced):
         "ours_swap_over_raw_at_0.01": mean["ours, swap"][0] / mean["raw"][0],
         **{f"error_of_ours_centre_at_{e}": doubt["ours, centre"][i] for e, i in at.items()},
     }
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

@@ -5,18 +5,12 @@ and above that of M = 2 for η ≥ 0.1. Clipping cannot do that (its bias is bel
 paper leaves open (steps, learning rate, accounting, the divisor of the noise) only one choice makes it large enough.
 """
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
+from published import PublishedNoise, published_scale
 from sklearn.datasets import make_spd_matrix
 
 import deniable as dn
-
-sys.path += [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
-import _common
-from published import PublishedNoise, published_scale
 
 RECORDS, STEPS, RATE, DELTA = 500_000, 25, 0.2, 1e-5
 ETAS = np.geomspace(0.01, 0.45, 24)
@@ -84,7 +78,3 @@ def make(reduced):
         "undivided_least_over_m2_from_0.1": float(np.min((undivided / published[0])[at:])),
         "undivided_over_m2_at_0.01": float(undivided[0] / published[0][0]),
     }
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

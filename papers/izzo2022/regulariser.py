@@ -6,17 +6,12 @@ taken from *other* samples of the same law: one chosen on the data themselves wo
 """
 
 import itertools
-import sys
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
 from deniable.noise import GaussianNoise
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-import _common
 
 CLIPS = np.array([0.25, 0.5, 1.0, 2.0, 4.0, np.inf])
 TARGETS = np.array([0.05, 0.1, 0.2])
@@ -74,7 +69,3 @@ def make(reduced):
             numbers[f"{short}_error_over_plain_at_{target:g}"] = float(np.median(chosen[:, place] / plain[:, place]))
     axes[0].set(ylabel="squared error / variance of the mean")
     return figure, numbers
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

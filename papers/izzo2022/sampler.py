@@ -5,19 +5,13 @@ The radius is drawn from a Laplace law where the density that the proof needs ha
 sign of the sum of the coordinates, and the optimal one (Proposition 2). Ours, at the same η: Gaussian and norm-Laplace.
 """
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
+from published import PublishedNoise, published_scale
 from scipy.special import ndtri
 
 import deniable as dn
 from deniable.noise import GaussianNoise, NormLaplaceNoise
-
-sys.path += [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
-import _common
-from published import PublishedNoise, published_scale
 
 ETA, MOMENT = 0.1, 6
 
@@ -81,7 +75,3 @@ def make(reduced):
     ax.set(xlabel="dimension d", ylabel="attack accuracy", title="Published sampler, M = 6, η = 0.1")
     ax.legend(fontsize=7)
     return figure, {name: value for name, value in numbers.items() if name not in ("published_at_3000",)}
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

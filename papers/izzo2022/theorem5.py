@@ -4,17 +4,12 @@ Left: randomised response against Theorem 4. Right: the algorithm that tells one
 η = 1/C(n, n/2) and differentially private for no ε; beside it the exact η of publishing the training set.
 """
 
-import sys
 from math import comb
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-import _common
 
 
 def simulated_accuracy(mechanism, games, rng):
@@ -86,7 +81,3 @@ def make(reduced):
         "e2_tpr_at_fpr_0_as_printed": float(published[-1]),  # FPR + η
         "e2_tpr_at_fpr_0_corrected": float(dn.bounds.tpr_from_mip(published[-1], fpr=0.0)),
     }
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

@@ -1,14 +1,9 @@
 """What the figures share: two and six numeric columns of Adult as the paper scales them."""
 
-import sys
-from pathlib import Path
-
+import _common
 import numpy as np
 import pandas as pd
 from matplotlib import colormaps
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-import _common
 
 TWO = ["age", "education-num"]  # the first and fifth columns
 SIX = ["age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"]  # all numeric ones

@@ -3,19 +3,14 @@
 The models were measured with measure_diffprivlib.py and are kept in measured/. The titles' E|l| is ours.
 """
 
-import sys
 from pathlib import Path
 
+import _adult
 import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
 from deniable.records import coverage
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-sys.path.append(str(Path(__file__).resolve().parent))
-import _adult
-import _common
 
 MEASURED = Path(__file__).resolve().parent / "measured" / "diffprivlib.npz"
 ROW = 74  # the most exposed of the 100
@@ -60,7 +55,3 @@ def black_box(X, y, many):
         "closed_form_loss": float(exact),
         "place_in_the_coverage_interval": float((exact - low) / (high - low)),
     }
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

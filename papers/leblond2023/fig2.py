@@ -1,18 +1,11 @@
 """LeBlond et al., Figure 2 and §5.1: A_wc against retraining at Λ = 1, and where it fails (erratum E14)."""
 
-import sys
-from pathlib import Path
-
+import _adult
 import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
 from deniable.records import worst_case_sphere
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-sys.path.append(str(Path(__file__).resolve().parent))
-import _adult
-import _common
 
 REGULARIZATIONS = (1.0, 1e-2, 1e-4)
 ANY = dn.OutputPerturbation(epsilon=1.0)  # the noise plays no part in this figure
@@ -53,7 +46,3 @@ def make(reduced):
                 if regularization == 1.0:
                     numbers["most_exposed_record"] = float(profile.ranking("typical")[0])
     return figure, numbers
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

@@ -5,19 +5,12 @@ The records are the paper's two, the one whose plane is nearest to the centre an
 text does not define that of Zhou et al.). Third: the second at Λ = 0.01, where A_wc is no approximation (erratum E14).
 """
 
-import sys
-from pathlib import Path
-
+import _adult
 import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
 from deniable.records import worst_case_sphere
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-sys.path.append(str(Path(__file__).resolve().parent))
-import _adult
-import _common
 
 
 def make(reduced):
@@ -55,7 +48,3 @@ def make(reduced):
         numbers[f"distance_over_its_bound_2r_{at}"] = float(np.max(profile.distance / (2 * radius)))
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
     return figure, numbers
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

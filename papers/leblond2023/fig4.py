@@ -1,18 +1,11 @@
 """LeBlond et al., Figure 4: |l| of every record for a model M at A(x), and for one off the centre."""
 
-import sys
-from pathlib import Path
-
+import _adult
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import spearmanr
 
 import deniable as dn
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-sys.path.append(str(Path(__file__).resolve().parent))
-import _adult
-import _common
 
 MECHANISM = dn.OutputPerturbation(epsilon=1.0)  # the text does not state the figure's ε
 
@@ -50,7 +43,3 @@ def make(reduced):
         "largest_error_of_a_loss": float(max(p.loss_errors.max() for p in profiles)),
         "share_with_negative_loss_off_the_centre": float(np.mean(other.privacy_loss() < 0)),
     }
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

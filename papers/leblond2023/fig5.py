@@ -1,17 +1,10 @@
 """LeBlond et al., Figure 5: privacy profiles |l|/β averaged over models drawn from A(x), for ε in three regimes."""
 
-import sys
-from pathlib import Path
-
+import _adult
 import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-sys.path.append(str(Path(__file__).resolve().parent))
-import _adult
-import _common
 
 STABLE, BETWEEN = (-2.0, -1.0, 0.0, 5.0, 6.0), (1.0, 2.0, 2.5, 3.0, 3.5)  # log₁₀ ε; the text does not state its values
 
@@ -45,7 +38,3 @@ def make(reduced):
         "top_high_over_low": float(top[6.0] / top[-2.0]),
         "sampled_minus_exact_in_five_errors": float(gap),
     }
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

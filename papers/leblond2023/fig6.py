@@ -1,17 +1,10 @@
 """LeBlond et al., Figure 6: averaged |l|/β at several ranks against β, its two plateaus, and what they mean (E15)."""
 
-import sys
-from pathlib import Path
-
+import _adult
 import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-sys.path.append(str(Path(__file__).resolve().parent))
-import _adult
-import _common
 
 
 def first_above(level, share, beta):
@@ -68,7 +61,3 @@ def make(reduced):
         "transition_from_beta_times_distance": float(band.epsilon_low * profile.rate * largest),
         "transition_to_beta_times_distance": float(band.epsilon_high * profile.rate * largest),
     }
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

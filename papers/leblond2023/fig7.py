@@ -4,20 +4,13 @@ Top: the mean of l, as the caption has it. Bottom: the mean of |l|, over β, whi
 describes. Dotted: the onset of the rise (Figure 6), here where |l|/β is 5 % of the way from one plateau to the other.
 """
 
-import sys
-from pathlib import Path
-
+import _adult
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.optimize import brentq
 
 import deniable as dn
 from deniable.laws.norm_laplace import NormLaplaceLaw
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-sys.path.append(str(Path(__file__).resolve().parent))
-import _adult
-import _common
 
 QUANTILES = (1.0, 0.99, 0.9, 0.5, 0.1)
 LAW = NormLaplaceLaw(2)  # of the loss in the plane: it depends on ρ = β|A(x) − A(y)| alone
@@ -82,7 +75,3 @@ def make(reduced):
         "e17_mean_size_at_rho_0.01": float(LAW.mean_size(0.01)),
         "e17_divergence_at_rho_0.01": float(LAW.mean_loss(0.01)),
     }
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

@@ -1,18 +1,11 @@
 """LeBlond et al., Figure 8: the same by output perturbation, from the right density (erratum E12)."""
 
-import sys
-from pathlib import Path
-
+import _adult
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.integrate import quad
 
 import deniable as dn
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-sys.path.append(str(Path(__file__).resolve().parent))
-import _adult
-import _common
 
 EXPONENTS = (4, 3, 2, 1, 0, -1)  # the text does not state the subplots' ε
 
@@ -41,7 +34,3 @@ def make(reduced):
         * quad(lambda r: np.pi * beta * r * np.exp(-beta * r), 0, np.inf)[0],
     }
     return figure, numbers
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

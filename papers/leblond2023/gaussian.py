@@ -4,19 +4,12 @@ Two numeric columns of Adult, Λ = 1. With noise of standard deviation s the los
 mean ρ²/2, variance ρ², ρ = Δ/s: |l|·s has a lower plateau, Δ·√(2/π), and no upper one; it grows like Δ²/(2s).
 """
 
-import sys
-from pathlib import Path
-
+import _adult
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import foldnorm
 
 import deniable as dn
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-sys.path.append(str(Path(__file__).resolve().parent))
-import _adult
-import _common
 
 
 def mean_size(rho):
@@ -68,7 +61,3 @@ def make(reduced):
         "advantage_at_the_onset": float(dn.tradeoff(dn.GaussianDP(onset.min() * distance[0])).advantage()),
         "slope_of_the_loss_below_the_onset": float(np.log(exact[4, 0] / exact[0, 0]) / np.log(rate[4] / rate[0])),
     }
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

@@ -6,9 +6,6 @@ all of space), and the kink of |f| gives no certificate. One Newton step on the 
 A forest is no minimiser of anything smooth: without a record each tree is the same or another one.
 """
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import expit
@@ -17,9 +14,6 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 import deniable as dn
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-import _common
 
 
 def lasso_steps(X, y):
@@ -84,7 +78,3 @@ def make(reduced):
         "forest_smallest_nonzero_change_of_an_answer": float(largest[largest > 0].min()),
         "forest_share_of_records_that_change_something": float(np.mean(largest > 0)),
     }
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

@@ -6,9 +6,6 @@ dimensions, how high the lower plateau of |l|/β is there, and a neighbour's typ
 as unpublished.
 """
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
@@ -16,9 +13,6 @@ from sklearn.datasets import load_breast_cancer
 import deniable as dn
 from deniable.laws.norm_laplace import NormLaplaceLaw
 from deniable.records import changed_sphere, typical_self_coverage, worst_case_sphere
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-import _common
 
 
 def scaled(X, how):
@@ -82,7 +76,3 @@ def make(reduced):
         "peak_of_coverage_times_distance": float(rho[np.argmax(other)]),
         "lower_plateau_in_the_plane": float(lower[1]),
     }
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

@@ -5,17 +5,11 @@ the log ratio passes ε far more often than δ. E18: Theorem 6 applies Lemma 7, 
 scales below 0 too, where Definition 4 has none; ½∫|x − a·y| does.
 """
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
 from deniable.audit import attack_transcript
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-import _common
 
 DELTA = 1e-5
 RUNS = {
@@ -74,7 +68,3 @@ def make(reduced):
         ax.minorticks_off()
         ax.legend(fontsize=7)
     return figure, numbers
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

@@ -5,17 +5,11 @@ Hoeffding's inequality needs. E10: equations 24 to 26 and Theorem 21 add 1 − 2
 E11: TV_a of footnote 4 is not the hockey stick; they differ by (1 − a)/2.
 """
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
 from deniable.audit import attack_transcript
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-import _common
 
 RUN = dn.SubsampledGaussian(1.0, 0.1, 50)
 ERROR, DOUBT = 0.01, 1e-5  # the paper's accuracy and confidence
@@ -81,7 +75,3 @@ def make(reduced):
         "e10_corrected_minus_measured": float(np.max(np.abs(corrected - measured))),
         "e11_difference_at_half": float(hockey_stick - dn.bounds.scaled_total_variation(exact, 0.5)),
     }
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

@@ -4,19 +4,12 @@ Top: bounds on the advantage against the noise, and the advantage that a likelih
 positive rates from the run's (ε, δ) and directly. The paper draws no axis into its text: noise levels are ours.
 """
 
-import sys
-from pathlib import Path
-
+import _older
 import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
 from deniable.audit import attack_transcript
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-sys.path.append(str(Path(__file__).resolve().parent))
-import _common
-import _older
 
 DELTA = 1e-5
 # title, q, T, noise levels of the top row, of the quoted numbers and of the bottom row: there ε is large enough
@@ -93,7 +86,3 @@ def make(reduced):
     numbers["tpr_at_1e-5_of_a_gaussian_with_equal_advantage"] = dn.tradeoff(dn.GaussianDP(same)).tpr(1e-5)
     numbers["sampled_tpr_at_1e-5"] = curve.tpr(1e-5)
     return figure, numbers
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

@@ -5,19 +5,12 @@ and Opacus, with machine, date and command; where there are several runs of a no
 from the least to the largest. The bounds are computed here from the history that Opacus' accountant recorded.
 """
 
-import sys
-from pathlib import Path
-
+import _measured
+import _older
 import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-sys.path.append(str(Path(__file__).resolve().parent))
-import _common
-import _measured
-import _older
 
 DELTA = 1e-5
 BOUNDS = {"from (ε, 1e-5)": lambda run: _older.humphries(run, DELTA), "Pinsker": _older.pinsker,
@@ -57,7 +50,3 @@ def make(reduced):  # the runs are measured, so there is nothing to reduce
         ax.margins(y=0.15)
         ax.legend(fontsize=8)
     return figure, numbers
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

@@ -4,18 +4,11 @@ The number of steps is a whole number, T = round(5/q): between two jumps of T a 
 one step fewer takes some away. Where 5/q is whole there is no rounding, and no oscillation.
 """
 
-import sys
-from pathlib import Path
-
+import _older
 import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-sys.path.append(str(Path(__file__).resolve().parent))
-import _common
-import _older
 
 EPOCHS, DELTA = 5, 1e-5
 SIGMAS = (0.5, 1.0, 2.0)  # the text names 0.5 alone of the paper's three
@@ -54,7 +47,3 @@ def make(reduced):
             }
     numbers |= {"falls_with_rate": falls, "falls_without_a_jump_of_T": outside, "falls_where_5_over_q_is_whole": rises}
     return figure, numbers
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

@@ -5,17 +5,11 @@ attains the bound; the limit of the paper's attack as d grows, which does not; a
 where one record *replaces* another: the attacker reads both coordinates and passes the bound, which is for adding one.
 """
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
 from deniable.audit import final_model_limit, play_game
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-import _common
 
 RATE, STEPS, RECORDS = 0.1, 50, 1000
 PLAYED = {"OFM, final model": ("OFM", "FMA"), "OIG, majority vote": ("OIG", "IMA"), "YFM, final model": ("YFM", "FMA"),
@@ -67,7 +61,3 @@ def make(reduced):
     axes[0].legend(fontsize=7)
     numbers["highest_attack_above_bound"] = highest
     return figure, numbers
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

@@ -4,17 +4,11 @@ d = 2,000, 1,000 records, q = 0.01, 50 epochs (T = 5,000), noise varied. Beyond 
 gradients, which attains the bound at every noise level, and the limit of the final-model attack.
 """
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
 from deniable.audit import final_model_limit, play_game, ratio_advantage
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-import _common
 
 RATE, STEPS, DIMENSION, RECORDS = 0.01, 5000, 2_000, 1000
 PLAYED = {"FMA (game OFM)": ("OFM", "FMA"), "IMA (game OIG)": ("OIG", "IMA"), "FMA (game YFM)": ("YFM", "FMA"),
@@ -62,7 +56,3 @@ def make(reduced):
         "highest_attack_above_bound_in_errors": float(max(np.max((v[0] - bound) / v[1]) for v in measured.values())),
     }
     return figure, numbers
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

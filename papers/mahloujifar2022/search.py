@@ -6,18 +6,11 @@ so far. The learning rate is in proportion to the sampling rate; network, clippi
 A search on the data is itself a release: these curves tell what a setting costs, choosing by them is not paid for.
 """
 
-import sys
-from pathlib import Path
-
+import _measured
 import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-sys.path.append(str(Path(__file__).resolve().parent))
-import _common
-import _measured
 
 DELTA = 1e-5
 
@@ -51,7 +44,3 @@ def make(reduced):
             reached = [accuracy for bound, _, accuracy, q in points if q == rate and bound <= limit]
             numbers[f"best_accuracy_at_rate_{rate:.2g}_and_advantage_{limit:g}"] = max(reached)
     return figure, numbers
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

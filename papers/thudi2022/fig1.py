@@ -1,16 +1,10 @@
 """Thudi et al., Figure 1: thinning the batches (e^−t) against thinning the data ((1 − t)/t), and both in a real run."""
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.optimize import brentq
 
 import deniable as dn
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-import _common
 
 SIGMA, STEPS, FPR = 10.0, 100, 0.01  # with whole batches: a shift of one standard deviation
 
@@ -60,7 +54,3 @@ def make(reduced):
         "exact_crossing": crossing,
         "exact_precision_saved_by_data_over_batch_at_0.05": float(by_batch[0] - by_data[0]),
     }
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

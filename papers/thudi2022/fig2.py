@@ -1,15 +1,9 @@
 """Thudi et al., Figure 2: accuracy of any attacker at even odds, ours (theirs) against Erlingsson and Sablayrolles."""
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-import _common
 
 
 def bounds(epsilon):
@@ -43,7 +37,3 @@ def make(reduced):
     numbers |= {f"sablayrolles_at_{e}": float(bounds(e)["Sablayrolles et al."]) for e in (1, 2)}
     numbers["largest_excess_over_older_bounds"] = float(max(np.max(theirs - older) for older in curves.values()))
     return figure, numbers
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

@@ -1,15 +1,9 @@
 """Thudi et al., Figure 3: the bound on positive accuracy (precision) against the prior, and exact curves below it."""
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-import _common
 
 EPSILONS, DELTA, FPR = (0.1, 1, 2, 5), 1e-5, 0.01
 
@@ -36,7 +30,3 @@ def make(reduced):
         "smallest_step_in_the_prior": float(steps.min()),
         "exact_minus_bound_at_most": float(max(slack)),
     }
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

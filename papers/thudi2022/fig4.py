@@ -1,16 +1,10 @@
 """Thudi et al., Figure 4 and §5.2: one noisy gradient step that is (1, 1e-5)-DP has no bound on positive accuracy."""
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import expit, ndtr
 
 import deniable as dn
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-import _common
 
 SIGMA, DELTA = 4.0412, 1e-5  # printed in §5.2.1; the gradient moves the weight by 1
 
@@ -74,7 +68,3 @@ def make(reduced):
         "least_noise_for_epsilon_1": float(least),
         "precision_at_fpr_0.01": float(curve.precision(0.01, 0.5)),
     }
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

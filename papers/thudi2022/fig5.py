@@ -1,15 +1,9 @@
 """Thudi et al., Figure 5: the bound of Sablayrolles et al. on positive accuracy against Theorem 1."""
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-import _common
 
 EPSILONS = (0.1, 1.0, 2.0)
 
@@ -34,7 +28,3 @@ def make(reduced):
         "largest_gain_at_epsilon_2": float(gain[-1]),
         "sablayrolles_at_epsilon_2_prior_0.01": float(dn.bounds.sablayrolles(2.0, prior=0.01)),
     }
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

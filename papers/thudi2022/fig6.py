@@ -1,15 +1,9 @@
 """Thudi et al., Figure 6: the positive advantage 2·(precision − prior) against the prior is not largest at ½."""
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-import _common
 
 EPSILONS = (0.1, 1, 3, 5)
 
@@ -30,7 +24,3 @@ def make(reduced):
     ax.legend(fontsize=8)
     numbers["half_over_peak_at_5"] = float(dn.bounds.positive_advantage(5.0, prior=0.5)) / numbers["peak_at_5"]
     return figure, numbers
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

@@ -1,15 +1,9 @@
 """Thudi et al., Figure 7: deletion capacity against expected training size, printed and corrected (erratum E1)."""
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-import _common
 
 EPSILON, POOL, CONFIDENCE = 1.0, 10_000, 0.8
 
@@ -47,7 +41,3 @@ def make(reduced):
         "printed_crosses_the_linear_trend_at": float(size[np.argmax(printed(size) < size)]),
         "corrected_crosses_the_linear_trend_at": float(size[np.argmax(capacity < size)]),
     }
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)

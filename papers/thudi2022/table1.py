@@ -1,15 +1,9 @@
 """Thudi et al., Table 1: the bounds of prior work in numbers, at even odds and for a rare record."""
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-import _common
 
 EPSILONS = np.array([0.1, 0.5, 1.0, 2.0, 5.0])
 
@@ -37,7 +31,3 @@ def make(reduced):
         "theorem_1_at_1": float(rows["Theorem 1, π = ½"][2]),
         "theorem_1_minus_the_best_older_at_most": float(np.max(rows["Theorem 1, π = ½"] - older)),
     }
-
-
-if __name__ == "__main__":
-    _common.main(__file__, make)
