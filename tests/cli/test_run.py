@@ -2,6 +2,7 @@
 
 import json
 import math
+import shlex
 
 import numpy as np
 import pytest
@@ -231,3 +232,21 @@ def test_what_calibrate_and_plan_cannot_find_is_said_in_one_line(capsys):
 def test_a_file_that_holds_no_matrix_is_refused_in_one_line(capsys, tmp_path, name, content):
     (tmp_path / name).write_text(content)
     assert "strategy" in refused(capsys, "bound", f"matrix,8,strategy={tmp_path / name}")
+
+
+def test_the_old_natural_spellings_say_how_it_is_written(capsys):
+    wrong = {}
+    for typed, meant in {
+        "bound --noise-multiplier 1 --sample-rate 0.01 --steps 5000": "deniable bound dpsgd,1,0.01,5000",
+        "bound --epsilon=1 --delta 1e-5": "deniable bound epsilon,1,1e-5",
+        "assess dpsgd 1 0.01 5000": "deniable assess dpsgd,1,0.01,5000",
+        "calibrate --sample-rate 0.01 --steps 5000 --advantage 0.1": "deniable calibrate 'dpsgd,?,0.01,5000'",
+        "calibrate dpsgd,1,0.01,5000 --advantage 0.1": "'dpsgd,?,0.01,5000'",
+        "train table.csv --epsilon 1": "--limit epsilon=1,delta=1e-6",
+        "plan dpsgd,?,0.01,1000 --advantage 0.1": "--records 50000",
+        "compare": "deniable compare dpsgd,1,0.01,5000 dpsgd,2,0.05,1000",
+    }.items():
+        code, said = run(shlex.split(typed)), capsys.readouterr().err
+        if code != 2 or meant not in said:
+            wrong[typed] = said
+    assert wrong == {}

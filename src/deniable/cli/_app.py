@@ -9,9 +9,10 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from functools import cache, partial
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +26,15 @@ _SOON = 0.05  # seconds after which a destructor is over
 
 HELP_ALL = "--help-all"
 _OF_RUNS = {"run", "runs", "promise"}  # parameters
-_LIMITS = "No such option: --(tpr|fpr|accuracy|epsilon|delta|reconstruction|attribute|singling)"
+# options that people type in place of a run or a limit: the run, and what goes with a limit
+_SPELLED = {
+    "dpsgd": ("noise-multiplier", "sample-rate", "steps"), "epsilon": ("epsilon", "delta"), "gaussian": ("mu",),
+    "laplace": ("scale",),
+}  # fmt: skip
+_LIMITS = {
+    "tpr": "fpr=0.001", "fpr": "tpr=0.01", "epsilon": "delta=1e-6", "delta": "epsilon=1", "accuracy": "prior=0.5",
+    "reconstruction": "baseline=0.001",
+}  # fmt: skip
 ON_RUNS = ("bound", "calibrate", "plan", "compare", "assess", "audit", "annex", "app", "doctor", "examples")
 _EVERY_COMMAND = (
     "Exit codes: 0 fine, 1 a verdict is violated or a target was missed, 2 bad input, "
@@ -119,7 +128,7 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         if hasattr(error, "format_message"):  # usage errors of the option parser
             said = error.format_message()
-            return _bad(said + _way_out(said, getattr(error, "ctx", None)), debug)
+            return _bad(_way_out(said, getattr(error, "ctx", None)), debug)
         return _defect(error, debug)
     if code == INTERRUPTED:  # Typer may also turn Ctrl-C into this code by itself
         print("interrupted; no file was left half written", file=sys.stderr)
@@ -127,15 +136,31 @@ def run(arguments: list[str]) -> int:
 
 
 def _way_out(said: str, context: Any) -> str:
-    """How what was typed may have been meant, and where the command says what it takes."""
+    """Return ``said`` with how what was typed may have been meant, and where the command says what it takes."""
+    said = said.rstrip(".")
     if context is None:
-        return ""
-    taken, meant = {one.name for one in context.command.params}, ""
-    if "limit" in taken and re.search(_LIMITS, said):
-        meant = "; a limit is written as --limit tpr=0.01,fpr=0.001"
-    elif taken & _OF_RUNS and re.search("argument|No such option", said):
-        meant = "; a run is one argument, as dpsgd,1,0.01,5000, in quotes if it has spaces"
-    return f"{meant} (see {context.command_path} --help)"
+        return said
+    taken, option = {one.name for one in context.command.params}, re.search("No such option: --([a-z-]+)", said)
+    words = [part for word in _words.get() for part in (word.split("=", 1) if word.startswith("--") else [word])]
+    given = {name[2:]: value for name, value in pairwise(words) if name.startswith("--")}
+    if "limit" in taken and option and option[1] in _LIMITS:
+        value = given.get(option[1], "0.01")
+        said = f"{option[0]}; a limit is written as --limit {option[1]}={value},{_LIMITS[option[1]]}"
+    elif "run" in taken and (option or "argument" in said) and (run := _spelled(words, given)):
+        said = f"{option[0] if option else said}; a run is one argument: {context.command_path} {shlex.quote(run)}"
+    elif said.startswith("Missing") and (example := re.search("deniable .*", context.command.epilog or "")):
+        said += f"; for example: {example[0]}"
+    return f"{said} (see {context.command_path} --help)"
+
+
+def _spelled(words: Sequence[str], given: Mapping[str, str]) -> str:
+    """The run that was typed as options or as several words; nothing where there is none."""
+    for name, parts in _SPELLED.items():
+        if any(part in given for part in parts):
+            numbers = [given.get(part, "?") for part in parts if part in given or name == "dpsgd"]
+            return ",".join([name, *numbers])
+    loose = list(takewhile(lambda word: not word.startswith("-"), words[1:]))
+    return ",".join(loose) if len(loose) > 1 else ""
 
 
 @cache

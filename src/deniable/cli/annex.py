@@ -28,7 +28,9 @@ def annex(
     out: Annotated[Path | None, typer.Option(help="Write it here: .md, or .json for dp-registry.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Fill the fields of a document from a report's numbers; the rest is marked "to be filled by you".
+    """Fill the fields of a document from a report's numbers.
+
+    The rest is marked "to be filled by you".
 
     Documents: a data protection impact assessment by GDPR article 35, by the CNIL's or the ICO's steps, an evaluation
     along NIST SP 800-226, a check for output checkers, a model card, an entry of a registry of deployments.

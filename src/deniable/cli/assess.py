@@ -40,7 +40,10 @@ def assess(
     full: FullOption = False,
     as_json: JsonFlag = False,
 ) -> int:
-    """Assess a run: what every attacker can reach, and whether that meets the policy, as one report."""
+    """Report what any attacker of a run can reach.
+
+    The report says first whether that meets the policy.
+    """
     import deniable as dn
 
     checked_report(report)

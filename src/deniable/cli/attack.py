@@ -55,7 +55,10 @@ def attack(
     full: FullOption = False,
     as_json: JsonFlag = False,
 ) -> int:
-    """Train shadow models on random halves of the data and measure how well they tell members from others."""
+    """Attack a kind of model on a data set.
+
+    Shadow models are trained on random halves of the data; it is measured how well members are told from others.
+    """
     if out is not None:
         check_writable("--out", out, suffixes=(".npz",))
     checked_report(owner_report, "--owner-report")

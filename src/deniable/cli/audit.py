@@ -84,7 +84,7 @@ def audit(
     full: FullOption = False,
     as_json: JsonFlag = False,
 ) -> int:
-    """Measure an attack from its scores, or attack a synthetic table, with exact intervals.
+    """Measure an attack from its scores, or attack a table.
 
     Exit code 1 if a promise is violated. Of a stream the first line names the columns; each further one is a score of
     a fresh training with the record or without it. However often one looks, a true promise is called violated with

@@ -59,7 +59,10 @@ def bound(
     plot: PlotOption = None,
     as_json: JsonFlag = False,
 ) -> int:
-    """Say what any attacker can reach: advantage, accuracy, members found, right accusations, secrets guessed, ε."""
+    """Say what any attacker of a run can reach.
+
+    Advantage, accuracy, members found, right accusations, secrets guessed, ε: provable upper bounds.
+    """
     import deniable as dn
 
     mechanism = read_run(run)

@@ -38,7 +38,7 @@ def calibrate(
     high: Annotated[float | None, more(help="Largest number to try.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Find the number written ? in a run with which it just keeps a limit: noise, rate, steps, or any other.
+    """Find the number written ? with which a run keeps a limit.
 
     It is rounded to the safe side: the least noise, the largest rate, the most steps, records of a person or trials.
     """

@@ -29,7 +29,7 @@ def check(
     ] = None,
     as_json: JsonFlag = False,
 ) -> int:
-    """Read a table and say what was understood of each column, before anything is computed with it.
+    """Say what was understood of each column of a table.
 
     Exit code 2 if the table cannot be used; all its problems are listed. No value of the table is printed; a drafted
     schema holds some, in comments.

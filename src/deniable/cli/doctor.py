@@ -10,7 +10,10 @@ from deniable.cli._app import FINE, MISSED, JsonFlag, app, examples, suggest
 
 @app.command(epilog=examples("deniable doctor", "deniable doctor --json"))
 def doctor(as_json: JsonFlag = False) -> None:
-    """Print versions, platform and known answers, for a bug report; exit code 1 if one is wrong on this machine."""
+    """Print versions and known answers, for a bug report.
+
+    Exit code 1 if one is wrong on this machine.
+    """
     from deniable._doctor import diagnose
 
     found = diagnose()

@@ -20,7 +20,7 @@ def write_examples(
     out: Annotated[Path | None, typer.Option(help="Folder to write them into; existing files are kept.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """List small programs to start from, or write them into a folder."""
+    """List small programs to start from, or write them."""
     scripts = sorted(SCRIPTS.glob("*.py"))
     if out is not None:
         taken = [script.name for script in scripts if (out / script.name).exists()]

@@ -57,7 +57,9 @@ def plan(
     plot: PlotOption = None,
     as_json: JsonFlag = False,
 ) -> int:
-    """Shuffle or Poisson, all records or a share: the least DP-SGD noise (the ? of the run) for each way.
+    """Find the least noise for each way of drawing batches.
+
+    The noise is the ? of a DP-SGD run.
 
     With --advantage or --limit the ways of drawing batches are compared; with --precision and --fpr the rates
     at which the training set may be thinned. Exit code 1: none is enough. For other runs see calibrate.

@@ -29,7 +29,9 @@ def predict(
     out: Annotated[Path | None, typer.Option(help="Write a row for each record here: .csv.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Predict the target of each row; of a classifier also the probability of each class.
+    """Predict the target of each row with a trained model.
+
+    A classifier also gives the probability of each class.
 
     A prediction reveals no more about the training data than the model does.
     """

@@ -72,7 +72,9 @@ def profile(
     meta: MetaOption = None,
     as_json: JsonFlag = False,
 ) -> int:
-    """Profile every training record of a logistic regression: its privacy loss, attack rates, and who is worst off.
+    """Say who is exposed by a logistic regression.
+
+    Every training record is profiled: its privacy loss and attack rates.
 
     The result is as sensitive as the data: keep it with them, never publish it with the model.
     """

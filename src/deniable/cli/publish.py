@@ -18,9 +18,9 @@ from deniable.cli._ranges import SchemaOption, read_schema
 
 @app.command(
     epilog=examples(
-        'deniable publish table.csv --statistic "mean(income) by region" --statistic "count() by region, sex" '
-        "--range income=0:200000 --categories region=N,S --advantage 0.2 --out table.csv --plot table.svg",
-        'deniable publish table.csv --statistic "median(age)" --limit tpr=0.01,fpr=0.001 --json',
+        'deniable publish people.csv --statistic "mean(income) by region" --statistic "count() by region, sex" '
+        "--range income=0:200000 --categories region=N,S --advantage 0.2 --out means.csv --plot means.svg",
+        'deniable publish people.csv --statistic "median(age)" --limit tpr=0.01,fpr=0.001 --json',
     )
 )
 def publish(
@@ -56,7 +56,9 @@ def publish(
     schema: SchemaOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Publish statistics of all records of a table, with error bars, under one budget.
+    """Publish statistics of a table, with error bars.
+
+    All records are used, under one budget.
 
     For a model, see deniable train.
     """

@@ -78,9 +78,10 @@ def unknown(text: str) -> tuple[str, bool]:
         if value == UNKNOWN
     ]
     if len(found) != 1:
+        example = f"dpsgd,{UNKNOWN},0.01,5000" if found else with_unknown(text) or f"dpsgd,{UNKNOWN},0.01,5000"
         raise InputError(
-            f"run must have one {UNKNOWN} in place of the number to find, as dpsgd,{UNKNOWN},0.01,5000; got "
-            f"{len(found) or 'none'} in {text!r}"
+            f"run must have one {UNKNOWN} in place of the number to find, as {example!r}; got {len(found) or 'none'} "
+            f"in {text!r}"
         )
     return found[0]
 

@@ -81,7 +81,7 @@ def train(
     full: FullOption = False,
     as_json: JsonFlag = False,
 ) -> int:
-    """Fit a model with a proven limit on telling who was in the data, and report what that costs.
+    """Fit a private model and say what the protection costs.
 
     The guarantee covers every query of the data. The comparison with an unprotected model is measured on held-out
     records and is not protected: it is for the owner of the data.
