@@ -18,7 +18,7 @@ from deniable.audit import audit_one_run
 from deniable.curves import EnvelopeTradeoff
 from deniable.laws.gaussian import GaussianLaw
 from deniable.laws.norm_laplace import NormLaplaceLaw
-from deniable.noise import GaussianNoise, Histogram, Mean, NormLaplaceNoise, Quantile
+from deniable.noise import GaussianNoise, Histogram, Mean, NormLaplaceNoise
 from deniable.records import OutputPerturbation, worst_case_sphere
 from deniable.testing import insecure_noise
 
@@ -234,7 +234,6 @@ TABLES = {
     "worst_case_sphere X": TableCall(lambda a: worst_case_sphere(a, Y, regularization=0.1).radius, X),
     "release Mean": TableCall(lambda a: released(Mean(), a, bound="swap"), X),
     "release Histogram": TableCall(lambda a: released(Histogram((-1, 0, 1)), a, bound="swap"), X[:, 0]),
-    "release Quantile": TableCall(lambda a: released(Quantile(0.5), a), X[:, 0]),
     "audit_scores members": TableCall(lambda a: interval(a, Y[:20] + 0.25), np.arange(20) / 8),
     "audit_scores others": TableCall(lambda a: interval(np.arange(20) / 8 + 1, a), np.arange(20) / 8),
     "audit_one_run scores": TableCall(lambda a: audit_one_run(a, Y > 0).epsilon(0.0).low, np.arange(N) / 4),

@@ -203,10 +203,6 @@ GaussianNoise(1.0, np.array(np.eye(2) + np.triu(np.ones((2, 2)), 1))) -> factor
 rounded_gaussian(0.0, 3); rounded_gaussian(-1.0, 3); rounded_gaussian(nan, 3); rounded_gaussian(inf, 3) -> scale
 rounded_gaussian(2.0**40 * 1.001, 3); rounded_gaussian([1.0, nan], 3); rounded_gaussian("wide", 3) -> scale
 Histogram((1.0,)); Histogram((1.0, 1.0)) -> edges
-Quantile(1.5) -> q must
-Covariance(ddof=-1) -> ddof
-Covariance()(COLUMN) -> table
-Quantile()(TABLE) -> one column
 plan_subsampling(1000, 0.0, 0.1, batch_size=10); plan_subsampling(1000, 1.0, 0.1, batch_size=10) -> precision
 plan_subsampling(1000, 0.3, 0.0, batch_size=10); plan_subsampling(1000, 0.3, 2.0, batch_size=10) -> fpr
 plan_subsampling(1000, nan, 0.1, batch_size=10) -> precision

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression as FittedLogistic
 from sklearn.naive_bayes import GaussianNB
 
 import deniable as dn
-from deniable.noise import Histogram, Mean, Quantile
+from deniable.noise import Histogram, Mean
 
 RNG = np.random.default_rng(0)
 TABLE = pd.DataFrame({"a": RNG.random(30), "b": RNG.random(30), "t": ["x", "y", "y"] * 10})
@@ -47,7 +47,6 @@ CALLS = {
     "Policy": made(dn.Policy, limits=[dn.Limit(advantage=0.1)]),
     "Mean": made(Mean),
     "Histogram": made(Histogram, edges=(0.0, 0.5, 1.0)),
-    "Quantile": made(Quantile),
     "tuned": made(dn.mechanisms.tuned, mechanism=dn.GaussianDP(1.0), trials=5),
     "tradeoff": (dn.tradeoff, ["mechanism", "engine", "adjacency", "patient"], {"mechanism": RUN}),
     "calibrate": (

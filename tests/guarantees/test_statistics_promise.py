@@ -13,8 +13,7 @@ from scipy.special import ndtr
 import deniable as dn
 from deniable.noise.queries import Ledger, Queries
 from deniable.statistics import releasing
-from deniable.statistics.queries import CellCounts, Moments, Tree
-from deniable.statistics.records import Categories, ColumnScale, Records
+from deniable.statistics.queries import Categories, CellCounts, ColumnScale, Moments, Records, Tree
 from deniable.testing import insecure_noise
 
 ETA = 0.15

@@ -1,6 +1,7 @@
 """A record changes its own part of the sums alone: not how others are read, what is said, or how it ends."""
 
 import datetime
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ import deniable as dn
 from deniable.cli import publish
 from deniable.cli._app import run
 from deniable.statistics import releasing
-from deniable.statistics.records import Categories, numbers_of, read_columns
+from deniable.statistics.queries import Categories, numbers_of, read_columns
 from guarantees.replay import Recorded, replayed
 
 RNG = np.random.default_rng(8)
@@ -61,7 +62,7 @@ CELLS = [
 
 def read(frame):
     """What the queries see of each record, column by column."""
-    _, cells = read_columns(frame, list(frame.columns), dn.Schema())
+    _, cells, _ = read_columns(frame, list(frame.columns), dn.Schema())
     numbers = {name: numbers_of(one, name == "day") for name, one in cells.items()}
     labels = {f"{name} as a category": Categories.of(one, ("a", "b", "1")).codes for name, one in cells.items()}
     return pd.DataFrame(numbers | labels)
@@ -197,7 +198,7 @@ def test_only_debug_shows_what_an_unforeseen_error_says(monkeypatch, tmp_path, c
 )
 def test_years_1_and_9999_are_dates_like_others(days):
     frame = pd.DataFrame({"day": days}).loc[[0] * 10 + [1, 2]]
-    _, cells = read_columns(frame, ["day"], dn.Schema())
+    _, cells, _ = read_columns(frame, ["day"], dn.Schema())
     assert numbers_of(cells["day"], dates=True).tolist() == [18628.0] * 10 + [-719162.0, 2932896.0]
 
 
@@ -227,3 +228,30 @@ def test_after_the_noisy_answers_nothing_looks_at_the_records(record, ranges, mo
     monkeypatch.setattr(releasing, "Records", lambda *parts: seen.append(records(*parts)) or seen[-1])
     monkeypatch.setattr(releasing, "answered", peeking)
     assert bool(replayed(release, FEW, neighbour).differ) == (FEW["x"].max() != neighbour["x"].max())
+
+
+def test_a_person_with_many_records_is_hidden_as_a_whole():
+    """Forty records at the ends of their ranges in one group; spelled in several ways, they are one person's."""
+    hers = pd.DataFrame({"x": [3.0] * 40, "y": [10.0] * 40, "g": ["a"] * 40, "who": [7, "7.0", " 7", "007"] * 10})
+    others = FEW.assign(who=[f"p{i // 2}" for i in range(60)])
+    both = pd.concat([others, hers], ignore_index=True)
+    wrong = []
+    for ranges in (PUBLIC, {}):
+        for options, most in (({"group": "who"}, MU), ({"schema": dn.Schema(person="who")}, MU), ({}, math.inf)):
+            found = replayed(said(SOME, ranges=ranges, **options), both, others)
+            if not (found.differ == {} or most == math.inf) or not found.mu <= most:
+                wrong.append((ranges, options, found.mu))
+            if most == math.inf and not found.mu > 5 * MU:  # negative control: as if nobody had named the persons
+                wrong.append((ranges, "not seen", found.mu))
+    assert wrong == []
+    made = dn.release_statistics(both, ["count()", "mean(x)"], advantage=0.999, ranges=PUBLIC, group="who")
+    assert made["count()"][0].value == pytest.approx(31, abs=4)  # persons, of whom she is one
+    assert "whether a person is in the table" in str(made)
+    assert made.certificate.unit == "person"
+    assert "all its records" in made.certificate.tradeoff.assumptions.adjacency
+
+
+def test_a_record_that_names_nobody_counts_for_nothing():
+    frame = FEW.assign(who=[None, "", "NA", *map(str, range(57))])
+    made = dn.release_statistics(frame, "count()", advantage=0.9999, group="who")
+    assert made.rows[0][0].value == pytest.approx(57, abs=3)

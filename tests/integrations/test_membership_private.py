@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 from deniable import InputError, MembershipPrivate
-from deniable.noise import GaussianNoise, exact_membership, methods
+from deniable.noise import GaussianNoise, exact_membership
 from deniable.testing import insecure_noise
 
 X, Y = load_breast_cancer(return_X_y=True)
@@ -139,7 +139,6 @@ CHECKED = [
 @pytest.mark.parametrize("estimator", CHECKED, ids=lambda v: type(v).__name__)
 def test_check_estimator(estimator, monkeypatch):
     """Every check of scikit-learn passes; one is skipped without the environment variable SCIPY_ARRAY_API."""
-    monkeypatch.setattr(methods, "_LARGEST_ENUMERATION", 100)  # the checks have many small data sets
     # scores are checked, too, so regressions need enough resamples for little noise; logistic fits are slow
     enough = {"n_resamples": 8, "confidence": 0.8} if is_classifier(estimator) else {"n_resamples": 32}
     model = MembershipPrivate(estimator, advantage=0.9, bound="centre", random_state=0, **enough)
@@ -283,9 +282,7 @@ def test_public_bounds_clip_the_columns_of_fits_and_predictions():
             MembershipPrivate(Ridge(2.0), bounds=bad, **QUICK).fit(rows, target)
 
 
-def test_the_optimal_attack_stays_below_the_certificate(monkeypatch):
-    """The release must not enumerate the training sets here, as it would with so few records; the oracle does."""
-    monkeypatch.setattr(methods, "_LARGEST_ENUMERATION", 0)
+def test_the_optimal_attack_stays_below_the_certificate():
     rows = np.random.default_rng(8).normal(size=(10, 1))
     target = rows[:, 0] + np.random.default_rng(9).normal(size=10)
     estimator = LinearRegression(fit_intercept=False)

@@ -1,14 +1,12 @@
 """``bound="auto"``, shapes without units, errors, and membership games played out."""
 
 import re
-import statistics
 
 import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.noise import Covariance, Histogram, Mean, ReleaseWarning, exact_membership
-from deniable.noise.laws import GaussianNoise
+from deniable.noise import Histogram, Mean, ReleaseWarning
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(400, 2)) + [10.0, -3.0]
@@ -16,12 +14,13 @@ X = RNG.normal(size=(400, 2)) + [10.0, -3.0]
 
 def test_auto_takes_the_least_noise_and_shows_the_table():
     many = np.random.default_rng(1).normal(size=(4000, 2))
-    r = dn.release(Mean(), many, advantage=0.2, rng=0)
-    assert r.certificate.bound == "swap"  # exact, and less than a third of the spread over halves: nothing to gain
-    assert [row.bound for row in r.alternatives if row.chosen] == ["swap"]
+    wide = np.hstack([many, many + many[::-1]])  # more numbers than thousands of runs are made for
+    r = dn.release(Mean(), wide, advantage=0.2, rng=0)
+    assert r.certificate.bound == "swap"
+    assert [row.bound for row in r.alternatives] == ["swap"]
     heavy = np.append(RNG.normal(size=99), 60.0)  # one outlier decides the swap noise of a mean, too much for "direct"
     r = dn.release(Mean(), heavy, advantage=0.2, rng=0)
-    assert [row.bound for row in r.alternatives] == ["swap"]
+    assert r.certificate.bound == "swap"
     assert r.noise_scale <= dn.release(Mean(), heavy, advantage=0.2, rng=0, bound="direct").noise_scale
     even = np.linspace(0.0, 1.0, 200)
     r = dn.release(Mean(), even, advantage=0.2, rng=0)
@@ -30,22 +29,6 @@ def test_auto_takes_the_least_noise_and_shows_the_table():
     assert chosen[0].noise == min(row.noise for row in r.alternatives)
     assert chosen[0].noise == pytest.approx(float(r.noise_scale))
     assert r.certificate.advantage <= 0.2
-
-
-def test_auto_is_never_above_any_single_way():
-    column = RNG.normal(size=9)
-    r = dn.release(np.median, column, advantage=0.2)
-    for bound in ("direct", "swap", "centre"):
-        assert r.noise_scale <= dn.release(np.median, column, advantage=0.2, bound=bound).noise_scale * (1 + 1e-9)
-    assert r.certificate.kind == "exact"
-    assert exact_membership(np.median, column, GaussianNoise(float(r.noise_scale), np.ones(1)), 4).worst <= 0.2
-
-
-def test_a_random_algorithm_on_small_data_pays_for_the_choice_between_its_certificates():
-    noise = np.random.default_rng(0)
-    r = dn.release(lambda part: part.mean() + noise.normal(), RNG.normal(size=9), advantage=0.4, rng=0, n_resamples=512)
-    assert r.certificate.kind == "sampled"
-    assert r.certificate.confidence == pytest.approx(1 - 0.01 / 3)
 
 
 def test_auto_falls_back_to_centre_for_many_outputs_of_many_records():
@@ -67,11 +50,6 @@ def test_units_do_not_matter(bound):
         dn.release(Mean(), X * [1.0, c], advantage=0.2, bound=bound, rng=0).noise_scale for c in (1.0, 100.0)
     )
     np.testing.assert_allclose(scaled, plain * [1.0, 100.0], rtol=1e-6)
-    products = np.outer([1.0, 100.0], [1.0, 100.0])
-    small, large = (
-        dn.release(Covariance(), X * [1.0, c], advantage=0.2, bound=bound, rng=0).noise_scale for c in (1.0, 100.0)
-    )
-    np.testing.assert_allclose(large, small * products, rtol=1e-6)
 
 
 def test_a_rare_bin_does_not_set_the_noise_of_a_histogram():
@@ -158,9 +136,3 @@ def test_membership_games_are_not_won_by_more_than_promised(kind, bound):
     assert gain(float(r.noise_scale)) <= eta + luck
     if bound != "centre":  # whose noise is several times what it needs
         assert gain(float(r.noise_scale) / 10) > eta
-
-
-@pytest.mark.parametrize("algorithm", [np.mean, np.median, statistics.median])
-def test_a_function_with_a_closed_form_is_pointed_to_it(algorithm):
-    with pytest.warns(UserWarning, match=r"deniable\.noise\.(Mean\(\)|Quantile\(0\.5\))"):
-        dn.release(algorithm, np.arange(40.0), advantage=0.6, rng=0, n_resamples=256)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deniable.noise import Covariance, Histogram, Mean, blocks
+from deniable.noise import Histogram, Mean, blocks
 from deniable.noise.coordinates import Coordinates, alike
 from deniable.noise.laws import GaussianNoise
 from deniable.noise.resampling import Population
@@ -14,7 +14,7 @@ TABLE = RNG.lognormal(size=(53, 3))
 
 @pytest.mark.parametrize(
     ("algorithm", "value"),
-    [(Mean(), TABLE.mean(axis=0)), (Mean((0, 2)), TABLE.clip(0, 2).mean(axis=0)), (Covariance(), np.cov(TABLE.T))],
+    [(Mean(), TABLE.mean(axis=0)), (Mean((0, 2)), TABLE.clip(0, 2).mean(axis=0))],
 )
 def test_distances_do_not_depend_on_the_blocks(algorithm, value, monkeypatch):
     population, coordinates = Population.of(TABLE, 0.5), np.arange(value.size)

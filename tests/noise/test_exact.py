@@ -103,34 +103,16 @@ def test_laws_of_scipy_and_of_deniable_agree():
     ours = exact_membership(mean, x, gaussian(0.4))
     scipys = exact_membership(mean, x, stats.norm(0, 0.4))
     assert ours.advantage == pytest.approx(scipys.advantage, abs=1e-9)
-    plane = np.random.default_rng(4).normal(size=(6, 2))
-    ours = exact_membership(mean, plane, gaussian(0.4, 2))
-    scipys = exact_membership(mean, plane, stats.multivariate_normal([0, 0], 0.16 * np.eye(2)))
-    assert ours.advantage == pytest.approx(scipys.advantage, abs=1e-9)
 
 
 def test_a_second_coordinate_that_says_nothing_changes_nothing():
-    """The plane and Monte Carlo against the line, which is exact."""
+    """Monte Carlo against the line, which is exact."""
     x = np.random.default_rng(9).normal(size=(8, 1))
     line = exact_membership(mean, x, gaussian(0.3))
-    plane = exact_membership(mean, np.hstack([x, 0 * x]), gaussian(0.3, 2))
     space = exact_membership(mean, np.hstack([x, 0 * x, 0 * x]), gaussian(0.3, 3), rng=1)
-    assert plane.method == "two-dimensional quadrature"
-    assert plane.error < 2e-4
     assert space.method == "Monte Carlo"
     assert space.confidence == 0.99
-    assert np.max(np.abs(plane.advantage - line.advantage)) <= plane.error + line.error
     assert np.max(np.abs(space.advantage - line.advantage)) <= space.error + line.error
-
-
-def test_correlated_noise_in_the_plane_is_a_linear_map_away():
-    """The advantage does not change when outputs and noise are mapped by the same invertible matrix."""
-    x = np.random.default_rng(12).normal(size=(4, 2))
-    shape = np.array([[0.5, 0.0], [0.4, 0.2]])
-    mapped = exact_membership(mean, x @ shape.T, GaussianNoise(0.5, shape))
-    round_noise = exact_membership(mean, x, gaussian(0.5, 2))
-    assert np.max(np.abs(mapped.advantage - round_noise.advantage)) <= mapped.error + round_noise.error
-    assert mapped.error < 4e-3
 
 
 def test_simulated_attacks_reach_the_optimum_and_not_more():

@@ -36,19 +36,6 @@ def test_norm_laplace_bound_is_what_monte_carlo_finds_in_three_dimensions(gamma)
     assert gains.mean() - error <= bound <= gains.mean() + error  # the exact law, not the worst ρ-DP pair's
 
 
-def test_full_covariance_is_the_gaussian_of_its_matrix():
-    matrix = np.array([[4.0, 1.2, 0.3], [1.2, 1.0, 0.1], [0.3, 0.1, 0.5]])
-    law = GaussianNoise(2.0, np.linalg.cholesky(matrix))
-    x = np.array([[0.3, -1.0, 2.0], [0.0, 0.0, 0.0]])
-    expected = stats.multivariate_normal(np.zeros(3), 4 * matrix).logpdf(x)
-    np.testing.assert_allclose(law.log_density(x), expected, rtol=1e-12)
-    np.testing.assert_allclose(law.standard_deviation, 2 * np.sqrt(np.diag(matrix)))
-    np.testing.assert_allclose(np.cov(law.sample(200_000, np.random.default_rng(1)).T), 4 * matrix, atol=0.2)
-    gap = np.array([1.0, 0.5, -0.2])
-    assert law.distance(gap) == pytest.approx(np.sqrt(gap @ np.linalg.solve(4 * matrix, gap)))
-    assert law.distance(gap) <= law.stretch * np.linalg.norm(gap)
-
-
 def test_density_integrates_to_one_in_the_plane():
     law = NormLaplaceNoise(1.3, np.array([1.0, 2.0]))
     r, angle = np.geomspace(1e-7, 200, 4001), (np.arange(720) + 0.5) * np.pi / 360

@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings, strategies as st
 
 import deniable as dn
 from deniable._shown import shown
-from deniable.noise import Covariance, Histogram, Mean, Quantile, ReleaseError, SecondMoment
+from deniable.noise import Histogram, Mean, ReleaseError, SecondMoment
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))
@@ -22,9 +22,7 @@ ALGORITHMS = [
     (column_mean, X),
     (Mean(), X),
     (SecondMoment(), X),
-    (Covariance(), X),
     (Histogram((-1.0, 0.0, 1.0)), X[:, 0]),
-    (Quantile(0.5), X[:, 0]),
 ]
 
 
@@ -32,7 +30,7 @@ ALGORITHMS = [
 @pytest.mark.parametrize("bound", ["centre", "swap"])
 @pytest.mark.parametrize("fraction", [0.3, 0.5])
 def test_every_path_reaches_the_target_and_never_passes_it(algorithm, data, bound, fraction):
-    if bound == "swap" and algorithm in (column_mean, Quantile(0.5)):
+    if bound == "swap" and algorithm is column_mean:
         pytest.skip("nothing is proven for it: see below")
     r = dn.release(algorithm, data, advantage=0.2, bound=bound, fraction=fraction, n_resamples=100, rng=1)
     c = r.certificate
@@ -109,12 +107,6 @@ def test_certificate_is_json():
     assert "0.6" in str(c)
 
 
-def test_a_random_algorithm_is_not_enumerated():
-    noise = np.random.default_rng(0)
-    r = dn.release(lambda part: part.mean() + noise.normal(), SMALL, advantage=0.2, bound="centre")
-    assert r.certificate.kind == "sampled"
-
-
 def test_constant_output_is_released_exactly_and_says_so():
     r = dn.release(lambda part: np.array([[1.0, 2.0]]), X, advantage=0.2, bound="centre")
     np.testing.assert_array_equal(r.value, [[1.0, 2.0]])
@@ -136,13 +128,6 @@ def test_constant_and_equal_coordinates():
     assert r.noise_scale[0, 0] > 0
 
 
-def test_covariance_of_balanced_signs_still_gets_noise():
-    """u² is the same for every record, but the variance of a half is not: its mean varies."""
-    signs = np.tile([1.0, -1.0], 30)
-    r = dn.release(Covariance(), np.column_stack([signs, X[:60, 0]]), advantage=0.2, bound="swap")
-    assert np.all(r.noise_scale > 0)
-
-
 @settings(max_examples=15, deadline=None)
 @given(
     eta=st.floats(0.03, 0.45),
@@ -160,7 +145,6 @@ def test_no_data_passes_the_target(eta, values, bound, noise):
 MADE_AT_ETA = {  # noise and TPR at 1 % FPR that Izzo's η = advantage/2 had asked for, before one scale took its place
     "swap": (Mean(), 0.2, {"bound": "swap"}, 0.22849418161894547, 0.04134530606200411),
     "swap, a third trains": (Mean(), 0.2, {"bound": "swap", "fraction": 0.3}, 0.13267453362813786, 0.2255249709857077),
-    "known law": (Quantile(0.5), 0.04, {"bound": "direct"}, 0.8539085431022416, 0.04999986253494074),
     "opposite halves": (
         np.median, 0.4, {"bound": "centre", "noise": "laplace", "n_resamples": 400, "rng": 0},
         0.3538926888933816, 0.12243289403035003,

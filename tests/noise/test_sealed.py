@@ -74,7 +74,6 @@ def heard(way, capfd, caplog):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("open_room", [False, True])
 def test_what_an_algorithm_says_tells_nothing(way, open_room, truths, capfd, caplog, monkeypatch):
-    monkeypatch.setattr("deniable.noise.methods._LARGEST_ENUMERATION", 0)
     if open_room:  # negative control
         monkeypatch.setattr(mechanism, "sealed", nullcontext)
     guesses = [heard(way, capfd, caplog) for _ in range(8 if open_room else 4)]
@@ -112,9 +111,7 @@ def test_warnings_of_lasso_do_not_tell_who_trained(truths, monkeypatch):
 
 
 @pytest.mark.parametrize("failure", [ValueError, SystemExit])
-def test_a_failure_on_the_secret_half_says_nothing(failure, monkeypatch):
-    monkeypatch.setattr("deniable.noise.methods._LARGEST_ENUMERATION", 0)
-
+def test_a_failure_on_the_secret_half_says_nothing(failure):
     def fail(text):
         raise failure(f"see Mueller, {text}")
 

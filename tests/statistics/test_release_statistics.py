@@ -13,10 +13,18 @@ from scipy.stats import norm
 import deniable as dn
 from deniable import InputError
 from deniable.statistics import Statistic, parse, releasing
-from deniable.statistics.answers import Limits
-from deniable.statistics.distribution import _LEAVES, _least_squares
-from deniable.statistics.queries import DEPTH, CellCounts, Moments, Totals, Tree
-from deniable.statistics.records import Categories, ColumnScale, Records, group_sums
+from deniable.statistics.estimates import _LEAVES, Limits, _least_squares
+from deniable.statistics.queries import (
+    DEPTH,
+    Categories,
+    CellCounts,
+    ColumnScale,
+    Moments,
+    Records,
+    Totals,
+    Tree,
+    group_sums,
+)
 from deniable.testing import insecure_noise
 
 RNG = np.random.default_rng(1)
@@ -46,7 +54,7 @@ def listed(rows):
 def no_noise(monkeypatch):
     """A budget at which all noise is below a millionth."""
     allowed, certified = releasing._budget(dn.Limit(advantage=0.2), 0.0)
-    monkeypatch.setattr(releasing, "_budget", lambda goal, delta: (replace(allowed, mu=1e9), certified))
+    monkeypatch.setattr(releasing, "_budget", lambda *_: (replace(allowed, mu=1e9), certified))
 
 
 @pytest.mark.parametrize(

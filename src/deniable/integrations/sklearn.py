@@ -156,7 +156,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
             task.data,
             advantage=self.advantage,
             noise=self.noise,  # type: ignore[arg-type]  # release checks the words
-            bound="coupling" if fits_are_few else self.bound,  # type: ignore[arg-type]
+            bound="centre" if fits_are_few else self.bound,  # type: ignore[arg-type]
             fraction=self.fraction,
             n_resamples=self.n_resamples,
             confidence=self.confidence,

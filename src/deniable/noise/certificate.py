@@ -75,6 +75,8 @@ class Certificate:
         How it was proved: "direct", "swap" or "centre"; "dp" for all records (:func:`deniable.release_statistics`).
     warning
         What makes the value useless and what to do, or None.
+    unit
+        "record" or "person": whose membership is bounded.
     insecure
         Whether the noise was that of a test (:func:`deniable.testing.insecure_noise`): then nothing is promised.
     """
@@ -96,6 +98,7 @@ class Certificate:
     assumptions: tuple[str, ...] = ()
     bound: str = "centre"
     warning: str | None = None
+    unit: str = "record"
     insecure: bool = field(default_factory=testing.insecure)
 
     def __post_init__(self) -> None:
@@ -136,21 +139,30 @@ class Certificate:
     def __str__(self) -> str:
         spread = math.sqrt(float(np.mean(self.noise_scale**2))) if self.noise_scale.size else 0.0
         accuracy = shown(max(self.prior, 1 - self.prior) + self.advantage / 2, "number", "upper")
-        claim = f"at a prior of {self.prior:.3g}, no attack names a record's membership with accuracy above {accuracy}"
+        claim = (
+            f"at a prior of {self.prior:.3g}, no attack names a {self.unit}'s membership with accuracy above {accuracy}"
+        )
         lines = [
             f"advantage ≤ {shown(self.advantage, 'number', 'upper')} ({self.kind}, confidence {self.confidence:.4g}): "
             f"{claim}",
             *self._what_is_secret(),
             f"TPR at 0.1 % FPR ≤ {shown(self.tradeoff.tpr(1e-3), 'number', 'upper')}{self._floor()}",
             f"{self.noise} noise, RMS {spread:.4g} per coordinate; {self.sampler}",
-            f"coupling: {self.coupling}; training set {self.n_train} of {self.n_records}; "
-            f"{self.n_resamples} resamples, {self.algorithm_runs} runs",
+            f"coupling: {self.coupling}{self._what_ran()}",
         ]
         if self.warning is not None:
             lines.insert(0, f"WARNING: {self.warning}")
         if self.insecure:
             lines.insert(0, testing.INSECURE)
         return "\n".join([*lines, *(f"assumes: {text}" for text in self.assumptions)])
+
+    def _what_ran(self) -> str:
+        if self.bound == "dp":
+            return ""
+        return (
+            f"; training set {self.n_train} of {self.n_records}; {self.n_resamples} resamples, "
+            f"{self.algorithm_runs} runs"
+        )
 
     def _what_is_secret(self) -> tuple[str, ...]:
         """Say what membership means where a part trains: a secret half is not the data set."""

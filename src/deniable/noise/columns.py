@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +26,7 @@ DISTINCT, TOTAL = 0.5, 0.5  # weights, beside the counts of a column's cells, of
 CLEAR = 3.0  # standard deviations of noise by which cells of a kind must stand out
 _KINDS = ("missing", "fractional", "date", "word", "flag", "whole")  # in the order of the counts
 _PURPOSE = "how many there are, and what the columns hold"
+REPLACED = math.sqrt((2 + DISTINCT**2) / (1 + DISTINCT**2 + TOTAL**2))  # times μ: one cell is left, one entered
 COUNT_NOISE = math.sqrt((1 + DISTINCT**2 + TOTAL**2) / (1 / len(_KINDS) + TOTAL**2))  # sd of the number, times μ
 _SMALLEST, _LARGEST = -20, 40  # 2⁻²⁰ … 2⁴⁰; what lies outside counts in the outermost cells
 _OCTAVES = _LARGEST - _SMALLEST
@@ -53,12 +54,15 @@ class ColumnKind:
         Its numbers are whole.
     sure
         Whether any kind stands out of the noise; otherwise it is read as numbers and words.
+    flags
+        More cells are yes or no than numbers or dates.
     """
 
     kind: str = "any"
     words: str = ""
     whole: bool = False
     sure: bool = True
+    flags: bool = field(default=False, compare=False)
 
     @property
     def measured(self) -> bool:
@@ -119,11 +123,12 @@ def _told(noised: FloatArray, sd: float) -> ColumnKind:
         words = "flags"
     elif distinct > word / 2 + sd / DISTINCT:
         words = "unique"
+    flags = flag > max(number, date, clear)
     if some and not sure:
-        return ColumnKind(kind="category", words=words)
+        return ColumnKind(kind="category", words=words, flags=flags)
     if date > max(number, clear):
-        return ColumnKind(kind="date", words=words)
-    return ColumnKind(kind="number", words=words, whole=part < clear < whole, sure=sure or some)
+        return ColumnKind(kind="date", words=words, flags=flags)
+    return ColumnKind(kind="number", words=words, whole=part < clear < whole, sure=sure or some, flags=flags)
 
 
 def octave_cells(values: FloatArray) -> IntArray:

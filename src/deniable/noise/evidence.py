@@ -82,15 +82,12 @@ class ExactRows(ResampledEvidence):
         Shape (records, partners), each row uniform over its partners.
     rest
         Upper bound on the mean distance of every record that has no row; 0 if none is missing.
-    averaged
-        True if an entry bounds the *mean* distance of a random pair instead of being the distance of one pair.
     weights
         Chances of the partners, in the shape of ``distances``, where they are not equal; each row sums to 1.
     """
 
     distances: FloatArray
     rest: float = 0.0
-    averaged: bool = False
     weights: FloatArray | None = None
 
     def __post_init__(self) -> None:
@@ -149,7 +146,7 @@ class ExactRows(ResampledEvidence):
         """Return the same, rows of more than this many equally likely distances rounded up."""
         if self.weights is not None or self.distances.shape[1] <= cells:
             return self
-        return ExactRows(_coarsen(self.distances, cells), self.rest, self.averaged)
+        return ExactRows(_coarsen(self.distances, cells), self.rest)
 
     def _mean(self, values: FloatArray, records: Indices | slice = slice(None)) -> FloatArray:
         """Mean of each row over its partners."""
@@ -158,8 +155,7 @@ class ExactRows(ResampledEvidence):
         return np.asarray(np.sum(values * self.weights[records], axis=1) * (1 + _ROUNDING))
 
     def _leaks(self, law: NoiseLaw, log_gamma: float, records: Indices | slice = slice(None)) -> FloatArray:
-        rows = self.distances[records] / law.scale
-        leak = concave_leakage(law, log_gamma, rows) if self.averaged else law.leakage(log_gamma, rows)
+        leak = law.leakage(log_gamma, self.distances[records] / law.scale)
         return np.asarray(np.minimum(self._mean(leak, records), 1.0))
 
     def _rest_leak(self, law: NoiseLaw, log_gamma: float) -> float:

@@ -21,7 +21,6 @@ _MOST_SUBSETS = 20_000
 _WORK = 2e8  # density evaluations after which quadrature stops refining and reports the error that is left
 _SHARE, _FEW_CELLS = 1 / 200, 40  # share of the allowed error for one cell; less if there are more cells
 _MOST_CENTRES = 512  # most outputs around which cells are laid one by one
-_FINEST = 512  # points along each side of a rectangle
 _BATCH = 2_000_000  # density evaluations held in memory at once
 
 
@@ -49,8 +48,7 @@ class ExactMembership:
         sum of the changes at the last refinement and all probability mass not covered, a generous estimate; for Monte
         Carlo a bound for all records at once that holds with probability ``confidence``.
     method
-        ``"counting"``, ``"adaptive quadrature"``, ``"two-dimensional quadrature"`` or ``"Monte Carlo"``; the last
-        is an estimate, not exact.
+        ``"counting"``, ``"adaptive quadrature"`` or ``"Monte Carlo"``; the last is an estimate, not exact.
     confidence
         1, or that of the Monte Carlo interval.
     """
@@ -95,7 +93,7 @@ def exact_membership(
     tolerance
         Quadrature refines until its error is about this, for d = 1.
     n_samples, confidence, rng
-        For outputs of more than two dimensions: Monte Carlo draws (the noise then needs ``sample(size, rng)``), the
+        For outputs of more than one dimension: Monte Carlo draws (the noise then needs ``sample(size, rng)``), the
         confidence of the interval, and the generator.
 
     Raises
@@ -129,8 +127,6 @@ def exact_membership(
         raise InputError(f"noise must have as many dimensions as the output, {game.dimension}, got {noise.dimension}")
     if game.dimension == 1:
         return game.integrated(density, tolerance)
-    if game.dimension == 2:
-        return game.integrated_in_the_plane(density)
     return game.sampled(noise, density, integer("n_samples", n_samples, at_least=1), confidence, rng)
 
 
@@ -219,32 +215,6 @@ class _Game:
         around = (centres[:, None] + width * np.array([-4.0, -1.0, -0.25, 0.0, 0.25, 1.0, 4.0])).ravel()
         far = width * 4.0 * 2.0 ** np.arange(1, 40)
         return np.unique(np.concatenate([around, centres[0] - far, centres[-1] + far]))
-
-    def integrated_in_the_plane(self, density: Callable[[FloatArray], FloatArray]) -> ExactMembership:
-        """Midpoint sums on a rectangle at two resolutions; the error is their difference and the mass outside."""
-        peak = float(np.exp(density(np.zeros((1, 2)))[0]))
-        if not 0 < peak < np.inf:
-            raise InputError(f"noise must have a finite positive density at 0, got {peak:g}")
-        reach = np.full(2, 0.02 / np.sqrt(peak))
-        for directions in (np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]]), np.array([[1.0, 1.0], [1.0, -1.0]])):
-            grow = np.where(directions[0] != 0, 1.2, 1.0)
-            while np.exp(density(directions * reach)).max() > 1e-10 * peak and reach.prod() * peak < 1e8:
-                reach *= grow
-        finest = int(min(_FINEST, np.sqrt(_WORK / len(self.values))))
-        coarse, fine = self._sum(density, reach, finest // 2), self._sum(density, reach, finest)
-        error = float(np.max(np.abs(fine - coarse))) + _missing(fine[-1])
-        return self.result(fine[:-1], error, "two-dimensional quadrature")
-
-    def _sum(self, density: Callable[[FloatArray], FloatArray], reach: FloatArray, points: int) -> FloatArray:
-        """∫|g| of every record and ∫p, by midpoints of a points × points grid that overlaps all outputs by reach."""
-        low, high = self.values.min(axis=0) - reach, self.values.max(axis=0) + reach
-        step = (high - low) / points
-        axes = [low[i] + step[i] * (np.arange(points) + 0.5) for i in (0, 1)]
-        total = np.zeros(len(self.signs) + 1)
-        for first in axes[0]:
-            g, p = self.densities(density, np.column_stack([np.full(points, first), axes[1]]))
-            total += np.concatenate([np.abs(g).sum(axis=1), [p.sum()]])
-        return np.asarray(total * step.prod())
 
     def sampled(
         self,

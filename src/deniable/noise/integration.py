@@ -6,7 +6,7 @@ The integration error is charged, because sums over points err on the unsafe sid
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,13 +94,7 @@ def integrals(
     found = None
     if np.abs(white).max(initial=0.0) < _FAR * law.scale:
         if law.dimension == 1:
-            draws = len(white)
-
-            def inside(rows: slice) -> FloatArray:
-                return np.unpackbits(members[records[rows]], axis=1, count=draws).astype(np.float64)
-
-            even = np.full(draws, 1 / draws)
-            found = on_a_lattice(white[:, 0], even, inside, len(records), law, forms, balance)
+            found = _on_a_lattice(white[:, 0], members, records, law, forms, balance)
         else:
             found = _by_monte_carlo(white, members, records, law, forms, balance, rng, failure)
     # the largest possible integrals, to which errors are proportional
@@ -115,16 +109,15 @@ def _stretch(forms: Sequence[IntegralBound], balance: FloatArray) -> FloatArray:
     return np.where([form.positive for form in forms], 1.0, np.maximum(balance.max(axis=1), 1.0)[:, None])
 
 
-def on_a_lattice(
+def _on_a_lattice(
     white: FloatArray,
-    chances: FloatArray,
-    inside_of: Callable[[slice], FloatArray],
-    records: int,
+    members: Bits,
+    records: Indices,
     law: NoiseLaw,
     forms: Sequence[IntegralBound],
     balance: FloatArray,
 ) -> FloatArray | None:
-    """Return upper bounds (records, forms) for outputs with these probabilities, given each record's own part.
+    """Return upper bounds (records, forms).
 
     Trapezoid rule on the multiples of w = step·scale that are near an output; None if there are too many.
     Each output is split between its two neighbours on the lattice, which moves its density by at most (w²/8)·‖φ''‖
@@ -150,7 +143,7 @@ def on_a_lattice(
     rows = np.arange(draws)
     split = csr_array(
         (
-            np.concatenate([(1 - share) * chances, share * chances]),
+            np.concatenate([(1 - share) / draws, share / draws]),
             (np.concatenate([rows, rows]), np.concatenate([column, column + 1])),
         ),
         shape=(draws, size),
@@ -165,11 +158,12 @@ def on_a_lattice(
         return np.asarray(irfft(rfft(mass, length, axis=-1) * wave, length, axis=-1)[..., reach : reach + size])
 
     everything = smooth(np.asarray(split.sum(axis=1), dtype=np.float64).ravel())
-    total = np.empty((records, len(forms)))
+    total = np.empty((len(records), len(forms)))
     at_once = max(1, _IN_CACHE // max(length, draws))
-    for start in range(0, records, at_once):
+    for start in range(0, len(records), at_once):
         rows_now = slice(start, start + at_once)
-        inside = smooth(np.ascontiguousarray((split @ inside_of(rows_now).T).T))
+        held = np.unpackbits(members[records[rows_now]], axis=1, count=draws).astype(np.float64)
+        inside = smooth(np.ascontiguousarray((split @ held.T).T))
         outside = everything - inside
         for j, form in enumerate(forms):
             total[rows_now, j] = form.integrand(inside, outside, balance[rows_now]).sum(axis=1)

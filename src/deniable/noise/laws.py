@@ -1,9 +1,8 @@
 """The noise added to a released value, and how well any test tells two shifted copies of it apart.
 
-Every law here is X = scale · F z for a fixed shape factor F (a vector: diagonal; a matrix: lower triangular) and a
-standard law of z on R^d. What an attacker can do with v + X against w + X depends on the *distance*
-ρ = ‖F⁻¹(v − w)‖ / scale alone and grows with it; a larger scale only adds noise to what was there, so it never leaks
-more. Both facts are what the certificates rest on.
+Every law here is X = scale · F z for a fixed diagonal F and a standard law of z on R^d. What an attacker can do with
+v + X against w + X depends on the *distance* ρ = ‖F⁻¹(v − w)‖ / scale alone and grows with it; a larger scale only adds
+noise to what was there, so it never leaks more. Both facts are what the certificates rest on.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import solve_triangular
 from scipy.special import erf, gammaln, log_ndtr, ndtr
 
 from deniable import testing
@@ -37,7 +35,7 @@ class NoiseLaw(ABC):
     scale
         Positive factor; the noise grows with it in proportion.
     factor
-        Shape F: positive standard deviations of shape (d,), or a lower triangular matrix (d, d) with positive diagonal.
+        Shape: the diagonal of F, positive, (d,).
     """
 
     scale: float
@@ -45,12 +43,9 @@ class NoiseLaw(ABC):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", number("scale", self.scale, above=0.0, below=np.inf))
-        factor = numbers("factor", self.factor, below=np.inf)
-        diagonal = factor if factor.ndim == 1 else np.diagonal(factor)
-        if factor.ndim not in (1, 2) or factor.size == 0 or (factor.ndim == 2 and len(set(factor.shape)) != 1):
-            raise InputError(f"factor must have shape (d,) or (d, d), got {factor.shape}")
-        if not np.all(diagonal > 0) or (factor.ndim == 2 and np.any(np.triu(factor, 1))):
-            raise InputError("factor must be positive, and lower triangular if it is a matrix")
+        factor = numbers("factor", self.factor, above=0.0, below=np.inf)
+        if factor.ndim != 1 or factor.size == 0:
+            raise InputError(f"factor must have shape (d,), got {factor.shape}")
         object.__setattr__(self, "factor", factor)
 
     @property
@@ -58,33 +53,20 @@ class NoiseLaw(ABC):
         """Number of coordinates d."""
         return len(self.factor)
 
-    @property
-    def stretch(self) -> float:
-        """Largest distance between two values that are one Euclidean unit apart."""
-        if self.factor.ndim == 1:
-            return float(1 / (self.scale * self.factor.min()))
-        return float(1 / (self.scale * np.linalg.svd(self.factor, compute_uv=False).min())) * (1 + 1e-9)
-
     def with_scale(self, scale: float) -> Self:
         """Return the law of the same shape at another scale."""
         return replace(self, scale=scale)
 
     def whiten(self, values: ArrayLike) -> FloatArray:
         """Return F⁻¹·values for values of shape (..., d)."""
-        array = finite("values", values)
-        if self.factor.ndim == 1:
-            white: FloatArray = array / self.factor
-            return white
-        return np.asarray(solve_triangular(self.factor, array.reshape(-1, self.dimension).T, lower=True)).T.reshape(
-            array.shape
-        )
+        return np.asarray(finite("values", values) / self.factor)
 
     def distance(self, v: ArrayLike, w: ArrayLike = 0.0) -> FloatArray:
         """Return ρ(v, w), in units of the scaled noise, for arrays of shape (..., d)."""
         difference = self.whiten(v)
         if np.any(w):  # whitened first, as when noise is added, so that the rounding of large values counts
             difference = difference - self.whiten(np.broadcast_to(w, np.broadcast_shapes(np.shape(v), np.shape(w))))
-        return np.asarray(self._norm(difference) / self.scale)
+        return np.asarray(np.linalg.norm(difference, axis=-1) / self.scale)
 
     def total_variation(self, v: ArrayLike, w: ArrayLike = 0.0) -> FloatArray:
         """Return an upper bound on TV(v + X, w + X) for arrays of shape (..., d)."""
@@ -135,28 +117,16 @@ class NoiseLaw(ABC):
         """Return ``value`` (shape (d,)) plus one draw of the noise, from fresh operating-system entropy."""
         v, rng = np.asarray(value, dtype=np.float64), testing.generator()
         if rng is None:
-            return self._colour(self._hardened(self.whiten(v)))
-        return v + self._colour(self.scale * self._standard(1, rng)[0])
+            return np.asarray(self.factor * self._hardened(self.whiten(v)))
+        return np.asarray(v + self.factor * self.scale * self._standard(1, rng)[0])
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Return ``size`` draws, shape (size, d), from numpy's generator: for simulations, never for a release."""
-        return self._colour(self.scale * self._standard(size, rng))
-
-    def _norm(self, white: FloatArray) -> FloatArray:
-        return np.asarray(np.linalg.norm(white, axis=-1))
-
-    def _colour(self, z: FloatArray) -> FloatArray:
-        return z * self.factor if self.factor.ndim == 1 else z @ self.factor.T
+        return np.asarray(self.factor * self.scale * self._standard(size, rng))
 
     def _log_volume(self) -> float:
         """Log determinant of scale · F."""
-        diagonal = self.factor if self.factor.ndim == 1 else np.diagonal(self.factor)
-        return float(self.dimension * np.log(self.scale) + np.log(diagonal).sum())
-
-    def _row_deviation(self) -> FloatArray:
-        """Standard deviation of each coordinate when z has the identity as covariance."""
-        rows = self.factor if self.factor.ndim == 1 else np.linalg.norm(self.factor, axis=1)
-        return np.asarray(self.scale * rows)
+        return float(self.dimension * np.log(self.scale) + np.log(self.factor).sum())
 
     @abstractmethod
     def _standard(self, size: int, rng: np.random.Generator) -> FloatArray:
@@ -204,7 +174,7 @@ class GaussianNoise(NoiseLaw):
     @property
     def standard_deviation(self) -> FloatArray:
         """Standard deviation of each coordinate, shape (d,)."""
-        return self._row_deviation()
+        return self.scale * self.factor
 
     @property
     def sampler(self) -> str:
@@ -258,7 +228,7 @@ class NormLaplaceNoise(NoiseLaw):
     @property
     def standard_deviation(self) -> FloatArray:
         """Standard deviation of each coordinate, shape (d,): E r² = d(d + 1), spread over d directions."""
-        return np.asarray(np.sqrt(self.dimension + 1) * self._row_deviation())
+        return np.asarray(np.sqrt(self.dimension + 1) * self.scale * self.factor)
 
     @property
     def sampler(self) -> str:

@@ -17,12 +17,10 @@ from deniable._parallel import checked_jobs
 from deniable.curves import Assumptions, EnvelopeTradeoff, Tradeoff
 from deniable.noise.certificate import GAME, Alternative, Certificate, Release, ReleaseWarning
 from deniable.noise.evidence import ReleaseError
-from deniable.noise.known_law import KnownEvidence
 from deniable.noise.methods import BOUNDS, ReleaseTask, Settled, choose, settle
-from deniable.noise.plans import ROUNDING, CouplingGame, Enumeration
+from deniable.noise.plans import ROUNDING, CouplingGame, Shaper
 from deniable.noise.resampling import Algorithm, Population, Runner, evaluate
 from deniable.noise.sealed import sealed
-from deniable.noise.shaping import Shaper
 
 _LOG_GAMMAS = np.concatenate([np.linspace(0.0, 1.0, 11), np.geomspace(1.2, 24.0, 22)])  # of a certified curve
 
@@ -33,7 +31,7 @@ def release(
     *,
     advantage: float,
     noise: Literal["gaussian", "norm-laplace", "laplace"] = "gaussian",
-    bound: Literal["auto", "coupling", "direct", "swap", "centre"] = "auto",
+    bound: Literal["auto", "direct", "swap", "centre"] = "auto",
     fraction: float = 0.5,
     n_resamples: int | None = None,
     confidence: float = 0.99,
@@ -54,7 +52,7 @@ def release(
     ----------
     algorithm
         Called with a part of ``data`` of the same type; returns a number or an array whose shape never changes.
-        The closed forms of :mod:`deniable.noise` (``Mean``, ``Covariance``, ``Quantile``, …) have a known swap bound.
+        The closed forms of :mod:`deniable.noise` (``Mean``, ``SecondMoment``, ``Histogram``) have a known swap bound.
     data
         Array, DataFrame, or tuple such as (X, y), with one record in each row; at least 4 records. A Parquet file or
         folder, a Dask data frame, an iterator of blocks or a function that returns one becomes an array, or a tuple
@@ -66,9 +64,9 @@ def release(
     noise
         "gaussian"; "norm-laplace" (density e^{−‖x‖/c}, radius Gamma(d, c)); "laplace" (one-dimensional values).
     bound
-        How the noise is bounded. "auto" compares those that can serve by expected error and takes the least; the table
-        is ``alternatives``. "coupling" does the same without the thousands of runs of "direct", for algorithms that
-        take seconds. "direct" compares the laws of the output with and without each record directly, on
+        How the noise is bounded. "auto" takes "swap" where it is a closed form, "direct" where its runs cost at most
+        half of the target, else "centre"; of up to three numbers with a closed form the lesser of the first two: the
+        table is ``alternatives``. "direct" compares the laws of the output with and without each record directly, on
         thousands of random training sets: any algorithm, every record at once, by far the least noise for medians,
         ratios and other functions without a closed form. With more than one number that varies it serves at most a
         few thousand records unless ``n_resamples`` is given, and needs more noise the more numbers there are. "swap"
@@ -126,12 +124,10 @@ def release(
         CouplingGame(population, _valid_advantage(advantage, population), "", certain),
         Shaper(noise),
         _runner(rng, n_jobs, progress),
-        Enumeration(algorithm, population),
         resamples,
         number("max_seconds", max_seconds, above=0.0),
-        direct=bound != "coupling",
     )
-    found, alternatives = choose(task) if bound in ("auto", "coupling") else (settle(task, bound), ())
+    found, alternatives = choose(task) if bound == "auto" else (settle(task, bound), ())
     return _carry_out(found, alternatives, task)
 
 
@@ -168,10 +164,9 @@ def _carry_out(found: Settled, alternatives: tuple[Alternative, ...], task: Rele
     if plan.law is not None:
         rows = population.secret_subset()
         released = _on_training_part(task.algorithm, population, rows, coordinates.shape).ravel()[coordinates.free]
-        sampler = "none is needed: the training part is drawn with entropy of the operating system"
-        if law is not None:
-            released = law.perturb(released)
-            sampler = law.sampler
+        assert law is not None  # for the type checker: what varies has a law
+        released = law.perturb(released)
+        sampler = law.sampler
     value = coordinates.expand(released, coordinates.constants)
     warning = _useless(found, value)
     if warning is not None:
@@ -254,10 +249,8 @@ def _certified_curve(found: Settled) -> Tradeoff:
     if plan.law is None:
         return _curve(found, np.zeros_like(_LOG_GAMMAS), _LOG_GAMMAS)
     log_gammas = np.unique(np.append(_LOG_GAMMAS, game.log_gamma))
-    if isinstance(plan.evidence, KnownEvidence):
-        bound = plan.evidence.curve(law, log_gammas)
-    elif law is not None:
-        bound = np.minimum(game.inflation * plan.evidence.curve(law, log_gammas), 1.0)
+    assert law is not None
+    bound = np.minimum(game.inflation * plan.evidence.curve(law, log_gammas), 1.0)
     bound[log_gammas >= game.log_gamma] = np.minimum(
         bound[log_gammas >= game.log_gamma], gain * (1 - ROUNDING) / game.rare
     )

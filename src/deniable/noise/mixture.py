@@ -57,16 +57,13 @@ class MixtureEvidence(ResampledEvidence):
     prior
         π, share of the records in training.
     failure
-        Failure probability, half of it for the gain and half for the curve. 0 if the draws are *all* training sets.
+        Failure probability, half of it for the gain and half for the curve.
     spread
         The pilot's estimate of the scale, independent of the draws.
     goal
         The gain over guessing that is allowed, which decides (before the draws) how the curve is bounded.
     entropy
         Seeds the Monte Carlo integration for d > 1.
-    looks
-        How many certificates like this, each with its own ``failure``, were requested before one was taken: a stop
-        that depends on the draws is wrong only if one of them is (union bound).
     """
 
     outputs: FloatArray
@@ -76,7 +73,6 @@ class MixtureEvidence(ResampledEvidence):
     spread: float
     goal: float
     entropy: int = 0
-    looks: int = 1
     _inside: FloatArray = field(init=False, repr=False)  # number of draws that held each record
 
     def __post_init__(self) -> None:
@@ -86,7 +82,7 @@ class MixtureEvidence(ResampledEvidence):
     @property
     def confidence(self) -> float:
         """Probability with which the advantage and the whole curve hold together."""
-        return 1 - self.failure * self.looks
+        return 1 - self.failure
 
     @property
     def draws(self) -> int:
@@ -139,11 +135,10 @@ class MixtureEvidence(ResampledEvidence):
 
     def curve(self, law: NoiseLaw, log_gammas: FloatArray) -> FloatArray:
         """Return upper bounds on max over records of H_γ, both directions, for γ ≥ 1, all together, under ``law``."""
-        if self.failure > 0:
-            below = _WINDOW[self.spread * _WINDOW <= law.scale]
-            if below.size == 0:
-                return np.ones_like(log_gammas)
-            law = law.with_scale(float(self.spread * below[-1]))
+        below = _WINDOW[self.spread * _WINDOW <= law.scale]
+        if below.size == 0:
+            return np.ones_like(log_gammas)
+        law = law.with_scale(float(self.spread * below[-1]))
         forms = [self._form(float(g), flipped) for flipped in (False, True) for g in _GAMMAS]
         everyone = np.arange(len(self.members))
         found = self._integrals(law, everyone, forms, _TRIES + 1, self._integration_failure / 2 / len(forms))
@@ -170,7 +165,7 @@ class MixtureEvidence(ResampledEvidence):
     @property
     def _integration_failure(self) -> float:
         """What Monte Carlo integration may spend (d > 1): a tenth of the failure probability."""
-        return self.failure / 10 if self.failure > 0 else 1e-6
+        return self.failure / 10
 
     def _form(self, log_gamma: float, flipped: bool) -> IntegralBound:
         """Choose, before the draws are looked at, how H_γ is bounded: by a guess at what the ROC will be.
@@ -178,8 +173,6 @@ class MixtureEvidence(ResampledEvidence):
         ``flipped`` exchanges the roles of "in" and "out".
         """
         gamma, share = float(np.exp(log_gamma)), 1 - self.prior if flipped else self.prior
-        if self.failure == 0:
-            return IntegralBound(1 / share, gamma / (1 - share), True, flipped, 1.0, 0.0)
         loss = _curve_term(self.failure)
         guess = GaussianTradeoff(guessed_mu(self.goal))
         slack = float(np.sqrt(loss / (2 * self.draws) * (1 / share + gamma**2 / (1 - share))))
@@ -218,8 +211,8 @@ class MixtureEvidence(ResampledEvidence):
 
 
 def hoeffding_term(failure: float) -> float:
-    """ln(1/β), β = 2/5 of ``failure``: half of it is the curve's, a tenth pays for integration; 0 without."""
-    return float(np.log(1 / (0.4 * failure))) if failure > 0 else 0.0
+    """ln(1/β), β = 2/5 of ``failure``: half of it is the curve's, a tenth pays for integration."""
+    return float(np.log(1 / (0.4 * failure)))
 
 
 def _curve_term(failure: float) -> float:
@@ -240,15 +233,6 @@ def hoeffding_slack(failure: float, draws: int) -> float:
 def runs_for(slack: float, failure: float) -> int:
     """Number of draws at which :func:`hoeffding_slack` is at most ``slack``."""
     return int(np.ceil(hoeffding_term(failure) / (2 * slack**2)))
-
-
-def least_noise_of_many(gain: float, failure: float, draws: int, d: int) -> float:
-    """Noise, in spreads, below which chance alone makes d independent outputs look like ``gain``: a guess, for time.
-
-    E½∫|P̂ − Q̂| ≈ ½√(2/π)∫(E φ²/m)^{1/2}, and for normal outputs the integral is (1 + 2/s²)^{d/4}/√m.
-    """
-    rest = (gain - hoeffding_slack(failure, draws)) * np.sqrt(draws) / 0.4
-    return float(np.sqrt(2 / np.expm1(4 / d * np.log(rest)))) if rest > 1 else float("inf")
 
 
 def guessed_mu(gain: float) -> float:

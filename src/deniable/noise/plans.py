@@ -10,18 +10,17 @@ E TV(N_θ, N_c) around any fixed centre c.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
-from deniable._check import FloatArray, Indices
+from deniable._check import FloatArray, Indices, InputError
+from deniable.noise.blocks import Summary
 from deniable.noise.certificate import CertificateKind
 from deniable.noise.coordinates import Coordinates
 from deniable.noise.evidence import ExactRows, ReleaseError, ResampledEvidence, SampledPairs, needed_resamples
-from deniable.noise.kinds import ExactSwap
-from deniable.noise.laws import NoiseLaw
+from deniable.noise.laws import GaussianNoise, NoiseLaw, NormLaplaceNoise
 from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, evaluate, every_output
-from deniable.noise.shaping import Shaper
+from deniable.noise.statistics import ExactSwap
 
 ROUNDING = 1e-13  # relative margin between what is computed and what is certified
 SELECTION = 0.25  # share of the resamples that fixes the shape of the noise; the others certify
@@ -86,6 +85,51 @@ class NoisePlan:
         return replace(self, deviation=self.coordinates.expand(values.std(axis=0, ddof=1), 0.0))
 
 
+@dataclass(frozen=True)
+class Shaper:
+    """Chooses the shape of the noise from outputs that certify nothing."""
+
+    noise: str
+
+    def law(self, deviations: FloatArray) -> NoiseLaw:
+        """Return the law at scale 1 for draws of shape (draws, coordinates) of the centred or differenced value."""
+        return self.fitting(Summary.of([deviations]))
+
+    def fitting(self, found: Summary) -> NoiseLaw:
+        """Return the law at scale 1 for deviations like these.
+
+        Each coordinate's noise is in proportion to its own spread, which minimises Σ(noise/spread)² at a given
+        Σ(spread/noise)²: the error in units of the spread, so nothing depends on the units of a column. The mean
+        absolute deviation is the spread: one huge output does not drown the others.
+        """
+        spread = np.maximum(found.absolute, 1e-9 * found.absolute.max(initial=0.0))
+        self.one_dimensional(spread.size)
+        return self.family(spread)
+
+    def laws(self, influence: Summary, units: FloatArray) -> list[NoiseLaw]:
+        """Return shapes to choose from: equal in ``units``, by the mean influence, or by the largest.
+
+        The mean suits the average record, the largest the worst one; which shape needs the least noise depends on the
+        worst record (a rare bin of a histogram, an outlier in one column).
+        """
+        self.one_dimensional(units.size)
+        sizes = np.stack([np.ones(units.size), influence.absolute / units, influence.largest / units])
+        sizes = np.maximum(sizes, 1e-9 * sizes.max(axis=1, keepdims=True))
+        return [self.family(units * np.sqrt(one)) for one in sizes[: 3 if units.size > 1 else 1]]
+
+    def family(self, factor: FloatArray) -> NoiseLaw:
+        """Return the law of the chosen family with this shape."""
+        return (GaussianNoise if self.noise == "gaussian" else NormLaplaceNoise)(1.0, factor)
+
+    def one_dimensional(self, size: int) -> None:
+        """Refuse Laplace noise for more than one number that varies."""
+        if self.noise == "laplace" and size > 1:
+            raise InputError(
+                f"noise='laplace' needs a one-dimensional value, got {size} varying coordinates; "
+                "use 'gaussian' or 'norm-laplace'"
+            )
+
+
 def plan_from_closed_form(algorithm: ExactSwap, game: CouplingGame, shaper: Shaper) -> NoisePlan:
     """Swap distances in closed form: nothing is run but the release itself."""
     whole = evaluate(algorithm, game.population, None, "on the whole data set")
@@ -114,46 +158,26 @@ def plan_from_closed_form(algorithm: ExactSwap, game: CouplingGame, shaper: Shap
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Enumeration:
-    """All training sets of a small data set and their outputs: run when first asked for, and once for all bounds."""
-
-    algorithm: Algorithm
-    population: Population
-
-    @cached_property
-    def found(self) -> tuple[list[tuple[int, ...]], FloatArray, Coordinates] | None:
-        """The sets, their flattened outputs and what varies among these; None if the algorithm is random."""
-        found = every_output(self.algorithm, self.population)
-        if found is None:
-            return None
-        sets, outputs = found
-        values = outputs.reshape(len(sets), -1)
-        return sets, values, Coordinates.of(values, outputs.shape[1:])
-
-
-def plan_by_enumeration(every: Enumeration, game: CouplingGame, shaper: Shaper) -> NoisePlan | None:
+def plan_by_enumeration(algorithm: Algorithm, game: CouplingGame, shaper: Shaper) -> NoisePlan | None:
     """All training sets of a small data set, each run twice; None if the algorithm is random."""
-    if every.found is None:
+    found = every_output(algorithm, game.population)
+    if found is None:
         return None
-    sets, values, coordinates = every.found
+    sets, outputs = found
+    values = outputs.reshape(len(sets), -1)
+    coordinates = Coordinates.of(values, outputs.shape[1:])
     if coordinates.free.size == 0:
         return nothing_varies(coordinates)
     values = values[:, coordinates.free]
     law = shaper.law(values - values.mean(axis=0))
-    pairs = (
-        _swapped_sets(sets, game.population.n_records)
-        if game.bound == "swap"
-        else _opposite_sets(sets, game.population.n_records)
-    )
+    pairs = _swapped_sets(sets, game.population.n_records)
     distances = law.distance(values[pairs[..., 0]], values[pairs[..., 1]])
-    how = "one record swapped; worst record" if game.bound == "swap" else "opposite training sets"
     return NoisePlan(
         coordinates,
         law,
         ExactRows(distances),
         "exact",
-        f"{how}; all {len(sets)} training sets enumerated",
+        f"one record swapped; worst record; all {len(sets)} training sets enumerated",
         resamples=len(sets),
         runs=2 * len(sets),
         assumptions=("the algorithm is a function of its data (each training set was run twice, with equal bits)",),
@@ -221,12 +245,3 @@ def _swapped_sets(sets: list[tuple[int, ...]], n: int) -> Indices:
             rest = frozenset(members) - {record}
             pairs[record] += [(i, number[rest | {other}]) for other in outside]
     return np.array(pairs)
-
-
-def _opposite_sets(sets: list[tuple[int, ...]], n: int) -> Indices:
-    """Return all pairs of disjoint sets (above half: of sets with disjoint complements), shape (1, pairs, 2)."""
-    member = np.zeros((len(sets), n), dtype=int)
-    for i, members in enumerate(sets):
-        member[i, list(members)] = 1
-    smaller = member if 2 * len(sets[0]) <= n else 1 - member
-    return np.argwhere(smaller @ smaller.T == 0)[None]

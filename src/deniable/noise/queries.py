@@ -176,11 +176,11 @@ class Units:
         return n_rows if self.weights is None else int(self.weights.sum())
 
 
-def units_of(owners: Any, records: int) -> Units:
+def units_of(owners: Any, records: int = 1, heaviest: int = HEAVIEST) -> Units:
     """Return weights with which each person's records count as at most one.
 
-    A person with m records gets ⌊5040 / max(m, ``records``)⌋ for each, so that the whole numbers never sum to more
-    than 5040: any sum of contributions of norm ≤ 1 changes by at most as much as for one record (triangle
+    A person with m records gets ⌊``heaviest`` / max(m, ``records``)⌋ for each, so that the whole numbers never sum to
+    more than that: any sum of contributions of norm ≤ 1 changes by at most as much as for one record (triangle
     inequality). ``records`` above 1 lets records of persons with fewer count equally.
     """
     from deniable.tables.persons import persons_of  # needs pandas
@@ -188,8 +188,8 @@ def units_of(owners: Any, records: int) -> Units:
     records = integer("records_per_person", records, at_least=1)
     index, labels = persons_of(owners)
     sizes = np.bincount(index)
-    weights = HEAVIEST // np.maximum(sizes, records)
-    return Units("person", weights[index].astype(np.float64), HEAVIEST, index, labels)
+    weights = heaviest // np.maximum(sizes, records)
+    return Units("person", weights[index].astype(np.float64), heaviest, index, labels)
 
 
 @dataclass(frozen=True)

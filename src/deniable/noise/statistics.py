@@ -2,33 +2,55 @@
 
 The swap bound pairs a training set that holds a record x* with the same set after x* was exchanged for a random
 outsider x'. For a mean the change is (x* − x')/k whatever the rest of the set: the whole law of the distance is
-computed and the certificate is exact. For a quantile the change follows from two neighbouring order statistics of
-each resample.
+computed and the certificate is exact.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from deniable._check import FloatArray, Indices, InputError, number, numbers
+from deniable._check import FloatArray, Indices, InputError, numbers
 from deniable._floats import EPS
 from deniable.noise.blocks import Summary, blocks
 from deniable.noise.coordinates import alike
 from deniable.noise.evidence import ExactRows
-from deniable.noise.kinds import ExactSwap
-from deniable.noise.known_law import HasKnownLaw, KnownLaw, count_law, quantile_law
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.resampling import Population
 
 _ENTRIES = 2_000_000  # distances kept (16 MB) for the records that stand out most; the others are bounded together
 _ALL_IN_ORDER = 100_000  # records above which only those that stand out are sorted
 SLACK = 1 + 1e-9  # on distances and norms: far above their rounding error
+
+
+class ExactSwap(ABC):
+    """An algorithm whose swap distances are known without any resampling."""
+
+    @abstractmethod
+    def __call__(self, data: Any) -> FloatArray:
+        """Return the statistic of ``data``."""
+
+    @abstractmethod
+    def alike(self, data: Any) -> Indices:
+        """Return, for each coordinate of the flattened value, the first one that it is a copy of; −1: a constant."""
+
+    @abstractmethod
+    def influence(self, population: Population, coordinates: Indices) -> Summary:
+        """Return what the influences of the records on these coordinates are like, to shape the noise by."""
+
+    def units(self, influence: Summary) -> FloatArray:
+        """Return the unit in which an error of each coordinate counts: by default its own spread over the records."""
+        spread = np.sqrt(influence.square)
+        return np.asarray(np.maximum(spread, 1e-9 * spread.max(initial=0.0)))
+
+    @abstractmethod
+    def swap_rows(self, population: Population, law: NoiseLaw, coordinates: Indices) -> ExactRows:
+        """Return the swap distances of every record under ``law`` (scale 1), on these coordinates of the value."""
 
 
 class LinearStatistic(ExactSwap):
@@ -40,7 +62,7 @@ class LinearStatistic(ExactSwap):
 
     def records(self, data: Any) -> FloatArray:
         """Return the data as checked numbers."""
-        return records_of(data)
+        return finite("data", data)
 
     def __call__(self, data: Any) -> FloatArray:
         """Return the mean feature of ``data``."""
@@ -72,16 +94,17 @@ class LinearStatistic(ExactSwap):
         for part in self._features(x, coordinates):
             size += np.abs(part).sum(axis=0)
             square.append(np.sum((law.whiten(part - mean) / k) ** 2, axis=1))
-        rounding = upper_distance(law, 2 * rounding_of_means(size, k))
-        typical = typical_distance(np.concatenate(square))
-        order, rows = outstanding(typical)
+        rounding = law.distance(2 * (k + 4) * EPS * size / k)  # of the mean of any k: γₖ·Σ|terms|/k
+        typical = _typical_distance(np.concatenate(square))
+        order, rows = _outstanding(typical)
         first = np.concatenate([next(self._features(x[[i]], coordinates)) for i in order[:rows]])
-        distances = distances_to_all(
-            law.whiten(first) / k, (law.whiten(part) / k for part in self._features(x, coordinates))
-        )
+        white = law.whiten(first) / k
+        distances = np.hstack([cdist(white, law.whiten(part) / k) for part in self._features(x, coordinates)])
         rest = float(typical[order[rows]]) * SLACK + float(rounding) if rows < n else 0.0
         # equal records give equal sums only if they stand at the same place: rounding is charged to them, too
-        return ExactRows(without_own(distances, order[:rows]) * SLACK + rounding, rest=rest)
+        others = np.ones(distances.shape, dtype=bool)
+        others[np.arange(rows), order[:rows]] = False
+        return ExactRows(distances[others].reshape(rows, -1) * SLACK + rounding, rest=rest)
 
     def _features(self, x: FloatArray, coordinates: Indices | None = None) -> Iterator[FloatArray]:
         """The features, flattened, (rows, coordinates), block by block."""
@@ -110,7 +133,7 @@ class Mean(LinearStatistic):
 
     def features(self, data: Any) -> FloatArray:
         """Return the records themselves, within the bounds."""
-        table = records_of(data)
+        table = finite("data", data)
         return table if self.bounds is None else np.asarray(np.clip(table, *self._limits(table)))
 
     def _limits(self, table: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -136,7 +159,11 @@ class SecondMoment(LinearStatistic):
     def alike(self, data: Any) -> Indices:
         """Compare the columns: elements are alike where both their columns are, constant where both are constant."""
         x = matrix_of(data)
-        return alike_products(alike(x[rows] for rows in blocks(len(x), x.shape[1])), any_constant=False)
+        first = alike(x[rows] for rows in blocks(len(x), x.shape[1]))
+        d, constant = len(first), first < 0
+        of = np.where(constant, np.arange(d), first)
+        copies = d * np.minimum.outer(of, of) + np.maximum.outer(of, of)
+        return np.where(np.logical_and.outer(constant, constant), -1, copies).ravel()
 
     def __call__(self, data: Any) -> FloatArray:
         """Return the matrix of second moments."""
@@ -145,7 +172,7 @@ class SecondMoment(LinearStatistic):
 
 
 @dataclass(frozen=True)
-class Histogram(ExactSwap, HasKnownLaw):
+class Histogram(ExactSwap):
     """Share of the records in each bin [edge, next edge), the last bin closed; outsiders count in no bin."""
 
     edges: tuple[float, ...]
@@ -177,21 +204,13 @@ class Histogram(ExactSwap, HasKnownLaw):
         """All bins count in the same unit, a share of the records."""
         return np.full(influence.square.size, float(np.sqrt(np.mean(influence.square))))
 
-    def known_laws(self, population: Population) -> list[KnownLaw]:
-        """Counts over random training parts are hypergeometric: one law for each bin that varies."""
-        n, k = population.n_records, population.n_train
-        counts = self._counts(column_of(population.data))
-        if counts.size == 2:
-            return [count_law(n, k, int(counts[0]))]
-        return [count_law(n, k, int(count)) for count in np.unique(counts[counts > 0])]
-
     def swap_rows(self, population: Population, law: NoiseLaw, coordinates: Indices) -> ExactRows:
         """Return the law of the distance for a record of each bin, and for one in none: partners by their bins."""
         n, k = population.n_records, population.n_train
         counts = self._counts(column_of(population.data))
         some = np.flatnonzero(counts)  # the last place is "in no bin"
         white = law.whiten(np.eye(counts.size)[some][:, coordinates]) / k
-        rounding = upper_distance(law, 4 * EPS * np.ones(len(coordinates)))  # counts are exact, quotients are not
+        rounding = law.distance(4 * EPS * np.ones(len(coordinates)))  # counts are exact, quotients are not
         chances = (counts[some] - np.eye(some.size)) / (n - 1)
         return ExactRows(cdist(white, white) * SLACK + rounding, weights=chances)
 
@@ -205,34 +224,6 @@ class Histogram(ExactSwap, HasKnownLaw):
             cell = np.where(part == edges[-1], bins - 1, np.searchsorted(edges, part, side="right") - 1)
             total += np.bincount(np.where(cell < 0, bins, cell), minlength=bins + 1)
         return total
-
-
-@dataclass(frozen=True)
-class Quantile(HasKnownLaw):
-    """The ``q``-quantile of one column: the ⌈qn⌉-th smallest value (NumPy's method "inverted_cdf")."""
-
-    q: float = 0.5
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "q", number("q", self.q, at_least=0.0, at_most=1.0))
-
-    def __call__(self, data: Any) -> FloatArray:
-        """Return the quantile of ``data``, shape (1,)."""
-        x = np.sort(column_of(data))
-        return x[[self._rank(len(x))]]
-
-    def known_laws(self, population: Population) -> list[KnownLaw]:
-        """Return the law of the record that is the quantile of a random training part."""
-        k = population.n_train
-        return [quantile_law(np.sort(column_of(population.data)), k, self._rank(k) + 1)]
-
-    def alike(self, data: Any) -> Indices:
-        """Constant only where all records are equal."""
-        return alike([column_of(data)[:, None]])
-
-    def _rank(self, size: int) -> int:
-        place = self.q * size - 1e-9  # 0.07·100 is 7.000000000000001 in doubles, and the rank is 7
-        return min(max(int(np.ceil(place)), 1), size) - 1
 
 
 def public_limits(name: str, pair: Any) -> tuple[Any, Any]:
@@ -257,24 +248,13 @@ def finite(name: str, data: Any) -> FloatArray:
     return array
 
 
-def alike_products(first: Indices, *, any_constant: bool) -> Indices:
-    """Return what each element of a matrix of products is a copy of, from the same of the columns (−1: constant).
-
-    Products of two constant columns are constant; with ``any_constant``, products with one constant column too.
-    """
-    d, constant = len(first), first < 0
-    of = np.where(constant, np.arange(d), first)
-    fixed = (np.logical_or if any_constant else np.logical_and).outer(constant, constant)
-    return np.where(fixed, -1, d * np.minimum.outer(of, of) + np.maximum.outer(of, of)).ravel()
-
-
-def typical_distance(square: FloatArray) -> FloatArray:
+def _typical_distance(square: FloatArray) -> FloatArray:
     """Root mean square distance of each record to the others, from its squared distance to their mean."""
     n = len(square)
     return np.asarray(np.sqrt((n * square + square.sum()) / (n - 1)))
 
 
-def outstanding(typical: FloatArray) -> tuple[Indices, int]:
+def _outstanding(typical: FloatArray) -> tuple[Indices, int]:
     """Return the records by how far they stand out, farthest first, and how many of them get rows of their own."""
     n = len(typical)
     rows = min(n, max(1, _ENTRIES // n))
@@ -284,38 +264,9 @@ def outstanding(typical: FloatArray) -> tuple[Indices, int]:
     return np.argsort(-typical), rows
 
 
-def distances_to_all(white: FloatArray, parts: Iterable[FloatArray]) -> FloatArray:
-    """Distance of each row to each row of the parts."""
-    return np.hstack([cdist(white, part) for part in parts])
-
-
-def without_own(distances: FloatArray, records: Indices) -> FloatArray:
-    """Take the distance of each of these records to itself out of its row."""
-    others = np.ones(distances.shape, dtype=bool)
-    others[np.arange(len(records)), records] = False
-    return distances[others].reshape(len(records), -1)
-
-
-def rounding_of_means(size: FloatArray, k: int) -> FloatArray:
-    """Bound the rounding of the mean of any k of some terms, and of scaling it, given Σ|terms|: γₖ·Σ|terms|/k."""
-    return np.asarray((k + 4) * EPS * size / k)
-
-
-def upper_distance(law: NoiseLaw, size: FloatArray) -> FloatArray:
-    """Distance of a difference of which only the absolute values of the coordinates are bounded."""
-    if law.factor.ndim == 1:
-        return law.distance(size)
-    return np.asarray(law.stretch * np.linalg.norm(size, axis=-1))
-
-
-def records_of(data: Any) -> FloatArray:
-    """Return the data as finite numbers."""
-    return finite("data", data)
-
-
 def matrix_of(data: Any) -> FloatArray:
     """Return the data as a table (n, d) of finite numbers."""
-    x = records_of(data)
+    x = finite("data", data)
     if x.ndim != 2:
         raise InputError(f"data must be a table (n, d), got shape {x.shape}")
     return x
@@ -323,7 +274,7 @@ def matrix_of(data: Any) -> FloatArray:
 
 def column_of(data: Any) -> FloatArray:
     """Return the data as one column of finite numbers."""
-    x = records_of(data)
+    x = finite("data", data)
     if x.ndim == 2 and x.shape[1] == 1:
         x = x[:, 0]
     if x.ndim != 1:

@@ -1,5 +1,7 @@
 """What is asked of the records: sums of whole numbers, group by group, and how far one record can move them.
 
+Each cell is read alone; numbers lie between −1 and 1, categories are places in lists.
+
 Every statistic is computed from such sums alone. A query gives each record a vector φ in one group. Its noise has
 standard deviation s·w_j in coordinate j, with weights w fixed beforehand; adding or removing a record then costs μ =
 max ‖φ/w‖/s, replacing it by any other max ‖(φ − φ′)/w‖/s, where records in different groups count with both: ‖φ/w‖² +
@@ -11,19 +13,28 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray, IntArray
+from deniable._check import FloatArray, InputError, IntArray
 from deniable._floats import MANY_ROUNDINGS
-from deniable.statistics.grammar import Statistic
-from deniable.statistics.records import LATTICE, ColumnScale, Records, group_sums
+from deniable.noise.queries import Units, units_of
+from deniable.statistics.grammar import Day, Statistic, nearest, written
+from deniable.tables.cell import DATE, NUMBER, WORD, ColumnCells, flag_of
+from deniable.tables.files import open_table
+from deniable.tables.schema import Schema, as_schema, shorthand
 
+LATTICE = 2**20  # a number between −1 and 1 counts in whole steps of 1/LATTICE: a millionth of half its range
+OTHER, ABSENT = "(other)", "(missing)"  # categories that every column has
+_MOST_CELLS = 1_000_000  # of one statistic, to bound the memory
+_BLOCK = 2**20  # records of which at most LATTICE·HEAVIEST steps each are added as floats
+HEAVIEST = 720  # weight of a person's records together; more would leave less room for noise in whole numbers
+_FLAGS = {"yes": 1.0, "no": 0.0, "": math.nan}  # words that are numbers where numbers are asked for
 OF_TREE = 0.2  # share of μ² of chosen quantiles that goes to the tree behind their error bars
 MOST_RANKS = 9  # quantiles of a column that are chosen one by one; a tree answers all of them at once
 DEPTH = 8  # of the trees behind distribution functions: 2⁸ leaves
@@ -31,6 +42,236 @@ CANDIDATES = 2**15  # for chosen quantiles, in half a range: more would blur a v
 _BINS = {"histogram": 10.0, "survival": 20.0}
 _ABSENT = 0.75  # relative noise of the count of records without a number beside moments: there it costs nothing
 _EXACT = 11 / 4  # 1/w² of squares that matter, which costs nothing where a record is replaced: see Moments.squares
+
+
+@dataclass(frozen=True)
+class ColumnScale:
+    """What is public about a numeric column: its range, and whether it holds dates (days since 1970-01-01)."""
+
+    low: float
+    high: float
+    dates: bool = False
+
+    @property
+    def centre(self) -> float:
+        """Middle of the range, which stands for 0."""
+        return self.low / 2 + self.high / 2
+
+    @property
+    def half(self) -> float:
+        """Half the width of the range, which stands for 1."""
+        return self.high / 2 - self.low / 2
+
+    @property
+    def farthest(self) -> float:
+        """Distance from 0 of the farther end."""
+        return max(abs(self.low), abs(self.high))
+
+    def written(self, value: float) -> str:
+        """Return a value of the column as people write it: a date, or a number of six digits."""
+        return written(value, as_date=self.dates)
+
+    @property
+    def ends(self) -> tuple[Any, Any]:
+        """The range as people write it."""
+        return (str(Day(self.low)), str(Day(self.high))) if self.dates else (self.low, self.high)
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """The columns that the statistics need, with what is declared of them; the data have no part in it.
+
+    Attributes
+    ----------
+    numbers, groups
+        Columns of numbers, and those whose categories make groups.
+    scales, labels
+        Declared ranges and categories. A column of numbers whose range does not matter (it is cut at given edges, or
+        is an event) needs none.
+    ranged
+        Columns of numbers whose range matters.
+    """
+
+    numbers: tuple[str, ...]
+    groups: tuple[str, ...]
+    scales: Mapping[str, ColumnScale]
+    labels: Mapping[str, tuple[str, ...]]
+    ranged: frozenset[str]
+
+    @property
+    def unknown(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Columns of numbers without a range, and of categories without a list."""
+        return (
+            tuple(column for column in self.numbers if column not in self.scales),
+            tuple(column for column in self.groups if column not in self.labels),
+        )
+
+    @classmethod
+    def of(cls, statistics: Sequence[Statistic], schema: Schema) -> Given:
+        """Collect the columns of all statistics and check what is declared of them."""
+        numbers: dict[str, None] = {}
+        groups: dict[str, None] = {}
+        ranged: set[str] = set()
+        cut_at_dates: set[str] = set()
+        for one in statistics:
+            shared = one.function == "share"
+            groups |= dict.fromkeys(one.grouped)
+            numbers |= dict.fromkeys(() if shared else one.columns)
+            edges = one.option("edges", ())
+            if edges or shared:
+                cut_at_dates |= {one.columns[0]} if edges and all(isinstance(edge, Day) for edge in edges) else set()
+            else:
+                ranged |= set(one.columns[: 1 if one.function == "survival" else None])
+        for name in (*numbers, *groups):
+            kind = schema.kind(name)
+            if kind == "dropped" or (name in numbers and kind in ("category", "code")):
+                raise InputError(f"column {name!r} is declared as {kind!r}, so it has no numbers to release")
+        own = {name: schema.column(name) for name in (*numbers, *groups)}
+        labels = {name: own[name].labels for name in groups if own[name].labels}
+        for name, found in labels.items():
+            if {OTHER, ABSENT} & set(found):
+                raise InputError(f"the categories of {name!r} must not be {OTHER} or {ABSENT}, which every column has")
+        spans = {name: span for name in numbers if (span := own[name].span) is not None}
+        scales = {name: ColumnScale(*span, own[name].kind == "date") for name, span in spans.items()}
+        free = {name: ColumnScale(0.0, 1.0, name in cut_at_dates) for name in numbers if name not in ranged}
+        for one in statistics:
+            if one.function == "sum" and one.columns[0] in scales and scales[one.columns[0]].dates:
+                raise InputError(f"{one}: dates have no sum; ask for mean({one.columns[0]})")
+        return cls(tuple(numbers), tuple(groups), free | scales, labels, frozenset(ranged))
+
+
+def declared(schema: Any, ranges: Any, group: str | None, statistics: Iterable[Statistic]) -> Schema:
+    """Return a schema with what ``ranges`` and ``group`` declare: of a column that makes groups its categories."""
+    said = shorthand(ranges)
+    groups = {name for one in statistics for name in one.grouped}
+    numbers = {name for one in statistics for name in one.columns} - groups
+    for name in said.keys() & (groups | numbers):
+        (value,) = said[name].values()
+        said[name] = {"range": value} if name in numbers else said[name] | {"categories": value}
+    told = as_schema(schema).saying(said)
+    return told if group is None else replace(told, person=group)
+
+
+def read_columns(source: Any, needed: Collection[str], schema: Schema) -> tuple[int, dict[str, ColumnCells], Units]:
+    """Return how many records there are, the cells of the columns that are needed, each read alone, and who is hidden.
+
+    Where the schema names the column of persons, each person's records count as one together, in equal parts. A record
+    that names nobody counts for nothing.
+
+    Raises
+    ------
+    InputError
+        For a source that cannot be opened, and for columns that the header does not name, or names twice.
+    """
+    frame = open_table(source).checked().frame
+    names = [str(name) for name in frame.columns]
+    persons = [] if schema.person is None else [schema.person]
+    for name in (*needed, *schema.columns, *persons):
+        if names.count(name) != 1:
+            fault = "has no column" if name not in names else "has more than one column"
+            raise InputError(f"the table {fault} {name!r}{nearest(name, names) if name not in names else ''}")
+    cells = {name: schema.column(name).read(frame[name]) for name in needed}
+    return len(frame), cells, _persons(frame[schema.person]) if persons else Units()
+
+
+def _persons(column: Any) -> Units:
+    from deniable.tables.persons import person  # needs pandas
+
+    named = np.array([person(cell) is not None for cell in column.tolist()], dtype=bool)
+    units, weights = units_of(column[named], heaviest=HEAVIEST), np.zeros(len(named))
+    weights[named] = units.weights
+    return replace(units, weights=weights, owners=None, labels=None)
+
+
+def numbers_of(cells: ColumnCells, dates: bool) -> FloatArray:
+    """Return the dates of a column in days, or its numbers, yes and no among them as 1 and 0; NaN for other cells."""
+    out = np.where(cells.kind == (DATE if dates else NUMBER), cells.number, np.nan)
+    return out if dates else np.where(cells.kind == WORD, _flags(cells), out)
+
+
+def _flags(cells: ColumnCells) -> FloatArray:
+    """Return 1 and 0 for yes and no, NaN for all other cells."""
+    return np.array([*(_FLAGS[flag_of(word)] for word in cells.words), np.nan])[cells.word]
+
+
+@dataclass(frozen=True, eq=False)
+class Categories:
+    """The labels of a column of categories, the last two for other and missing cells, and each record's label."""
+
+    labels: tuple[str, ...]
+    codes: IntArray
+
+    @classmethod
+    def of(cls, cells: ColumnCells, labels: tuple[str, ...]) -> Categories:
+        """Return the records' categories: a cell has the one that is spelled as it is."""
+        place = {label: i for i, label in enumerate(labels)}
+        codes, texts = cells.coded
+        found = [*(place.get(text, len(labels)) for text in texts), len(labels) + 1]
+        return cls((*labels, OTHER, ABSENT), np.array(found, dtype=np.int64)[codes])
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """The columns that the statistics need; scales and labels are public, the rest is not."""
+
+    n: int
+    numbers: Mapping[str, FloatArray]
+    scales: Mapping[str, ColumnScale]
+    categories: Mapping[str, Categories]
+    units: Units = field(default_factory=Units)
+
+    def sums(self, values: IntArray | int, codes: IntArray, size: int) -> IntArray:
+        """Return the sums of ``values`` over the records of each code, with their weights; −1 is none."""
+        if self.units.weights is not None:
+            values = values * self.units.weights.astype(np.int64)
+        elif isinstance(values, int):
+            return np.bincount(codes[codes >= 0], minlength=size).astype(np.int64) * values
+        return group_sums(values, codes, size)
+
+    def steps(self, column: str) -> IntArray:
+        """Return the column clipped to its range, in whole steps from −LATTICE to LATTICE; missing cells are 0."""
+        scale, values = self.scales[column], self.numbers[column]
+        with np.errstate(invalid="ignore"):
+            unit = np.clip((values - scale.centre) / scale.half, -1.0, 1.0)
+        return np.rint(np.nan_to_num(unit) * LATTICE).astype(np.int64)
+
+    def present(self, columns: tuple[str, ...]) -> NDArray[np.bool_]:
+        """Return which records have all these numbers."""
+        kept = np.ones(self.n, dtype=bool)
+        for column in columns:
+            kept &= ~np.isnan(self.numbers[column])
+        return kept
+
+    def groups(self, by: tuple[str, ...]) -> tuple[IntArray, int]:
+        """Return each record's combination of the categories of ``by``, and how many there are; 1 without ``by``."""
+        size = math.prod(len(self.categories[column].labels) for column in by)
+        if size > _MOST_CELLS:
+            raise InputError(
+                f"the combinations of {', '.join(by)} make {size:,} cells, at most {_MOST_CELLS:,} can be released; "
+                "group by fewer columns or merge categories"
+            )
+        codes = np.zeros(self.n, dtype=np.int64)
+        for column in by:
+            codes = codes * len(self.categories[column].labels) + self.categories[column].codes
+        return codes, size
+
+    def labels(self, by: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """Return the label of each group, in the order of :meth:`groups`."""
+        shape = [len(self.categories[column].labels) for column in by]
+        return [tuple(self.categories[c].labels[i] for c, i in zip(by, at, strict=True)) for at in np.ndindex(*shape)]
+
+
+def group_sums(values: IntArray, codes: IntArray, groups: int) -> IntArray:
+    """Return the exact sum of whole numbers in each group; −1 is in none."""
+    if groups == 1:
+        return np.array([values[codes == 0].sum(dtype=np.int64)])
+    total = np.zeros(groups, dtype=np.int64)
+    kept = codes >= 0
+    codes, values = codes[kept], values[kept]
+    for begin in range(0, len(codes), _BLOCK):  # bincount adds floats: exact while every partial sum is below 2⁵³
+        block = slice(begin, begin + _BLOCK)
+        total += np.bincount(codes[block], weights=values[block], minlength=groups).astype(np.int64)
+    return total
 
 
 @dataclass(frozen=True)
@@ -97,7 +338,7 @@ class CellCounts(Query):
                 happened = (records.numbers[event] > 0) & (records.numbers[self.columns[0]] <= self.edges[-1])
                 place = 2 * place + happened
             codes = np.where(inside & records.present(self.columns), codes * cells + place, -1)
-        return np.bincount(codes[codes >= 0], minlength=size * cells).astype(np.int64).reshape(-1, cells)
+        return records.sums(1, codes, size * cells).reshape(-1, cells)
 
     def _place(self, values: FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
         """Return the interval of each value, and whether it is in one."""
@@ -157,11 +398,12 @@ class Moments(Query):
         groups, size = records.groups(self.by)
         codes, absent = np.where(present, groups, -1), np.where(present, -1, groups)
         steps = [records.steps(column) for column in self.columns]
-        sums = [_count(codes, size) * LATTICE, *(group_sums(step, codes, size) for step in steps)]
+        sums = [records.sums(LATTICE, codes, size), *(records.sums(step, codes, size) for step in steps)]
         for i, first in enumerate(steps):
             for j, second in enumerate(steps[i:]):
-                sums.append(group_sums(_divided(first * second) - (0 if j else LATTICE // 2), codes, size))
-        return np.stack([*sums, _count(absent, size) * LATTICE], axis=1)
+                product = (first * second + LATTICE // 2) // LATTICE  # to the nearest step
+                sums.append(records.sums(product - (0 if j else LATTICE // 2), codes, size))
+        return np.stack([*sums, records.sums(LATTICE, absent, size)], axis=1)
 
 
 @dataclass(frozen=True)
@@ -185,7 +427,7 @@ class Totals(Query):
         scale = records.scales[column]
         values = np.clip(np.nan_to_num(records.numbers[column]), scale.low, scale.high) / scale.farthest
         codes = np.where(records.present(self.columns), groups, -1)
-        return group_sums(np.rint(values * LATTICE).astype(np.int64), codes, size)[:, None]
+        return records.sums(np.rint(values * LATTICE).astype(np.int64), codes, size)[:, None]
 
 
 @dataclass(frozen=True)
@@ -209,7 +451,8 @@ class Tree(Query):
         leaves = 2**DEPTH
         place = np.minimum((records.steps(self.columns[0]) + LATTICE) * leaves // (2 * LATTICE), leaves - 1)
         codes, size = records.groups(self.by)
-        level = _count((codes * leaves + place)[records.present(self.columns)], size * leaves).reshape(-1, leaves)
+        codes = np.where(records.present(self.columns), codes * leaves + place, -1)
+        level = records.sums(1, codes, size * leaves).reshape(-1, leaves)
         levels = [level]
         for _ in range(DEPTH):
             level = level.reshape(len(level), -1, 2).sum(axis=2)
@@ -234,16 +477,6 @@ class Ranks(Tree):
         codes, places = codes[present], (records.steps(self.columns[0])[present] + step // 2) // step
         order = np.lexsort((places, codes))
         return np.split(places[order], np.searchsorted(codes[order], np.arange(1, size)))
-
-
-def _divided(products: IntArray) -> IntArray:
-    """Return products of two lattice numbers in steps of the lattice, rounded to the nearest."""
-    return (products + LATTICE // 2) // LATTICE
-
-
-def _count(codes: IntArray, size: int) -> IntArray:
-    """Return how many records have each code; −1 is none."""
-    return np.bincount(codes[codes >= 0], minlength=size).astype(np.int64)
 
 
 def query_of(statistic: Statistic, scales: Mapping[str, ColumnScale]) -> Query:

@@ -19,8 +19,7 @@ from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
 from deniable.noise.certificate import Certificate
 from deniable.noise.queries import Use
-from deniable.statistics.answers import Row
-from deniable.statistics.grammar import ISO, Day, Statistic, parse
+from deniable.statistics.grammar import ISO, Day, Statistic, parse, written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +29,54 @@ _NUMBERS = ("value", "noise", "low", "high", "population_error", "population_low
 _DATES = ("date", "date_low", "date_high")
 _CURVES = ("ecdf", "survival")
 _MOST_DRAWN = 40  # rows of one panel
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number of a released table.
+
+    Attributes
+    ----------
+    group
+        Categories of the columns ``by``.
+    item
+        Which number of the statistic: an interval, a probability, a coefficient; empty if there is one only.
+    value
+        The estimate; NaN if it was withheld, for the reason in ``note``.
+    noise
+        Standard deviation of the noise in it: its error against the value on all records of the table.
+    sampling
+        Standard deviation by which the records themselves, drawn from a population, make it vary; NaN if not known.
+    low, high
+        Limits for the value on all records of the table.
+    population_low, population_high
+        Limits for the population.
+    note
+        Why a value was withheld, or what else to know.
+    dated
+        Whether value and limits are moments, in days since 1970-01-01.
+    """
+
+    group: tuple[str, ...]
+    item: str
+    value: float
+    noise: float
+    sampling: float
+    low: float
+    high: float
+    population_low: float
+    population_high: float
+    note: str = ""
+    dated: bool = False
+
+    def written(self, value: float) -> str:
+        """Return the value, or a limit, as people write it: a date, or a number of six digits."""
+        return written(value, as_date=self.dated)
+
+    @property
+    def population_error(self) -> float:
+        """Standard error against the population: noise and sampling together."""
+        return math.hypot(self.noise, self.sampling)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,12 +178,12 @@ class StatisticsRelease(Textual):
         return text
 
     def __str__(self) -> str:
-        promise = self.certificate
+        promise, unit = self.certificate, self.certificate.unit
         whole = sum(use.mu**2 for use in self.account) or 1.0
         lines = [
             f"advantage ≤ {shown(promise.advantage, 'number', 'upper')} ({promise.kind}) for everything released here "
-            f"together: at even odds, no attack tells whether a record is in the table with accuracy above "
-            f"{shown(0.5 + promise.advantage / 2, 'number', 'upper')}; a record from another in its place, "
+            f"together: at even odds, no attack tells whether a {unit} is in the table with accuracy above "
+            f"{shown(0.5 + promise.advantage / 2, 'number', 'upper')}; a {unit} from another in its place, "
             f"{shown(0.5 + self.replacement_tradeoff.advantage() / 2, 'number', 'upper')}",
             f"TPR at 0.1 % FPR ≤ {shown(promise.tradeoff.tpr(1e-3), 'number', 'upper')}",
             *(f"  {use.mu**2 / whole:6.1%} of the budget  {use.name}" for use in self.account),

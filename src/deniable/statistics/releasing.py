@@ -18,33 +18,39 @@ from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise import columns
 from deniable.noise.certificate import Certificate
-from deniable.noise.queries import Ledger, Queries
+from deniable.noise.queries import Ledger, Queries, Units
 from deniable.planning import AsTellingAs
 from deniable.planning.calibration import Budget, as_limit, budget
-from deniable.statistics.answers import Limits, QueryAnswer, Row, hide_small
-from deniable.statistics.estimates import answered
+from deniable.statistics.estimates import Limits, QueryAnswer, answered, hide_small
 from deniable.statistics.grammar import Statistic, parse
-from deniable.statistics.queries import CANDIDATES, OF_TREE, CellCounts, Query, Ranks, Tree, query_of, shared
-from deniable.statistics.records import (
+from deniable.statistics.queries import (
+    CANDIDATES,
+    OF_TREE,
     Categories,
+    CellCounts,
     ColumnScale,
     Given,
+    Query,
+    Ranks,
     Records,
+    Tree,
     declared,
-    number_kinds,
     numbers_of,
+    query_of,
     read_columns,
+    shared,
 )
-from deniable.statistics.released import StatisticsRelease
+from deniable.statistics.released import Row, StatisticsRelease
 from deniable.tables.cell import ColumnCells
 from deniable.tables.schema import Schema
 
 _MOST_GROUPS = 1000  # in which quantiles are chosen one by one: about 3 ms each
 _COUNT = 0.01  # share of μ² for the number of records
-_FINDING = 0.2  # share of μ² for finding ranges and categories that were not declared
+_KINDS = 0.03  # share of μ² for what columns hold, the number of records included
+_FINDING = 0.21  # share of μ² for all that is not declared: kinds, ranges, categories, the number of records
 _DELTA = 1e-6  # of failure of all lists of categories that were found together, at most a 20th of what is allowed
 _GAME = (
-    "all records are used; the attacker knows the algorithm, what is declared and all records but one, and names, "
+    "all records are used; the attacker knows the algorithm, what is declared and all {unit}s but one, and names, "
     "after seeing everything that is released, whether that one is in the table"
 )
 _SAMPLER = "rounded Gaussians from the operating system's entropy, exact in law, added to whole numbers"
@@ -58,6 +64,7 @@ def release_statistics(
     limit: Limit | Mechanism | None = None,
     schema: Schema | None = None,
     ranges: Mapping[str, Sequence[Any]] | None = None,
+    group: str | None = None,
     n: int | None = None,
     suppress_below: float = 0.0,
     confidence: float = 0.95,
@@ -89,8 +96,12 @@ def release_statistics(
         ``("2020-01-01", "2024-12-31")``. Numbers and dates are clipped to their range; records of other categories are
         "(other)", and those without one "(missing)". What is not declared is found in the data privately, which costs a
         fifth of μ²: the octaves (of dates the years) in which a column lies, and the categories of enough records.
+    group
+        Short for the schema's ``person``, the column that says whose record each one is: whole persons are hidden then,
+        not single records. Each person counts once: her records share that in equal parts, in counts, too, and more
+        than 720 of one person count for nothing. A record that names nobody does not count.
     n
-        The number of records, if it is public. What is not declared is counted with noise, for 1 % of μ².
+        The number of records (with ``group``, of persons), if it is public. What is not declared is counted with noise.
     suppress_below
         Counts whose noisy value is below this are withheld.
     confidence
@@ -122,7 +133,7 @@ def release_statistics(
     limits = Limits(number("confidence", confidence, above=0.0, below=1.0))
     smallest = number("suppress_below", suppress_below, at_least=0.0, below=math.inf)
     known = None if n is None else integer("n", n, at_least=1)
-    public = declared(schema, ranges, asked)
+    public = declared(schema, ranges, group, asked)
     given = Given.of(asked, public)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # what numpy and pandas warn of depends on the records
@@ -133,6 +144,7 @@ def release_statistics(
 def _released(
     rows: int,
     cells: Mapping[str, ColumnCells],
+    units: Units,
     asked: list[Statistic],
     given: Given,
     goal: Limit | AsTellingAs,
@@ -142,12 +154,11 @@ def _released(
 ) -> StatisticsRelease:
     """Ask and estimate; nothing is said beside what is released."""
     delta = min(_DELTA, (goal.most - goal.floor) / 20 / goal.group_size) if given.unknown[1] else 0.0
-    allowed, curve = _budget(goal, delta)
+    allowed, curve = _budget(goal, delta, units.unit)
     mu = allowed.mu
     target = goal.most if goal == Limit(advantage=goal.most) else curve.advantage()
-    ask = _Asking(Queries(Ledger(mu, delta)))
-    n = ask.count(rows, mu * math.sqrt(_COUNT)) if known is None else float(known)
-    records = ask.found(rows, cells, given)
+    ask = _Asking(Queries(Ledger(mu, delta), units=units))
+    n, records = ask.found(rows, cells, given, known)
     queries = shared([query_of(statistic, records.scales) for statistic in asked])
     public = {CellCounts(()): QueryAnswer(np.array([[n]]), np.zeros(1), [()])} if known is not None else {}
     wanted = [query for query in dict.fromkeys(queries) if query not in public]
@@ -160,12 +171,12 @@ def _released(
         found = _warned(found, [column for column in statistic.columns if column in ask.lost])
         counted = statistic.function in ("count", "histogram")
         made.append(tuple(hide_small(found, smallest) if counted and smallest else found))
-    twice = min(math.hypot(*ask.replaced), 2 * mu) * (1 + MANY_ROUNDINGS)
-    replaced = _curve(twice, 2 * delta, "one record replaced by any other")
+    twice = (2 * mu if units.weights is not None else min(math.hypot(*ask.replaced), 2 * mu)) * (1 + MANY_ROUNDINGS)
+    replaced = _curve(twice, 2 * delta, units.unit, f"one {units.unit} replaced by any other")
     return StatisticsRelease(
         tuple(asked),
         tuple(made),
-        _certificate(allowed.words, target, curve, replaced, ask.queries.ledger, made, round(n)),
+        _certificate(allowed.words, target, curve, replaced, ask.queries, made, round(n)),
         replaced,
         ask.queries.ledger.mechanism(),
         tuple(ask.queries.ledger.uses),
@@ -184,19 +195,20 @@ def _warned(rows: list[Row], lost: Sequence[str]) -> list[Row]:
     return [replace(row, note=f"{row.note}; {text}" if row.note else text) for row in rows]
 
 
-def _curve(mu: float, delta: float, adjacency: str = Assumptions.adjacency) -> Tradeoff:
+def _curve(mu: float, delta: float, unit: str, adjacency: str = "") -> Tradeoff:
     """Return the curve of Gaussian DP queries that fail with probability ``delta``."""
-    assumed = Assumptions(_GAME, adjacency, "all released statistics")
+    whole = f"add or remove one {unit}" + " with all its records" * (unit == "person")
+    assumed = Assumptions(_GAME.format(unit=unit), adjacency or whole, "all released statistics")
     return replace(with_failure(GaussianTradeoff(mu), delta), assumptions=assumed, holds_for=EVERY_CASE)
 
 
-def _budget(goal: Limit | AsTellingAs, delta: float) -> tuple[Budget, Tradeoff]:
+def _budget(goal: Limit | AsTellingAs, delta: float, unit: str = "record") -> tuple[Budget, Tradeoff]:
     """Return the largest budget (rounded down) whose curve, with failure ``delta``, keeps the limit, and that curve."""
     found, step = budget(goal, failure=delta), 1e-12
-    curve = _curve(found.mu, delta)
+    curve = _curve(found.mu, delta, unit)
     while isinstance(goal, Limit) and not goal.is_met(curve):
         found, step = replace(found, mu=found.mu * (1 - step)), min(2 * step, 0.5)
-        curve = _curve(found.mu, delta)
+        curve = _curve(found.mu, delta, unit)
     return found, curve
 
 
@@ -208,16 +220,27 @@ class _Asking:
     replaced: list[float] = field(default_factory=list)  # μ of each query
     lost: list[str] = field(default_factory=list)
 
-    def count(self, rows: int, mu: float) -> float:
-        """Return the noisy number of records, which replacing one does not change."""
-        return self.queries.count(rows, mu, "the number of records")
+    def found(
+        self, rows: int, cells: Mapping[str, ColumnCells], given: Given, known: int | None
+    ) -> tuple[float, Records]:
+        """Return how many there are, and the records with a scale or labels for every column, found where not declared.
 
-    def found(self, rows: int, cells: Mapping[str, ColumnCells], given: Given) -> Records:
-        """Return the records with a scale or labels for every column; what was not declared is found by counts."""
-        numbers, groups = given.unknown
-        each = self.queries.ledger.mu * math.sqrt(_FINDING / max(len(numbers) + len(groups), 1))
+        Replacing a record does not change their number.
+        """
+        (numbers, groups), mu = given.unknown, self.queries.ledger.mu
+        first = _KINDS if numbers else _COUNT if known is None else 0.0
+        kinds: list[columns.ColumnKind] = []
+        if numbers:
+            holding = [cells[name] for name in numbers]
+            n, kinds = columns.ask_kinds(self.queries, holding, rows, mu * math.sqrt(first))
+            self.replaced.append(columns.REPLACED * mu * math.sqrt(first))
+        elif known is None:
+            n = self.queries.count(rows, mu * math.sqrt(first), f"the number of {self.queries.units.unit}s")
+        n = n if known is None else float(known)
+        each = mu * math.sqrt((_FINDING - first) / max(len(numbers) + len(groups), 1))
         self.replaced += [math.sqrt(2) * each] * (len(numbers) + len(groups))  # one cell is left, another entered
-        scales = dict(given.scales) | {name: self._scale(name, cells[name], each) for name in numbers}
+        found = zip(numbers, kinds, strict=True)
+        scales = dict(given.scales) | {name: self._scale(name, kind, cells[name], each) for name, kind in found}
         categories = {}
         for name in given.groups:
             labels = given.labels.get(name)
@@ -226,33 +249,28 @@ class _Asking:
                 labels = tuple(self.queries.words(name, cells[name].spelled.tolist(), each, delta))
             categories[name] = Categories.of(cells[name], labels)
         values = {name: numbers_of(cells[name], scales[name].dates) for name in given.numbers}
-        return Records(rows, values, {name: scales[name] for name in given.numbers}, categories)
+        kept = {name: scales[name] for name in given.numbers}
+        return n, Records(rows, values, kept, categories, self.queries.units)
 
-    def _scale(self, name: str, cells: ColumnCells, mu: float) -> ColumnScale:
-        """Return the range of a column, of numbers, of dates or from no to yes: of which kind most cells stand out."""
-        place = np.full(len(cells), -1)
-        number, date, flag = number_kinds(cells)
-        place[number] = columns.octave_cells(cells.number[number])
-        place[date] = columns.CELLS + columns.year_cells(cells.number[date])
-        place[flag] = columns.CELLS + columns.YEARS
-        rows = np.flatnonzero(place >= 0)
-        purpose = "in which octaves or years a column lies: numbers, dates, or yes and no"
-        size = columns.CELLS + columns.YEARS + 1
-        counts, sd = self.queries.histogram(f"range of {name}", purpose, mu, rows, place[rows], size), 1 / mu
-        kinds = np.split(counts, (columns.CELLS, columns.CELLS + columns.YEARS))
-        clear = [columns.standing_out(part, sd) for part in kinds]
-        most = int(np.argmax(clear))
-        if not clear[most] > 0:
-            self.lost.append(name)
-        if most == 2:
+    def _scale(self, name: str, kind: columns.ColumnKind, cells: ColumnCells, mu: float) -> ColumnScale:
+        """Return the range of a column of numbers or dates; from no to yes where most cells say that."""
+        if kind.flags:
             return ColumnScale(0.0, 1.0)
-        found = columns.years_from_counts if most else columns.range_from_counts
-        return ColumnScale(*found(kinds[most], sd), dates=most == 1)
+        dates = kind.kind == "date"
+        values = numbers_of(cells, dates)
+        rows, sd = np.flatnonzero(~np.isnan(values)), 1 / mu
+        places, size = (columns.year_cells, columns.YEARS) if dates else (columns.octave_cells, columns.CELLS)
+        purpose = f"in which {'years' if dates else 'octaves'} a column lies"
+        counts = self.queries.histogram(f"range of {name}", purpose, mu, rows, places(values[rows]), size)
+        if not columns.standing_out(counts, sd) > 0:
+            self.lost.append(name)
+        found = columns.years_from_counts if dates else columns.range_from_counts
+        return ColumnScale(*found(counts, sd), dates=dates)
 
     def sums(self, query: Query, records: Records, mu: float, purpose: str) -> QueryAnswer:
         """Return the noisy sums of a query."""
         if isinstance(query, Ranks):
-            if len(records.labels(query.by)) <= _MOST_GROUPS:
+            if records.units.weights is None and len(records.labels(query.by)) <= _MOST_GROUPS:
                 return self._ranks(query, records, mu, purpose)
             query = Tree(query.by, query.columns)
         added, replaced = query.lengths()
@@ -260,8 +278,9 @@ class _Asking:
         paid = self.queries.pay(str(query), purpose, mu)
         self.replaced.append(mu * replaced / added)
         whole = query.sums(records)
-        noisy = paid.channel(str(query), np.broadcast_to(sd * query.unit, whole.shape))(whole)
-        return QueryAnswer(noisy / query.unit, sd, records.labels(query.by))
+        unit = query.unit * records.units.heaviest
+        noisy = paid.channel(str(query), np.broadcast_to(sd * unit, whole.shape))(whole)
+        return QueryAnswer(noisy / unit, sd, records.labels(query.by))
 
     def _ranks(self, query: Ranks, records: Records, mu: float, purpose: str) -> QueryAnswer:
         """Return chosen quantiles and the tree behind their error bars."""
@@ -279,10 +298,11 @@ def _certificate(
     target: float,
     curve: Tradeoff,
     replaced: Tradeoff,
-    ledger: Ledger,
+    queries: Queries,
     rows: Sequence[tuple[Row, ...]],
     n: int,
 ) -> Certificate:
+    ledger, unit = queries.ledger, queries.units.unit
     many = len(ledger.uses)
     return Certificate(
         advantage=curve.advantage(),
@@ -292,8 +312,8 @@ def _certificate(
         tradeoff=curve,
         coupling=f"{words}: Gaussian differential privacy on all records, {many} "
         f"{'query' if many == 1 else 'queries'} composed "
-        f"(μ = {ledger.mu:.6g}{f', δ = {ledger.delta:.3g}' if ledger.delta else ''}); advantage at telling a record "
-        f"from another in its place at most {math.ceil(replaced.advantage() * 1e4) / 1e4:.4f}",
+        f"(μ = {ledger.mu:.6g}{f', δ = {ledger.delta:.3g}' if ledger.delta else ''}); advantage at telling a "
+        f"{unit} from another in its place at most {math.ceil(replaced.advantage() * 1e4) / 1e4:.4f}",
         prior=0.5,
         n_records=n,
         n_train=n,
@@ -303,11 +323,12 @@ def _certificate(
         sampler=_SAMPLER,
         noise_scale=np.array([row.noise for part in rows for row in part if not math.isnan(row.noise)]),
         assumptions=(
-            _GAME,
+            _GAME.format(unit=unit),
             "what is declared (ranges, categories, a number of records) and the names of the columns are public; the "
-            "number of records stated here is declared or a noisy count",
+            f"number of {unit}s stated here is declared or a noisy count",
             "out means not in the table; the prior is 1/2",
-            "this release alone: other releases from the same records add to it",
+            f"this release alone: other releases from the same {unit}s add to it",
         ),
         bound="dp",
+        unit=unit,
     )
