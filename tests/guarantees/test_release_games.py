@@ -23,11 +23,3 @@ def test_no_attacker_gains_more_than_eta_and_a_tenth_of_the_noise_is_caught(boun
     weak = games.trimmed if bound == "direct" else games.CASES[bound]["means"]
     caught, *_ = games.played(weak, bound, ETA, 400, weaker=10.0)
     assert caught > ETA, bound
-
-
-def test_swaps_of_covariances_hide_every_record():
-    covariance = games.MORE["swap"]["covariance"]
-    gain, *_ = games.played(covariance, "swap", ETA, RELEASES)
-    assert gain <= ETA + LUCK
-    caught, *_ = games.played(covariance, "swap", ETA, RELEASES, weaker=10.0)
-    assert caught > ETA + 0.03

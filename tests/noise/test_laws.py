@@ -45,9 +45,7 @@ def test_density_integrates_to_one_in_the_plane():
 
 
 @pytest.mark.parametrize("cls", [GaussianNoise, NormLaplaceNoise])
-@pytest.mark.parametrize(
-    "factor", [ONE, np.array([0.5, 1.0, 3.0]), np.linalg.cholesky(np.array([[2.0, 0.7], [0.7, 1.0]]))]
-)
+@pytest.mark.parametrize("factor", [ONE, np.array([0.5, 1.0, 3.0])])
 def test_standard_deviation_and_samples_agree(cls, factor):
     law = cls(0.7, factor)
     draws = law.sample(200_000, np.random.default_rng(2))
