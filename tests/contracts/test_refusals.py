@@ -295,7 +295,7 @@ released(advantage=0.22, fraction=0.1) -> below 0.2
 released(data=TABLE) -> at least 4 records
 released(data=(ROWS, ROWS[1:])) -> equal length
 released(noise="uniform") -> 'gaussian', 'norm-laplace'
-released(bound="center") -> 'auto', 'coupling', 'direct', 'swap', 'centre'
+released(bound="center") -> 'auto', 'direct', 'swap', 'centre'
 released(fraction=1.0) -> fraction
 released(confidence=1.0) -> confidence
 released(n_resamples=2.5) -> n_resamples
