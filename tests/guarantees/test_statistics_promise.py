@@ -13,7 +13,8 @@ from scipy.special import ndtr
 import deniable as dn
 from deniable.noise.queries import Ledger, Queries
 from deniable.statistics import releasing
-from deniable.statistics.queries import Categories, CellCounts, ColumnScale, Moments, Records, Tree
+from deniable.statistics.grammar import ColumnScale
+from deniable.statistics.queries import Categories, CellCounts, Moments, Records, Tree
 from deniable.testing import insecure_noise
 
 ETA = 0.15

@@ -13,7 +13,8 @@ import deniable as dn
 from deniable.cli import publish
 from deniable.cli._app import run
 from deniable.statistics import releasing
-from deniable.statistics.queries import Categories, numbers_of, read_columns
+from deniable.statistics.queries import Categories
+from deniable.statistics.releasing import numbers_of, read_columns
 from guarantees.replay import Recorded, replayed
 
 RNG = np.random.default_rng(8)

@@ -13,12 +13,13 @@ from scipy.stats import norm
 import deniable as dn
 from deniable import InputError
 from deniable.statistics import Statistic, parse, releasing
-from deniable.statistics.estimates import _LEAVES, Limits, _least_squares
+from deniable.statistics.distribution import _LEAVES, _least_squares
+from deniable.statistics.estimates import Limits
+from deniable.statistics.grammar import ColumnScale
 from deniable.statistics.queries import (
     DEPTH,
     Categories,
     CellCounts,
-    ColumnScale,
     Moments,
     Records,
     Totals,

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from deniable.cli._app import run
-from deniable.statistics.queries import read_columns
+from deniable.statistics.releasing import read_columns
 from deniable.tables.files import open_file
 from deniable.tables.schema import Schema
 

@@ -19,6 +19,7 @@ from deniable._optional import require
 from deniable._plot import new_axes
 from deniable._shown import shown
 from deniable.curves import Tradeoff
+from deniable.noise.queries import Queries
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +31,7 @@ GAME = (
     "stated size, drawn with fresh entropy; the attacker sees the released value and names one record's membership"
 )
 _FPRS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+_SAMPLER = "rounded Gaussians from the operating system's entropy, exact in law, added to whole numbers"
 FINE = 1e-3  # true positive rate for which the text says how many runs would certify it
 _SHOWN = 12  # most coordinates listed in a notebook
 
@@ -189,6 +191,56 @@ class Certificate:
             return text  # what the number of runs of "direct" adds to it stands among the assumptions
         # the floor is that of an event never seen: in proportion to 1/m
         return f"{text}: about {runs_for_fine(self.n_resamples, self.floor)} (n_resamples) bring it to {FINE:.1%}"
+
+
+def game_of(unit: str) -> str:
+    """Return what the attacker knows and has to name."""
+    return (
+        f"all records are used; the attacker knows the algorithm, what is declared and all {unit}s but one, and names, "
+        "after seeing everything that is released, whether that one is in the table"
+    )
+
+
+def certificate_of(
+    words: str,
+    target: float,
+    curve: Tradeoff,
+    replaced: Tradeoff,
+    queries: Queries,
+    noise: FloatArray,
+    n: int,
+) -> Certificate:
+    """Return the certificate of everything that these queries released."""
+    ledger, unit = queries.ledger, queries.units.unit
+    many = len(ledger.uses)
+    return Certificate(
+        advantage=curve.advantage(),
+        target=target,
+        kind="exact",
+        confidence=1.0,
+        tradeoff=curve,
+        coupling=f"{words}: Gaussian differential privacy on all records, {many} "
+        f"{'query' if many == 1 else 'queries'} composed "
+        f"(μ = {ledger.mu:.6g}{f', δ = {ledger.delta:.3g}' if ledger.delta else ''}); advantage at telling a "
+        f"{unit} from another in its place at most {math.ceil(replaced.advantage() * 1e4) / 1e4:.4f}",
+        prior=0.5,
+        n_records=n,
+        n_train=n,
+        n_resamples=0,
+        algorithm_runs=1,
+        noise="gaussian",
+        sampler=_SAMPLER,
+        noise_scale=noise,
+        assumptions=(
+            game_of(unit),
+            "what is declared (ranges, categories, a number of records) and the names of the columns are public; the "
+            f"number of {unit}s stated here is declared or a noisy count",
+            "out means not in the table; the prior is 1/2",
+            f"this release alone: other releases from the same {unit}s add to it",
+        ),
+        bound="dp",
+        unit=unit,
+    )
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,15 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from itertools import pairwise
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from deniable._check import InputError
+from deniable.tables.schema import Schema, as_schema, shorthand
 
 T = TypeVar("T")
 _WORD = r"[^\W\d][\w.]*(?:-[\w.]+)*"  # hyphens inside: nothing is subtracted in this grammar
@@ -30,6 +31,7 @@ _TOKEN = re.compile(
     rf"""|(?P<word>{_WORD})|(?P<sign>[(),=:~+]))"""
 )
 ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
+OTHER, ABSENT = "(other)", "(missing)"  # categories that every column has
 _MOST_POINTS = 256  # leaves of the tree behind distribution functions
 
 
@@ -168,7 +170,8 @@ class Statistic:
         else:
             inside = list(map(_written, self.columns))
         inside += [f"{value:g}" for value in self.numbers]
-        inside += [f"{name}={':'.join(map(_number, values))}" for name, values in self.options]
+        for name, values in self.options:
+            inside.append(f"{name}={':'.join(str(one) if isinstance(one, Day) else f'{one:g}' for one in values)}")
         by = f" by {', '.join(map(_written, self.by))}" if self.by else ""
         return f"{self.function}({', '.join(inside)}){by}"
 
@@ -224,10 +227,6 @@ def parse(text: str | Statistic) -> Statistic:
     if left.kind != "end":
         left.fail("',' or the end")
     return Statistic(function, tuple(columns), by, tuple(numbers), tuple(options))
-
-
-def _number(value: float) -> str:
-    return str(value) if isinstance(value, Day) else f"{value:g}"
 
 
 def _written(column: str) -> str:
@@ -295,3 +294,107 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
             )
         yield found.lastgroup, found.group(found.lastgroup)
         at = found.end()
+
+
+@dataclass(frozen=True)
+class ColumnScale:
+    """What is public about a numeric column: its range, and whether it holds dates (days since 1970-01-01)."""
+
+    low: float
+    high: float
+    dates: bool = False
+
+    @property
+    def centre(self) -> float:
+        """Middle of the range, which stands for 0."""
+        return self.low / 2 + self.high / 2
+
+    @property
+    def half(self) -> float:
+        """Half the width of the range, which stands for 1."""
+        return self.high / 2 - self.low / 2
+
+    @property
+    def farthest(self) -> float:
+        """Distance from 0 of the farther end."""
+        return max(abs(self.low), abs(self.high))
+
+    def written(self, value: float) -> str:
+        """Return a value of the column as people write it: a date, or a number of six digits."""
+        return written(value, as_date=self.dates)
+
+    @property
+    def ends(self) -> tuple[Any, Any]:
+        """The range as people write it."""
+        return (str(Day(self.low)), str(Day(self.high))) if self.dates else (self.low, self.high)
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """The columns that the statistics need, with what is declared of them; the data have no part in it.
+
+    Attributes
+    ----------
+    numbers, groups
+        Columns of numbers, and those whose categories make groups.
+    scales, labels
+        Declared ranges and categories. A column of numbers whose range does not matter (it is cut at given edges, or
+        is an event) needs none.
+    ranged
+        Columns of numbers whose range matters.
+    """
+
+    numbers: tuple[str, ...]
+    groups: tuple[str, ...]
+    scales: Mapping[str, ColumnScale]
+    labels: Mapping[str, tuple[str, ...]]
+    ranged: frozenset[str]
+
+    @property
+    def unknown(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Columns of numbers without a range, and of categories without a list."""
+        numbers = tuple(column for column in self.numbers if column not in self.scales)
+        return numbers, tuple(column for column in self.groups if column not in self.labels)
+
+    @classmethod
+    def of(cls, statistics: Sequence[Statistic], schema: Schema) -> Given:
+        """Collect the columns of all statistics and check what is declared of them."""
+        numbers, groups = dict[str, None](), dict[str, None]()
+        ranged, cut_at_dates = set[str](), set[str]()
+        for one in statistics:
+            shared = one.function == "share"
+            groups |= dict.fromkeys(one.grouped)
+            numbers |= dict.fromkeys(() if shared else one.columns)
+            edges = one.option("edges", ())
+            if edges or shared:
+                cut_at_dates |= {one.columns[0]} if edges and all(isinstance(edge, Day) for edge in edges) else set()
+            else:
+                ranged |= set(one.columns[: 1 if one.function == "survival" else None])
+        for name in (*numbers, *groups):
+            kind = schema.kind(name)
+            if kind == "dropped" or (name in numbers and kind in ("category", "code")):
+                raise InputError(f"column {name!r} is declared as {kind!r}, so it has no numbers to release")
+        own = {name: schema.column(name) for name in (*numbers, *groups)}
+        labels = {name: own[name].labels for name in groups if own[name].labels}
+        for name, found in labels.items():
+            if {OTHER, ABSENT} & set(found):
+                raise InputError(f"the categories of {name!r} must not be {OTHER} or {ABSENT}, which every column has")
+        spans = {name: span for name in numbers if (span := own[name].span) is not None}
+        scales = {name: ColumnScale(*span, own[name].kind == "date") for name, span in spans.items()}
+        free = {name: ColumnScale(0.0, 1.0, name in cut_at_dates) for name in numbers if name not in ranged}
+        for one in statistics:
+            if one.function == "sum" and one.columns[0] in scales and scales[one.columns[0]].dates:
+                raise InputError(f"{one}: dates have no sum; ask for mean({one.columns[0]})")
+        return cls(tuple(numbers), tuple(groups), free | scales, labels, frozenset(ranged))
+
+
+def declared(schema: Any, ranges: Any, group: str | None, statistics: Iterable[Statistic]) -> Schema:
+    """Return a schema with what ``ranges`` and ``group`` declare: of a column that makes groups its categories."""
+    said = shorthand(ranges)
+    groups = {name for one in statistics for name in one.grouped}
+    numbers = {name for one in statistics for name in one.columns} - groups
+    for name in said.keys() & (groups | numbers):
+        (value,) = said[name].values()
+        said[name] = {"range": value} if name in numbers else said[name] | {"categories": value}
+    told = as_schema(schema).saying(said)
+    return told if group is None else replace(told, person=group)

@@ -13,28 +13,23 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError, IntArray
 from deniable._floats import MANY_ROUNDINGS
-from deniable.noise.queries import Units, units_of
-from deniable.statistics.grammar import Day, Statistic, nearest, written
-from deniable.tables.cell import DATE, NUMBER, WORD, ColumnCells, flag_of
-from deniable.tables.files import open_table
-from deniable.tables.schema import Schema, as_schema, shorthand
+from deniable.noise.queries import Units
+from deniable.statistics.grammar import ABSENT, OTHER, ColumnScale, Statistic
+from deniable.tables.cell import ColumnCells
 
 LATTICE = 2**20  # a number between −1 and 1 counts in whole steps of 1/LATTICE: a millionth of half its range
-OTHER, ABSENT = "(other)", "(missing)"  # categories that every column has
 _MOST_CELLS = 1_000_000  # of one statistic, to bound the memory
 _BLOCK = 2**20  # records of which at most LATTICE·HEAVIEST steps each are added as floats
-HEAVIEST = 720  # weight of a person's records together; more would leave less room for noise in whole numbers
-_FLAGS = {"yes": 1.0, "no": 0.0, "": math.nan}  # words that are numbers where numbers are asked for
 OF_TREE = 0.2  # share of μ² of chosen quantiles that goes to the tree behind their error bars
 MOST_RANKS = 9  # quantiles of a column that are chosen one by one; a tree answers all of them at once
 DEPTH = 8  # of the trees behind distribution functions: 2⁸ leaves
@@ -42,156 +37,6 @@ CANDIDATES = 2**15  # for chosen quantiles, in half a range: more would blur a v
 _BINS = {"histogram": 10.0, "survival": 20.0}
 _ABSENT = 0.75  # relative noise of the count of records without a number beside moments: there it costs nothing
 _EXACT = 11 / 4  # 1/w² of squares that matter, which costs nothing where a record is replaced: see Moments.squares
-
-
-@dataclass(frozen=True)
-class ColumnScale:
-    """What is public about a numeric column: its range, and whether it holds dates (days since 1970-01-01)."""
-
-    low: float
-    high: float
-    dates: bool = False
-
-    @property
-    def centre(self) -> float:
-        """Middle of the range, which stands for 0."""
-        return self.low / 2 + self.high / 2
-
-    @property
-    def half(self) -> float:
-        """Half the width of the range, which stands for 1."""
-        return self.high / 2 - self.low / 2
-
-    @property
-    def farthest(self) -> float:
-        """Distance from 0 of the farther end."""
-        return max(abs(self.low), abs(self.high))
-
-    def written(self, value: float) -> str:
-        """Return a value of the column as people write it: a date, or a number of six digits."""
-        return written(value, as_date=self.dates)
-
-    @property
-    def ends(self) -> tuple[Any, Any]:
-        """The range as people write it."""
-        return (str(Day(self.low)), str(Day(self.high))) if self.dates else (self.low, self.high)
-
-
-@dataclass(frozen=True, eq=False)
-class Given:
-    """The columns that the statistics need, with what is declared of them; the data have no part in it.
-
-    Attributes
-    ----------
-    numbers, groups
-        Columns of numbers, and those whose categories make groups.
-    scales, labels
-        Declared ranges and categories. A column of numbers whose range does not matter (it is cut at given edges, or
-        is an event) needs none.
-    ranged
-        Columns of numbers whose range matters.
-    """
-
-    numbers: tuple[str, ...]
-    groups: tuple[str, ...]
-    scales: Mapping[str, ColumnScale]
-    labels: Mapping[str, tuple[str, ...]]
-    ranged: frozenset[str]
-
-    @property
-    def unknown(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Columns of numbers without a range, and of categories without a list."""
-        return (
-            tuple(column for column in self.numbers if column not in self.scales),
-            tuple(column for column in self.groups if column not in self.labels),
-        )
-
-    @classmethod
-    def of(cls, statistics: Sequence[Statistic], schema: Schema) -> Given:
-        """Collect the columns of all statistics and check what is declared of them."""
-        numbers: dict[str, None] = {}
-        groups: dict[str, None] = {}
-        ranged: set[str] = set()
-        cut_at_dates: set[str] = set()
-        for one in statistics:
-            shared = one.function == "share"
-            groups |= dict.fromkeys(one.grouped)
-            numbers |= dict.fromkeys(() if shared else one.columns)
-            edges = one.option("edges", ())
-            if edges or shared:
-                cut_at_dates |= {one.columns[0]} if edges and all(isinstance(edge, Day) for edge in edges) else set()
-            else:
-                ranged |= set(one.columns[: 1 if one.function == "survival" else None])
-        for name in (*numbers, *groups):
-            kind = schema.kind(name)
-            if kind == "dropped" or (name in numbers and kind in ("category", "code")):
-                raise InputError(f"column {name!r} is declared as {kind!r}, so it has no numbers to release")
-        own = {name: schema.column(name) for name in (*numbers, *groups)}
-        labels = {name: own[name].labels for name in groups if own[name].labels}
-        for name, found in labels.items():
-            if {OTHER, ABSENT} & set(found):
-                raise InputError(f"the categories of {name!r} must not be {OTHER} or {ABSENT}, which every column has")
-        spans = {name: span for name in numbers if (span := own[name].span) is not None}
-        scales = {name: ColumnScale(*span, own[name].kind == "date") for name, span in spans.items()}
-        free = {name: ColumnScale(0.0, 1.0, name in cut_at_dates) for name in numbers if name not in ranged}
-        for one in statistics:
-            if one.function == "sum" and one.columns[0] in scales and scales[one.columns[0]].dates:
-                raise InputError(f"{one}: dates have no sum; ask for mean({one.columns[0]})")
-        return cls(tuple(numbers), tuple(groups), free | scales, labels, frozenset(ranged))
-
-
-def declared(schema: Any, ranges: Any, group: str | None, statistics: Iterable[Statistic]) -> Schema:
-    """Return a schema with what ``ranges`` and ``group`` declare: of a column that makes groups its categories."""
-    said = shorthand(ranges)
-    groups = {name for one in statistics for name in one.grouped}
-    numbers = {name for one in statistics for name in one.columns} - groups
-    for name in said.keys() & (groups | numbers):
-        (value,) = said[name].values()
-        said[name] = {"range": value} if name in numbers else said[name] | {"categories": value}
-    told = as_schema(schema).saying(said)
-    return told if group is None else replace(told, person=group)
-
-
-def read_columns(source: Any, needed: Collection[str], schema: Schema) -> tuple[int, dict[str, ColumnCells], Units]:
-    """Return how many records there are, the cells of the columns that are needed, each read alone, and who is hidden.
-
-    Where the schema names the column of persons, each person's records count as one together, in equal parts. A record
-    that names nobody counts for nothing.
-
-    Raises
-    ------
-    InputError
-        For a source that cannot be opened, and for columns that the header does not name, or names twice.
-    """
-    frame = open_table(source).checked().frame
-    names = [str(name) for name in frame.columns]
-    persons = [] if schema.person is None else [schema.person]
-    for name in (*needed, *schema.columns, *persons):
-        if names.count(name) != 1:
-            fault = "has no column" if name not in names else "has more than one column"
-            raise InputError(f"the table {fault} {name!r}{nearest(name, names) if name not in names else ''}")
-    cells = {name: schema.column(name).read(frame[name]) for name in needed}
-    return len(frame), cells, _persons(frame[schema.person]) if persons else Units()
-
-
-def _persons(column: Any) -> Units:
-    from deniable.tables.persons import person  # needs pandas
-
-    named = np.array([person(cell) is not None for cell in column.tolist()], dtype=bool)
-    units, weights = units_of(column[named], heaviest=HEAVIEST), np.zeros(len(named))
-    weights[named] = units.weights
-    return replace(units, weights=weights, owners=None, labels=None)
-
-
-def numbers_of(cells: ColumnCells, dates: bool) -> FloatArray:
-    """Return the dates of a column in days, or its numbers, yes and no among them as 1 and 0; NaN for other cells."""
-    out = np.where(cells.kind == (DATE if dates else NUMBER), cells.number, np.nan)
-    return out if dates else np.where(cells.kind == WORD, _flags(cells), out)
-
-
-def _flags(cells: ColumnCells) -> FloatArray:
-    """Return 1 and 0 for yes and no, NaN for all other cells."""
-    return np.array([*(_FLAGS[flag_of(word)] for word in cells.words), np.nan])[cells.word]
 
 
 @dataclass(frozen=True, eq=False)

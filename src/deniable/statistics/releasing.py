@@ -4,56 +4,56 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from deniable._check import InputError, integer, number
+from deniable._check import FloatArray, InputError, integer, number
 from deniable._floats import MANY_ROUNDINGS
 from deniable.curves import EVERY_CASE, Assumptions, GaussianTradeoff, Tradeoff
 from deniable.curves.combined import with_failure
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise import columns
-from deniable.noise.certificate import Certificate
-from deniable.noise.queries import Ledger, Queries, Units
+from deniable.noise.certificate import certificate_of, game_of
+from deniable.noise.queries import Ledger, Queries, Units, units_of
 from deniable.planning import AsTellingAs
 from deniable.planning.calibration import Budget, as_limit, budget
-from deniable.statistics.estimates import Limits, QueryAnswer, answered, hide_small
-from deniable.statistics.grammar import Statistic, parse
+from deniable.statistics import distribution, estimates
+from deniable.statistics.estimates import Limits, QueryAnswer, hide_small
+from deniable.statistics.grammar import ColumnScale, Given, Statistic, declared, nearest, parse
 from deniable.statistics.queries import (
     CANDIDATES,
     OF_TREE,
     Categories,
     CellCounts,
-    ColumnScale,
-    Given,
     Query,
     Ranks,
     Records,
     Tree,
-    declared,
-    numbers_of,
+    edges_of,
+    intervals,
+    probabilities,
     query_of,
-    read_columns,
     shared,
 )
 from deniable.statistics.released import Row, StatisticsRelease
-from deniable.tables.cell import ColumnCells
+from deniable.tables.cell import DATE, NUMBER, WORD, ColumnCells, flag_of
+from deniable.tables.files import open_table
 from deniable.tables.schema import Schema
 
 _MOST_GROUPS = 1000  # in which quantiles are chosen one by one: about 3 ms each
 _COUNT = 0.01  # share of μ² for the number of records
 _KINDS = 0.03  # share of μ² for what columns hold, the number of records included
 _FINDING = 0.21  # share of μ² for all that is not declared: kinds, ranges, categories, the number of records
+_LOCATIONS = ("mean", "median", "quantile", "trimmed_mean")  # statistics of dates that are dates themselves
+_UNITS = {"sd": "in days", "variance": "in days squared"}  # of columns of dates
+_POINTS = 16.0  # intervals of a distribution function, unless ``points`` is given
+HEAVIEST = 720  # weight of a person's records together; more would leave less room for noise in whole numbers
+_FLAGS = {"yes": 1.0, "no": 0.0, "": math.nan}  # words that are numbers where numbers are asked for
 _DELTA = 1e-6  # of failure of all lists of categories that were found together, at most a 20th of what is allowed
-_GAME = (
-    "all records are used; the attacker knows the algorithm, what is declared and all {unit}s but one, and names, "
-    "after seeing everything that is released, whether that one is in the table"
-)
-_SAMPLER = "rounded Gaussians from the operating system's entropy, exact in law, added to whole numbers"
 
 
 def release_statistics(
@@ -173,10 +173,11 @@ def _released(
         made.append(tuple(hide_small(found, smallest) if counted and smallest else found))
     twice = (2 * mu if units.weights is not None else min(math.hypot(*ask.replaced), 2 * mu)) * (1 + MANY_ROUNDINGS)
     replaced = _curve(twice, 2 * delta, units.unit, f"one {units.unit} replaced by any other")
+    noise = np.array([row.noise for part in made for row in part if not math.isnan(row.noise)])
     return StatisticsRelease(
         tuple(asked),
         tuple(made),
-        _certificate(allowed.words, target, curve, replaced, ask.queries, made, round(n)),
+        certificate_of(allowed.words, target, curve, replaced, ask.queries, noise, round(n)),
         replaced,
         ask.queries.ledger.mechanism(),
         tuple(ask.queries.ledger.uses),
@@ -198,7 +199,7 @@ def _warned(rows: list[Row], lost: Sequence[str]) -> list[Row]:
 def _curve(mu: float, delta: float, unit: str, adjacency: str = "") -> Tradeoff:
     """Return the curve of Gaussian DP queries that fail with probability ``delta``."""
     whole = f"add or remove one {unit}" + " with all its records" * (unit == "person")
-    assumed = Assumptions(_GAME.format(unit=unit), adjacency or whole, "all released statistics")
+    assumed = Assumptions(game_of(unit), adjacency or whole, "all released statistics")
     return replace(with_failure(GaussianTradeoff(mu), delta), assumptions=assumed, holds_for=EVERY_CASE)
 
 
@@ -293,42 +294,95 @@ class _Asking:
         return replace(tree, chosen=chosen, rank_noise={law.p: math.sqrt(2) / law.rate for law in laws})
 
 
-def _certificate(
-    words: str,
-    target: float,
-    curve: Tradeoff,
-    replaced: Tradeoff,
-    queries: Queries,
-    rows: Sequence[tuple[Row, ...]],
-    n: int,
-) -> Certificate:
-    ledger, unit = queries.ledger, queries.units.unit
-    many = len(ledger.uses)
-    return Certificate(
-        advantage=curve.advantage(),
-        target=target,
-        kind="exact",
-        confidence=1.0,
-        tradeoff=curve,
-        coupling=f"{words}: Gaussian differential privacy on all records, {many} "
-        f"{'query' if many == 1 else 'queries'} composed "
-        f"(μ = {ledger.mu:.6g}{f', δ = {ledger.delta:.3g}' if ledger.delta else ''}); advantage at telling a "
-        f"{unit} from another in its place at most {math.ceil(replaced.advantage() * 1e4) / 1e4:.4f}",
-        prior=0.5,
-        n_records=n,
-        n_train=n,
-        n_resamples=0,
-        algorithm_runs=1,
-        noise="gaussian",
-        sampler=_SAMPLER,
-        noise_scale=np.array([row.noise for part in rows for row in part if not math.isnan(row.noise)]),
-        assumptions=(
-            _GAME.format(unit=unit),
-            "what is declared (ranges, categories, a number of records) and the names of the columns are public; the "
-            f"number of {unit}s stated here is declared or a noisy count",
-            "out means not in the table; the prior is 1/2",
-            f"this release alone: other releases from the same {unit}s add to it",
-        ),
-        bound="dp",
-        unit=unit,
-    )
+def answered(
+    statistic: Statistic,
+    query: Query,
+    answer: QueryAnswer,
+    scales: Mapping[str, ColumnScale],
+    categories: Mapping[str, Categories],
+    n: float,
+    limits: Limits,
+) -> list[Row]:
+    """Return the statistic's rows from the answer to its query, of about ``n`` records; dates marked as such."""
+    function, columns = statistic.function, statistic.columns
+    if function == "count":
+        return estimates.counts(estimates.of_groups(answer, query), ("",), n, limits)
+    if function == "share":
+        return estimates.shares(answer, categories[columns[0]].labels, limits)
+    scale = scales[columns[0]]
+    match function:
+        case "histogram":
+            rows = estimates.counts(answer, intervals(statistic, scale), n, limits)
+        case "survival":
+            rows = estimates.survival(answer, edges_of(statistic, scale), limits)
+        case "sum":
+            rows = estimates.totals(answer, query, scale, limits)
+        case "mean":
+            rows = estimates.means(answer, scale, limits)
+        case "variance" | "sd":
+            rows = estimates.spreads(answer, function, scale, limits)
+        case "regression":
+            rows = estimates.regression(answer, columns, {column: scales[column] for column in query.columns}, limits)
+        case "trimmed_mean":
+            rows = distribution.trimmed_means(answer, scale, statistic.numbers[0], limits)
+        case "ecdf":
+            points = int(statistic.option("points", (_POINTS,))[0])
+            rows = distribution.distribution_function(answer, scale, points, limits)
+        case "median" | "quantile":
+            rows = distribution.quantiles(answer, scale, probabilities(statistic), limits)
+        case _:
+            known = {column: scales[column] for column in query.columns}
+            rows = estimates.covariances(answer, function, known, limits)
+    return _dated(statistic, rows, scale) if len(columns) == 1 else rows
+
+
+def _dated(statistic: Statistic, rows: list[Row], scale: ColumnScale) -> list[Row]:
+    """Return the rows, marked as moments where they are means or quantiles of dates; spreads with their unit."""
+    if not scale.dates:
+        return rows
+    if statistic.function in _LOCATIONS:
+        return [replace(row, dated=True) for row in rows]
+    unit = _UNITS.get(statistic.function)
+    return [replace(row, note=row.note or unit) for row in rows] if unit else rows
+
+
+def read_columns(source: Any, needed: Collection[str], schema: Schema) -> tuple[int, dict[str, ColumnCells], Units]:
+    """Return how many records there are, the cells of the columns that are needed, each read alone, and who is hidden.
+
+    Where the schema names the column of persons, each person's records count as one together, in equal parts. A record
+    that names nobody counts for nothing.
+
+    Raises
+    ------
+    InputError
+        For a source that cannot be opened, and for columns that the header does not name, or names twice.
+    """
+    frame = open_table(source).checked().frame
+    names = [str(name) for name in frame.columns]
+    persons = [] if schema.person is None else [schema.person]
+    for name in (*needed, *schema.columns, *persons):
+        if names.count(name) != 1:
+            fault = "has no column" if name not in names else "has more than one column"
+            raise InputError(f"the table {fault} {name!r}{nearest(name, names) if name not in names else ''}")
+    cells = {name: schema.column(name).read(frame[name]) for name in needed}
+    return len(frame), cells, _persons(frame[schema.person]) if persons else Units()
+
+
+def _persons(column: Any) -> Units:
+    from deniable.tables.persons import person  # needs pandas
+
+    named = np.array([person(cell) is not None for cell in column.tolist()], dtype=bool)
+    units, weights = units_of(column[named], heaviest=HEAVIEST), np.zeros(len(named))
+    weights[named] = units.weights
+    return replace(units, weights=weights, owners=None, labels=None)
+
+
+def numbers_of(cells: ColumnCells, dates: bool) -> FloatArray:
+    """Return the dates of a column in days, or its numbers, yes and no among them as 1 and 0; NaN for other cells."""
+    out = np.where(cells.kind == (DATE if dates else NUMBER), cells.number, np.nan)
+    return out if dates else np.where(cells.kind == WORD, _flags(cells), out)
+
+
+def _flags(cells: ColumnCells) -> FloatArray:
+    """Return 1 and 0 for yes and no, NaN for all other cells."""
+    return np.array([*(_FLAGS[flag_of(word)] for word in cells.words), np.nan])[cells.word]
