@@ -36,7 +36,7 @@ This page is written by `make architecture` from the imports themselves.
 WALK: list[tuple[tuple[str, ...], str]] = [
     (("mechanisms",), "what ran: a frozen dataclass, validated"),
     (
-        ("accounting.door", "accounting.reductions", "accounting.guarantees"),
+        ("accounting.dispatch", "accounting.reductions", "accounting.guarantees"),
         "`dn.tradeoff`: checks, adjacency, equivalent mechanisms, the choice of engines",
     ),
     (("curves",), "the question: `tpr`, `delta`, `explain`, …; every bound made safe on its way out"),

@@ -1,4 +1,4 @@
-"""The door ``dn.tradeoff`` for composed mechanisms: reference values, properties, hard corners, bad input."""
+"""``dn.tradeoff`` of composed mechanisms: reference values, properties, hard corners, bad input."""
 
 import math
 import warnings

@@ -117,7 +117,7 @@ def test_a_question_goes_down_the_rooms_and_never_up(tool, mechanism):
     assert {name for edge in edges for name in edge if tool.station(name) is None} == set()
     curves, engines = tool.station("curves"), tool.station("accounting.engines")
     up = {(a, b) for a, b in edges if tool.station(a) > tool.station(b)}
-    up.discard(("accounting.door", "mechanisms.core"))  # what ran is asked for its parts
+    up.discard(("accounting.dispatch", "mechanisms.core"))  # what ran is asked for its parts
     up.discard(("accounting.curve", "accounting.reductions"))  # steps of next to no noise are told as simpler runs
     # a curve that is made of others asks them as anybody does
     assert {(a, b) for a, b in up if not (tool.station(b) == curves and tool.station(a) <= engines)} == set()

@@ -1,6 +1,6 @@
 """Composed privacy losses: from a mechanism to its trade-off."""
 
-from deniable.accounting.door import tradeoff
+from deniable.accounting.dispatch import tradeoff
 from deniable.accounting.filters import BudgetSpentError, GaussianFilter, RenyiFilter
 from deniable.accounting.gradient_norms import NormRecorder
 from deniable.accounting.individual import IndividualTradeoffs, individual_tradeoffs

@@ -15,11 +15,10 @@ from deniable.accounting.engines.inverted import SKETCHED, InvertedTradeoff
 from deniable.accounting.engines.likelihood import trivial_hockey_stick
 from deniable.accounting.engines.lines import Effort
 from deniable.accounting.pld.curve import MultiScaleTradeoff
-from deniable.accounting.reductions import taking_part
 from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.curves import AnyDirection, BracketTradeoff, Charged, Direction, Question, Side, Tradeoff
+from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
 from deniable.curves.safe import FAILURES, excuse
 
 _WORTH, _ROUGH = 2e-5, 2e-3  # relative widths that the next engine is asked to improve, and where a sketch will do
@@ -27,7 +26,6 @@ _NEGLIGIBLE: Final[dict[Question, float]] = {"hockey stick": 1e-30, "roc": 0.0} 
 _MOST_NODES = 1e6  # of a line through the middle of the law, above which lattices are asked before lines
 _FEW_PHASES = 32  # phases up to which a line may take no more terms
 _MOST_PARTS = 64  # kinds of steps that lattices are asked about
-_TAKES_PART = "whether the record takes part in steps of next to no noise, beside others"
 _OTHERS = "multi-scale privacy loss distribution"
 _METHOD = "transform inversion; where that is not sharp: multi-scale privacy loss distribution"
 
@@ -72,20 +70,12 @@ class ComposedTradeoff(Tradeoff):
         found = MultiScaleTradeoff.of(self.loss, most=self.effort.points)
         return found.rougher() if self.rough else found
 
-    @cached_property
-    def taking_part(self) -> BracketTradeoff | None:
-        """Steps of next to no noise as whether the record takes part."""
-        runs = taking_part(self.loss)
-        return runs and BracketTradeoff(*(replace(self, loss=run) for run in runs), method=_TAKES_PART)
-
     @property
     def engines(self) -> tuple[Ask, ...]:
         """Engines in the order in which they are asked."""
         worth = _ROUGH if self.rough else _WORTH
         lines: Ask = worth, lambda: self.inverted
         lattices: Ask = worth, lambda: self.lattices
-        if self.taking_part is not None:
-            return (worth, lambda: self.taking_part), lattices, lines
         return (lattices, lines) if self._long_lines else (lines, lattices)
 
     @cached_property

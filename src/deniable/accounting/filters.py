@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, integer, number, numbers
 from deniable._floats import EPS, LEAST
-from deniable.accounting.door import tradeoff
+from deniable.accounting.dispatch import tradeoff
 from deniable.curves import GaussianTradeoff, Tradeoff
 from deniable.mechanisms import GaussianDP, Mechanism, RenyiDP
 

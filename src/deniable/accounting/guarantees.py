@@ -1,4 +1,4 @@
-"""Mechanisms that are known through a guarantee only: what the door does with them before it asks for exact laws."""
+"""Mechanisms that are known through a guarantee only: what becomes of them before exact laws are asked."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.accounting.door import tradeoff
+from deniable.accounting.dispatch import tradeoff
 from deniable.accounting.gradient_norms import Shares, share_levels
 from deniable.accounting.reductions import matrix_sensitivity
 from deniable.accounting.steps.base import Repeated

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
+from scipy.special import log_ndtr
 
 from deniable._check import FloatArray, Indices
 from deniable._floats import EPS
@@ -25,6 +25,7 @@ from deniable.accounting.steps.without_replacement import without_replacement
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import Tradeoff
 from deniable.mechanisms import (
+    ApproximateDP,
     BoundedRange,
     Composition,
     GaussianDP,
@@ -43,7 +44,8 @@ from deniable.mechanisms.matrix import bands
 _THRESHOLDS = (0.5, 0.65, 0.8, 1.0)  # for the largest batch, in units of a contribution
 _LARGEST = 1e150  # μ
 _LEAKS = 300.0  # largest 1/σ² that tells phases apart by what they leak
-_NO_NOISE = 1 / 24  # noise multipliers below: Φ(−12) is 2e-33
+NO_NOISE = 0.01  # noise multipliers below tell for certain who took part: Φ(−50) is 1e-545
+HARDLY_EVER = 1e-140  # sampling rates below: the variance of the loss would underflow
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,12 @@ class Dominated(Mechanism):
 def reduced(mechanism: Mechanism) -> Mechanism:
     """Return a mechanism with the pair of ``mechanism``, what is known if none has it, or itself."""
     match mechanism:
+        case SubsampledGaussian(_, rate, steps, records) if rate < HARDLY_EVER:
+            return Dominated(ApproximateDP(0.0, min(rate * steps * records * (1 + 8 * EPS), 1.0)), GaussianDP(0.0))
+        case SubsampledGaussian(sigma, rate, steps, 1) if sigma < NO_NOISE and rate < 1:
+            # from above the attacker is told whether the record takes part, from below there is more noise
+            told = FinitePairStep((1 - rate, min(rate * (1 + 8 * EPS), 1 - EPS / 2)), (1.0, 0.0))
+            return Dominated(Repeated(told, steps), SubsampledGaussian(NO_NOISE, rate, steps))
         case NoisyGradientDescent():
             return GaussianDP(last_iterate_mu(mechanism))
         case MatrixMechanism():
@@ -232,27 +240,6 @@ def _best_patterns(values: FloatArray, count: int, separation: int) -> FloatArra
             one_more[:, j] = np.maximum(one_more[:, j + 1], values[:, j] + best[:, min(j + separation, steps)])
         best = one_more
     return np.asarray(best[:, 0])
-
-
-def taking_part(loss: PrivacyLoss) -> tuple[PrivacyLoss, PrivacyLoss] | None:
-    """Return runs that reveal no less, and no more, if there are steps of next to no noise: two outcomes for each.
-
-    From above the attacker is told whether the record takes part, and nothing else. From below he is told whether the
-    outcome exceeds 1/(2σ), which it hardly ever does without the record.
-    """
-    sharp = loss.noise < _NO_NOISE
-    if not sharp.any():
-        return None
-    by_chance = ndtr(-0.5 / loss.noise[sharp]) * (1 + 1e-9) + 1e-300
-    runs = []
-    for rates, chances in (
-        (np.minimum(loss.rate[sharp] * (1 + 8 * EPS), 1 - EPS / 2), 0 * by_chance),
-        (loss.rate[sharp] * (1 - 8 * EPS), by_chance),
-    ):
-        pairs = [FinitePairStep((1 - p, p), (1.0, q)) for p, q in zip(rates.tolist(), chances.tolist(), strict=True)]
-        others = zip(pairs, map(round, loss.steps[sharp].tolist()), strict=True)
-        runs.append(replace(loss.phases(~sharp), others=(*loss.others, *others)))
-    return runs[0], runs[1]
 
 
 def merged(loss: PrivacyLoss, most: int) -> tuple[PrivacyLoss, PrivacyLoss]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError, flag, function, integer, number
 from deniable._floats import MANY_ROUNDINGS
-from deniable.accounting.door import tradeoff
+from deniable.accounting.dispatch import tradeoff
 from deniable.curves import Tradeoff
 from deniable.limits import Limit
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, SubsampledGaussian

@@ -64,7 +64,7 @@ def test_one_step_closed_form(sigma, rate):
 
 
 def test_the_inversion_gives_the_closed_forms():
-    # the general engine, forced on laws for which the door chooses a closed form
+    # the general engine, forced on laws that have a closed form
     with ctx.workprec(220):
         gaussian = InvertedHockeySticks((), arb(0.7) ** 2, ())
         for x in (-2.0, 0.0, 1.5):

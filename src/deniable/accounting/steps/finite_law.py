@@ -232,6 +232,14 @@ class FiniteLaw:
         )
         return _kept(_merged(_sorted(joined), 4 * EPS * largest))
 
+    def times(self, count: int) -> FiniteLaw:
+        """Return the law of ``count`` independent draws."""
+        if count == 1:
+            return self
+        half = self.times(count // 2)
+        both = half.composed(half)
+        return both.composed(self) if count % 2 else both
+
     def coarse(self, most: int, side: Side) -> FiniteLaw:
         """Return a law with at most ``most`` outcomes that is easier (``"upper"``) or harder to tell apart."""
         if self.log_ratio.size <= most:

@@ -1,0 +1,274 @@
+"""From a mechanism to what an attacker can do against it: checks, what is special, then one curve a kind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from deniable._check import InputError, choice, flag, number
+from deniable._floats import EPS
+from deniable._optional import require
+from deniable.accounting.curve import ComposedTradeoff
+from deniable.accounting.engines.closed import LabelledTradeoff, OneStepTradeoff
+from deniable.accounting.engines.finite import FiniteTradeoff
+from deniable.accounting.engines.inverted import InvertedTradeoff
+from deniable.accounting.engines.lines import Effort
+from deniable.accounting.guarantees import from_divergences, is_stated_in_divergences
+from deniable.accounting.pld.curve import MultiScaleTradeoff, replaced_record
+from deniable.accounting.reductions import Dominated, merged, reduced
+from deniable.accounting.renyi import curve_of_loss
+from deniable.accounting.steps.base import Step
+from deniable.accounting.steps.finite_law import FiniteLaw
+from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep
+from deniable.accounting.transform.composed import PrivacyLoss
+from deniable.curves import (
+    EVERY_CASE,
+    FIXED_BEFOREHAND,
+    TUNING_COUNTED,
+    TUNING_PARTLY_COUNTED,
+    ApproximateTradeoff,
+    BracketTradeoff,
+    GaussianTradeoff,
+    SmallestTradeoff,
+    Tradeoff,
+    with_assumptions,
+    with_note,
+)
+from deniable.curves.combined import with_failure
+from deniable.mechanisms import (
+    ADJACENCIES,
+    ApproximateDP,
+    FinitePair,
+    GaussianDP,
+    Grouped,
+    Mechanism,
+    PureDP,
+    RandomAllocation,
+    Tuned,
+)
+from deniable.mechanisms.core import parts_of
+from deniable.risks import replaced
+
+Engine = Literal["auto", "inversion", "pld", "ball"]
+_MOST_PHASES = 4096  # more are rounded to this many, unless patience was asked for
+
+
+@dataclass(frozen=True)
+class Request:
+    """How a curve is to be computed: see :func:`tradeoff`."""
+
+    engine: Engine
+    tolerance: float
+    effort: Effort
+
+
+def tradeoff(
+    mechanism: Mechanism,
+    *,
+    engine: Engine = "auto",
+    tolerance: float = 1e-13,
+    adjacency: str | None = None,
+    patient: bool = False,
+) -> Tradeoff:
+    """Return the trade-off of ``mechanism``: bounds on every membership attack against it.
+
+    Parameters
+    ----------
+    mechanism
+        Any of ``deniable.mechanisms``, or a ``Composition`` of them. Equal phases are merged, Gaussian parts (full
+        batches included) become one, and closed forms are used where one is left. (ε, δ)-DP parts enter through their
+        worst pair, so the result holds for every such mechanism. A composition with a ``RenyiDP`` or
+        ``ZeroConcentratedDP`` part is bounded through the Rényi divergences of all parts.
+    engine
+        ``"auto"``: closed form, else transform inversion of sampled Gaussian steps and, where its error bound is not
+        small and for other steps, a multi-scale privacy loss distribution. ``"inversion"``, ``"pld"``: that engine
+        alone. ``"ball"``: interval arithmetic by python-flint (extra ``proof``), which proves every digit and may take
+        seconds.
+    tolerance
+        Aliasing and truncation error that the inversion aims at, relative to the size of what is integrated. The
+        error that was reached, not this aim, is what separates ``side="upper"`` from ``side="lower"``.
+    adjacency
+        What the two worlds differ in; by default the mechanism's own, which is ``"add-remove"`` for most and stands on
+        the curve's ``assumptions``. ``"replace"``: the content of one record; where the mechanism's own is adding or
+        removing, the curve is that of a removal followed by an addition (:func:`deniable.risks.replaced`): exactly 2μ
+        for Gaussian mechanisms, attained for ``PureDP`` and ``ApproximateDP``, an upper bound otherwise. For Poisson
+        batches with Gaussian noise it is composed step by step, and attained.
+        ``"zero-out"``: one record contributes 0 and everything else stays, sampling included.
+    patient
+        Let a hard question take a hundred times as long, and more memory, before a wider bracket is returned: four
+        times as many points; of runs of more than 512 different phases, all phases.
+
+    Raises
+    ------
+    InputError
+        For an unknown mechanism, engine or adjacency, or an engine that does not serve the mechanism.
+    """
+    choice("engine", engine, get_args(Engine))
+    number("tolerance", tolerance, above=0.0, at_most=1e-2)
+    if not isinstance(mechanism, Mechanism):
+        raise InputError(f"mechanism must be one of deniable's mechanisms, got {mechanism!r}")
+    if isinstance(mechanism, Grouped):
+        of_one = mechanism.mechanism
+        one = tradeoff(of_one, engine=engine, tolerance=tolerance, adjacency=adjacency, patient=patient)
+        return one.group(mechanism.records_per_person)
+    own = mechanism.adjacency
+    wanted = own if adjacency is None else choice("adjacency", adjacency, ADJACENCIES)
+    same = wanted in (own, *mechanism.also)
+    if not same and wanted != "replace":
+        raise InputError(
+            f"adjacency must be {own!r} for this mechanism, got {wanted!r}: no bound for this pair of "
+            "worlds is known here"
+        )
+    request = Request(engine, tolerance, Effort.patient() if flag("patient", patient) else Effort())
+    found = replace(_curve(parts_of(mechanism), request), holds_for=EVERY_CASE)
+    if _composed_of_several(mechanism):
+        found = with_note(found, FIXED_BEFOREHAND)
+    tuned = [isinstance(part, Tuned) for part in parts_of(mechanism)]
+    if any(tuned):
+        found = with_note(found, TUNING_COUNTED if all(tuned) else TUNING_PARTLY_COUNTED)
+    if mechanism.hidden:
+        secret = "; and ".join(mechanism.hidden)
+        found = with_assumptions(found, access=f"what is released at the end; secret must stay {secret}")
+    if same:
+        return found if wanted == "add-remove" else with_assumptions(found, adjacency=ADJACENCIES[wanted])
+    twice = replaced(found, any_mechanism=isinstance(mechanism, PureDP | ApproximateDP))
+    return replaced_record(map(reduced, parts_of(mechanism)), twice) if engine == "auto" else twice
+
+
+def _curve(mechanisms: Iterable[Mechanism], request: Request) -> Tradeoff:
+    parts = [reduced(part) for part in mechanisms]
+    for belongs, curve in SPECIAL:
+        if own := [part for part in parts if belongs(part)]:
+            return curve(own, [part for part in parts if not belongs(part)], request)
+    return _composed(parts, request)
+
+
+def _between(own: list[Any], others: list[Mechanism], request: Request) -> Tradeoff:
+    """Between the pairs that dominate and the best of what is reached."""
+    above = _curve([*others, *(part.above for part in own)], request)
+    own_engine = request if request.engine == "ball" else replace(request, engine="auto")
+    reached = [_curve([*others, *(part.below for part in own)], own_engine)]
+    reached += [curve for part in own for curve in part.alone]
+    if any(part.adjacency == "replace" for part in own):  # either content may be the one that is there
+        reached += [curve.inverse() for curve in reached]
+    return BracketTradeoff(above, SmallestTradeoff(tuple(reached)), method=above.method, confidence=above.confidence)
+
+
+def _gives_away(part: Mechanism) -> bool:
+    match part:
+        case PureDP(epsilon):
+            return math.isinf(epsilon)
+        case ApproximateDP(epsilon, delta):
+            return math.isinf(epsilon) or delta == 1
+        case GaussianDP(mu):
+            return math.isinf(mu)
+        case FinitePair(p, q):
+            return not np.any(np.minimum(p, q) > 0)
+        case _:
+            return False
+
+
+def _failing(own: list[Any], others: list[Mechanism], request: Request) -> Tradeoff:
+    """Pure parts that give the world away with probability 1 − Π(1 − δ), which is not 1 though it may round to it."""
+    if request.engine == "ball":
+        return _composed([*own, *others], request)  # encloses this probability, too
+    pure = _curve([*(PureDP(part.epsilon) for part in own), *others], request)
+    if len(own) == 1:
+        return with_failure(pure, own[0].delta, exact=True)
+    failure = -math.expm1(math.fsum(math.log1p(-part.delta) for part in own)) * (1 + 4 * EPS)
+    return with_failure(pure, min(failure, 1 - EPS / 2))
+
+
+def _stated(own: list[Any], others: list[Mechanism], request: Request) -> Tradeoff:
+    if request.engine != "auto":
+        raise InputError(f"engine must be 'auto' for guarantees in Rényi divergences, got {request.engine!r}")
+    rest = _curve(others, request) if others else None
+    return from_divergences(own, others, rest, lambda run: _curve(parts_of(run), request))
+
+
+# kinds that are not sums of independent losses: who belongs to them, and the curve of a run in which some do; the first
+# that is there decides
+SPECIAL = (
+    (lambda part: isinstance(part, Dominated), _between),
+    (_gives_away, lambda own, others, request: ApproximateTradeoff(math.inf, 1.0)),
+    (lambda part: isinstance(part, ApproximateDP), _failing),
+    (is_stated_in_divergences, _stated),
+)
+
+
+def _composed(parts: list[Mechanism], request: Request) -> Tradeoff:
+    """The curve of a sum of independent losses; phases that are too many are rounded."""
+    tolerance, effort = request.tolerance, request.effort
+    if request.engine == "ball":
+        require("flint", purpose="engine 'ball'")
+        from deniable.accounting.engines.ball import BallTradeoff
+
+        return BallTradeoff.of(tuple(parts))
+    loss = PrivacyLoss.of(parts)
+    if request.engine == "pld":
+        return MultiScaleTradeoff.of(loss, most=effort.points)
+    if request.engine == "inversion":
+        inverted = InvertedTradeoff(loss, tolerance, effort)
+        if loss.others or not inverted.in_reach:
+            raise InputError("engine 'inversion' does not reach every step of this mechanism; use engine='auto'")
+        return inverted
+    if (closed := _closed_form(loss)) is not None:
+        return closed
+    if loss.steps.size <= _MOST_PHASES or effort == Effort.patient():
+        return ComposedTradeoff.of(loss, tolerance, effort)
+    above, below = (ComposedTradeoff.of(run, tolerance, effort) for run in merged(loss, _MOST_PHASES))
+    method = f"{loss.steps.size:,} phases rounded to {_MOST_PHASES} (patient=True keeps all): {above.method}"
+    return BracketTradeoff(above, below, method=method)
+
+
+def _closed_form(loss: PrivacyLoss) -> Tradeoff | None:
+    """The curve of one step, of what composes in closed form, or of few outcomes, which are listed."""
+    pure, others = loss.randomized_responses, loss.others
+    match int(loss.steps.sum()), loss.gaussian > 0, sum(n for _, n in pure), sum(n for _, n in others):
+        case (0, _, 0, 0):
+            return GaussianTradeoff(math.sqrt(loss.gaussian))
+        case (1, False, 0, 0):
+            return OneStepTradeoff(float(loss.noise[0]), float(loss.rate[0]))
+        case (0, False, 1, 0):
+            return ApproximateTradeoff(pure[0][0], 0.0)
+        case (0, False, 0, 1) if (alone := _one_step(others[0][0])) is not None:
+            return alone
+        case (0, False, _, _):
+            return _listed(loss)
+        case _:
+            return None
+
+
+def _one_step(step: Step) -> Tradeoff | None:
+    labelled = LabelledTradeoff.of(step) if isinstance(step, GaussianMixtureStep) else None
+    return step.one_step() if labelled is None else labelled
+
+
+def _listed(loss: PrivacyLoss) -> Tradeoff | None:
+    """A composition of few outcomes; None if they are many."""
+    try:
+        if not loss.others:
+            return FiniteTradeoff.randomized_responses(loss.randomized_responses)
+        laws = [FiniteLaw.randomized_responses(epsilon, round(n)) for epsilon, n in loss.randomized_responses]
+        for step, count in loss.others:
+            if (law := step.support()) is None:
+                return None
+            laws.append(law.times(count))
+        found = FiniteTradeoff.of(reduce(FiniteLaw.composed, laws))
+    except MemoryError:
+        return None
+    known = all(step.bounds_divergence for step, _ in loss.others)
+    if known and math.isinf(max(found.above.reach)):  # outcomes were left out that have no largest ratio
+        found = replace(found, divergences=curve_of_loss(replace(loss, gaussian=0.0)))
+    return found
+
+
+def _composed_of_several(mechanism: Mechanism) -> bool:
+    """Whether something could have been chosen after looking at earlier outputs."""
+    parts = parts_of(mechanism)
+    return len(parts) > 1 or any(isinstance(part, RandomAllocation) or getattr(part, "steps", 1) > 1 for part in parts)
