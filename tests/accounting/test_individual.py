@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 import deniable as dn
 from deniable.accounting import NormRecorder
-from deniable.accounting.individual_parts import SAMPLERS
+from deniable.accounting.individual import WEAKER
 
 RUN = dn.SubsampledGaussian(1.0, 0.05, 400)
 
@@ -189,7 +189,7 @@ def test_a_record_of_half_the_norm_in_random_allocation_reaches_its_own_curve_an
 
 def test_a_truncated_step_of_a_smaller_norm_by_quadrature():
     run = dn.TruncatedPoisson(1.0, 0.2, 1, 3, 10)
-    own = dn.tradeoff(SAMPLERS[type(run)].weaker(run, 0.4))
+    own = dn.tradeoff(WEAKER[type(run)](run, 0.4, 1))
     full = 1 - sum(math.comb(9, j) * 0.2**j * 0.8 ** (9 - j) for j in range(3))
     over = 1 - sum(math.comb(10, j) * 0.2**j * 0.8 ** (10 - j) for j in range(4))
     taken = 3 / 10 * over / full
@@ -208,8 +208,8 @@ def test_a_truncated_step_of_a_smaller_norm_by_quadrature():
 
 def test_a_replaced_record_counts_with_its_own_norm_and_the_largest_of_another():
     run = dn.WithoutReplacement(2.0, 5, 100, 6)
-    assert SAMPLERS[type(run)].weaker(run, 0.5).noise_multiplier == pytest.approx(8 / 3)
-    assert SAMPLERS[type(run)].weaker(run, 0.0).noise_multiplier == pytest.approx(4.0)
+    assert WEAKER[type(run)](run, 0.5, 6).noise_multiplier == pytest.approx(8 / 3)
+    assert WEAKER[type(run)](run, 0.0, 6).noise_multiplier == pytest.approx(4.0)
 
 
 def test_matrix_mechanisms_take_the_largest_norm():
