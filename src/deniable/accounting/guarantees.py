@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from deniable._check import FloatArray, InputError
+from deniable._floats import EPS
 from deniable.accounting.engines.renyi_region import RenyiRegionTradeoff
 from deniable.accounting.renyi import ConcentratedCurve, RenyiCurve, TabulatedCurve, composed, curve_of_loss
 from deniable.accounting.steps.allocation import AllocationStep
 from deniable.accounting.steps.base import Repeated
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.accounting.tuning import tuned_curve
-from deniable.curves import Tradeoff
+from deniable.curves import OPPOSITE, Direction, Tradeoff
 from deniable.mechanisms import Mechanism, RenyiDP, Tuned, ZeroConcentratedDP
 
+_TUNED = np.concatenate([1 + np.geomspace(0.01, 1000.0, 70), [np.inf]])  # orders of tuned mechanisms
 # of random allocation: whole orders are exact, beyond some hundreds nothing is better than its noise alone
 _ORDERS = np.concatenate([1 + np.geomspace(0.01, 0.9, 12), np.arange(2.0, 33.0), np.geomspace(34, 512, 20).round()])
+
+_SLACK = 1e-9  # by which the law's parameter is moved to the safe side
 
 
 def is_stated_in_divergences(mechanism: Mechanism) -> bool:
@@ -26,7 +31,7 @@ def is_stated_in_divergences(mechanism: Mechanism) -> bool:
 
 def from_divergences(
     stated: Sequence[Mechanism],
-    exact: Iterable[Mechanism],
+    exact: Sequence[Mechanism],
     below: Tradeoff | None,
     of: Callable[[Mechanism], Tradeoff],
 ) -> Tradeoff:
@@ -36,9 +41,8 @@ def from_divergences(
     an attacker may ignore the outputs of the others.
     """
     curves = [_stated_curve(part, of) for part in stated]
-    known = list(exact)
-    random = [part for part in known if isinstance(part, Repeated) and isinstance(part.step, AllocationStep)]
-    others = [part for part in known if part not in random]
+    random = [part for part in exact if isinstance(part, Repeated) and isinstance(part.step, AllocationStep)]
+    others = [part for part in exact if part not in random]
     if others:
         curves.append(curve_of_loss(PrivacyLoss.of(others)))
     if random:
@@ -55,3 +59,41 @@ def _stated_curve(mechanism: Mechanism, of: Callable[[Mechanism], Tradeoff]) -> 
     assert isinstance(mechanism, RenyiDP)
     bounds = np.array(mechanism.epsilons)
     return TabulatedCurve(np.array(mechanism.orders), bounds, bounds)
+
+
+def tuned_curve(mechanism: Tuned, one_run: Tradeoff) -> TabulatedCurve:
+    """Return the bounds on the divergences of a tuned mechanism, from the trade-off of one run.
+
+    Theorem and proof: :func:`deniable.mechanisms.tuned`.
+
+    Raises
+    ------
+    InputError
+        If no Rényi divergence of a run is known to be finite.
+    """
+    known: dict[Direction, FloatArray] = {way: one_run.renyi(_TUNED, way) for way in ("add", "remove")}
+    if not np.isfinite(known["add"][:-1]).any() or not np.isfinite(known["remove"][:-1]).any():
+        raise InputError(
+            f"mechanism must have finite Rényi divergences to be tuned, got {mechanism.mechanism!r}; an (ε, δ) "
+            "guarantee with δ > 0 has none"
+        )
+    bounds = {way: _bound(mechanism, one_run, known, way) for way in known}
+    return TabulatedCurve(_TUNED, bounds["add"], bounds["remove"])
+
+
+def _bound(mechanism: Tuned, one_run: Tradeoff, known: dict[Direction, FloatArray], way: Direction) -> FloatArray:
+    other, mean = OPPOSITE[way], mechanism.trials * (1 + 4 * EPS)
+    less = _TUNED - 1
+    if math.isinf(mechanism.shape):
+        with np.errstate(invalid="ignore", over="ignore"):
+            gamma = np.where(np.isinf(_TUNED), 1.0, _TUNED / less) * (1 - 4 * EPS)
+            chosen = known[way] + mean * np.asarray(one_run.hockey_stick(gamma, other)) + math.log(mean) / less
+            found = np.logaddexp(-mechanism.trials, less * chosen) / less  # of the moment, K = 0 included
+        found = np.where(np.isinf(_TUNED), np.maximum(chosen, 0.0), found)
+    else:
+        log_stop = -math.log(mechanism.stop) * (1 + 4 * EPS) + _SLACK
+        share = 1 / _TUNED
+        with np.errstate(invalid="ignore"):
+            second = np.where(np.isinf(known[other]), np.inf, (1 - share) * known[other] + log_stop * share)
+        found = known[way] + (1 + mechanism.shape) * float(np.min(second)) + math.log(mean) / less
+    return np.asarray(np.maximum(found, 0.0) * (1 + 32 * EPS) + 32 * EPS)

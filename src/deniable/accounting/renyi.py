@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from deniable._check import FloatArray, InputError
-from deniable._floats import EPS
+from deniable._floats import EPS, LEAST
 from deniable.accounting.steps.base import Step, TooSlowError
 from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep
 from deniable.accounting.transform.composed import PrivacyLoss
@@ -24,8 +24,7 @@ from deniable.accounting.transform.responses import randomized_responses_roundin
 from deniable.curves import Direction, randomized_response_divergence
 
 _DEEPEST = 1500.0  # −log of the smallest probability that matters, twice
-_RATIO = 1.15  # of neighbouring orders minus 1, where a curve is known at every order
-_LEAST = 1e-4  # the smallest order is 1 + this
+_ORDERS = 1 + np.geomspace(1e-4, 1e9, 215)  # tried where a curve is known at every order
 
 
 class RenyiCurve(ABC):
@@ -96,7 +95,7 @@ class ConcentratedCurve(RenyiCurve):
     """D_α ≤ ξ + ρ·α."""
 
     rho: float
-    xi: float = 0.0
+    xi: float
 
     def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
         """Return ξ + ρ·α; at order inf it is ξ where ρ is 0."""
@@ -106,8 +105,8 @@ class ConcentratedCurve(RenyiCurve):
 
     @property
     def orders(self) -> FloatArray:
-        """Return orders up to the best one for the rarest event, whose log-probability is −ρ·α² or so."""
-        return _ladder(4 * math.sqrt(_DEEPEST / max(self.rho, 1e-12)) + 10)
+        """Return orders up to the best one."""
+        return _orders(self.rho)
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ class PureCurve(RenyiCurve):
     """``count`` randomised responses, each the worst pair of ε-DP."""
 
     epsilon: float
-    count: float = 1.0
+    count: float
 
     def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
         """Return the exact divergence, rounded up."""
@@ -124,7 +123,7 @@ class PureCurve(RenyiCurve):
     @property
     def orders(self) -> FloatArray:
         """Return orders up to where the divergence is ε for practical purposes."""
-        return _ladder(10 + 100 / max(self.epsilon, 1e-6))
+        return _orders(self.epsilon**2)
 
 
 @dataclass(frozen=True)
@@ -140,9 +139,8 @@ class StepCurve(RenyiCurve):
 
     @property
     def orders(self) -> FloatArray:
-        """Return orders up to the best one for the rarest event, as if divergences grew like those of a Gaussian."""
-        near = float(self.divergence(np.array([1 + _LEAST]), "add")[0])
-        return _ladder(4 * math.sqrt(_DEEPEST / max(near, 1e-12)) + 10)
+        """Return orders up to the best one, as if divergences grew like those of a Gaussian."""
+        return _orders(float(self.divergence(_ORDERS[:1], "add")[0]))
 
 
 @dataclass(frozen=True)
@@ -197,7 +195,7 @@ def curve_of_loss(loss: PrivacyLoss) -> RenyiCurve:
     if loss.steps.size == 0:
         parts: list[RenyiCurve] = [PureCurve(epsilon, count) for epsilon, count in loss.randomized_responses]
         if loss.gaussian > 0 or not parts:
-            parts.append(ConcentratedCurve(loss.gaussian / 2 * (1 + 2 * EPS)))
+            parts.append(ConcentratedCurve(loss.gaussian / 2 * (1 + 2 * EPS), 0.0))
         return composed(parts)
     return _tabulated(loss)
 
@@ -213,13 +211,8 @@ def _curve(step: Step, count: int) -> RenyiCurve:
 
 
 def _tabulated(loss: PrivacyLoss) -> RenyiCurve:
-    orders = _ladder(4 * math.sqrt(_DEEPEST / max(_variance(loss), 1e-6)) + 10)
-    directions: tuple[Direction, ...] = ("add", "remove")
-    both = [loss_divergence(loss, orders, direction) for direction in directions]
-    known = np.append(orders, np.inf)
-    ends = (loss.highest, -loss.lowest)
-    add, remove = (np.append(found, end) for found, end in zip(both, ends, strict=True))
-    return TabulatedCurve(known, add, remove)
+    orders = np.append(_orders(_variance(loss)), np.inf)
+    return TabulatedCurve(orders, loss_divergence(loss, orders, "add"), loss_divergence(loss, orders, "remove"))
 
 
 def _bounded(step: Step) -> float:
@@ -268,6 +261,6 @@ def _variance(loss: PrivacyLoss) -> float:
         return 1.0
 
 
-def _ladder(largest: float) -> FloatArray:
-    count = max(2, math.ceil(math.log(max(largest, 2.0) / _LEAST) / math.log(_RATIO)))
-    return 1 + np.geomspace(_LEAST, max(largest, 2.0), count)
+def _orders(rho: float) -> FloatArray:
+    """Orders up to the best one for the rarest event, whose log-probability is −ρ·α² or so."""
+    return _ORDERS[: np.searchsorted(_ORDERS, 4 * math.sqrt(_DEEPEST / max(rho, LEAST)) + 10)]

@@ -24,9 +24,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
+from deniable._search import bisect
 from deniable.accounting.renyi import RenyiCurve
 from deniable.curves import OPPOSITE, AnyDirection, Charged, Direction, Question, Side, Tradeoff
 
@@ -34,9 +36,7 @@ _NEWTON = 20  # steps towards the boundary, halvings where they do not get short
 _NEAR = 1e-8  # of the boundary: tangent planes there are as good to second order
 _NARROWED = 3  # rounds in which better orders are looked for between neighbours,
 _TRIED = 7  # this many per round
-_ROUNDS = 4  # in which the best test for a hockey stick is looked for,
-_PARTS = 7  # this many at a time
-_WINDOW = 4  # orders kept around the best ones of neighbouring tests
+_HALVINGS = 10  # of the distance between two tests of the ladder, where the best one for a hockey stick is looked for
 
 
 def _rates(count: int) -> FloatArray:
@@ -55,8 +55,6 @@ class _Lines(NamedTuple):
     y: FloatArray
     slope: FloatArray
     error: FloatArray
-    order: FloatArray
-    backward: FloatArray  # 1 where D_α(Q‖P) is what binds
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,17 +157,15 @@ class RenyiRegionTradeoff(Tradeoff):
         """Return bounds that are chords between the tests of a ladder: some per cent wider for the rarest events."""
         return self if self.sketched else replace(self, sketched=True)
 
-    def _lines(self, x: FloatArray, direction: Direction, orders: FloatArray | None = None) -> _Lines:
-        """The best line at every x, from all orders or from given ones, one row an x."""
+    def _lines(self, x: FloatArray, direction: Direction) -> _Lines:
+        """The best line at every x, from all orders."""
         rows = max(1, _BLOCK // max(self._orders.size, _TRIED, 1))
-        if orders is None and x.size > rows:
+        if x.size > rows:
             blocks = [self._lines(x[k : k + rows], direction) for k in range(0, x.size, rows)]
             return _Lines(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
-        near = np.broadcast_to(self._orders, (x.size, self._orders.size)) if orders is None else orders
+        near = np.broadcast_to(self._orders, (x.size, self._orders.size))
         best = self._ratio_lines(x, direction)
-        for backward, way in enumerate((direction, OPPOSITE[direction])):
-            if not near.size:
-                continue
+        for backward, way in enumerate((direction, OPPOSITE[direction]) if near.size else ()):
             best = self._searched(x, near, way, bool(backward), best)
         return best
 
@@ -180,13 +176,7 @@ class RenyiRegionTradeoff(Tradeoff):
             log_c = (near - 1) * self.curve.divergence(near, way)
             y, slope, error = _tangents(x[:, None], near, log_c, backward)
             which = np.argmin(y, axis=1)
-            found = _Lines(
-                y[rows, which],
-                slope[rows, which],
-                error[rows, which],
-                near[rows, which],
-                np.full(x.size, float(backward)),
-            )
+            found = _Lines(y[rows, which], slope[rows, which], error[rows, which])
             better = found.y < best.y
             best = _Lines(*(np.where(better, new, old) for new, old in zip(found, best, strict=True)))
             if near.shape[1] < 2:
@@ -207,7 +197,7 @@ class RenyiRegionTradeoff(Tradeoff):
         lower, none = np.minimum(rising, falling), np.minimum(rising, falling) >= 1
         slope = np.where(none, 0.0, np.where(rising <= falling, steep, np.exp(-other_ratio)))
         error = np.full(x.size, 4 * EPS * (1 + min(ratio, other_ratio)))
-        return _Lines(np.where(none, 1.0, lower), slope, error, np.full(x.size, 2.0), (falling < rising) * 1.0)
+        return _Lines(np.where(none, 1.0, lower), slope, error)
 
     def _hockey_stick_above(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
         """H_γ for γ ≥ 1: the test at which the ROC has the slope γ, from both sides."""
@@ -215,38 +205,13 @@ class RenyiRegionTradeoff(Tradeoff):
         ladder = self._ladders[direction]
         place = np.clip(np.sum(ladder.slope[None, :] >= gamma[:, None], axis=1), 1, self._tests.size - 1)
         low, high = self._tests[place - 1], self._tests[place]
-        left, right = _at(ladder, place - 1), _at(ladder, place)
         if self.sketched:
-            return _chord(gamma, (low, left), (high, right))
-        rows = np.arange(gamma.size)
-        orders = self._window(ladder.order[place - 1], ladder.order[place])
-        between = np.arange(1, _PARTS + 1) / (_PARTS + 1)
-        for _ in range(_ROUNDS):
-            # in the logarithm where rates are small
-            x = np.where(
-                (high < 0.1)[:, None],
-                np.exp(np.outer(np.log(low), 1 - between) + np.outer(np.log(high), between)),
-                np.outer(low, 1 - between) + np.outer(high, between),
-            )
-            x = np.clip(x, low[:, None], high[:, None])
-            found = self._lines(x.ravel(), direction, np.repeat(orders, _PARTS, axis=0))
-            table = _Lines(*(np.reshape(field, x.shape) for field in found))
-            steeper = np.sum(np.cumprod(table.slope >= gamma[:, None], axis=1), axis=1).astype(np.intp)
-            last, next_ = np.maximum(steeper - 1, 0), np.minimum(steeper, _PARTS - 1)
-            low, left = _moved(steeper > 0, (low, left), x, table, rows, last)
-            high, right = _moved(steeper < _PARTS, (high, right), x, table, rows, next_)
-        return _chord(gamma, (low, left), (high, right))
-
-    def _window(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """Orders around those that are best at two neighbouring tests."""
-        orders = self._orders
-        if orders.size <= 2 * _WINDOW:
-            return np.broadcast_to(orders, (first.size, orders.size))
-        a = np.searchsorted(orders, np.minimum(first, second)) - 2
-        b = np.searchsorted(orders, np.maximum(first, second)) + 2
-        span = np.clip(b - a, 2 * _WINDOW - 1, orders.size - 1)  # no order twice: the neighbours of the best count
-        start = np.clip(a, 0, orders.size - 1 - span)
-        return orders[np.round(start[:, None] + np.outer(span, np.linspace(0, 1, 2 * _WINDOW))).astype(np.intp)]
+            return _chord(gamma, (low, _at(ladder, place - 1)), (high, _at(ladder, place)))
+        steep, flat = bisect(
+            lambda z: self._lines(expit(z), direction).slope >= gamma, logit(low), logit(high), halvings=_HALVINGS
+        )
+        ends = (np.clip(expit(z), low, high) for z in (steep, flat))
+        return _chord(gamma, *((x, self._lines(x, direction)) for x in ends))
 
 
 def _tangents(
@@ -309,19 +274,6 @@ def _tangents(
 
 def _at(lines: _Lines, place: NDArray[np.intp]) -> _Lines:
     return _Lines(*(field[place] for field in lines))
-
-
-def _moved(
-    mask: NDArray[np.bool_],
-    old: tuple[FloatArray, _Lines],
-    x: FloatArray,
-    table: _Lines,
-    rows: NDArray[np.intp],
-    column: NDArray[np.intp],
-) -> tuple[FloatArray, _Lines]:
-    """Ends of brackets moved to tests of a table where ``mask`` says so."""
-    lines = (np.where(mask, new[rows, column], kept) for new, kept in zip(table, old[1], strict=True))
-    return np.where(mask, x[rows, column], old[0]), _Lines(*lines)
 
 
 def _chord(gamma: FloatArray, first: tuple[FloatArray, _Lines], second: tuple[FloatArray, _Lines]) -> FloatArray:
