@@ -118,7 +118,6 @@ def test_a_question_goes_down_the_rooms_and_never_up(tool, mechanism):
     curves, engines = tool.station("curves"), tool.station("accounting.engines")
     up = {(a, b) for a, b in edges if tool.station(a) > tool.station(b)}
     up.discard(("accounting.dispatch", "mechanisms.core"))  # what ran is asked for its parts
-    up.discard(("accounting.curve", "accounting.reductions"))  # steps of next to no noise are told as simpler runs
     # a curve that is made of others asks them as anybody does
     assert {(a, b) for a, b in up if not (tool.station(b) == curves and tool.station(a) <= engines)} == set()
     assert {tool.station(b) for _, b in edges} >= {2, 4, 6}  # it was followed: curves, engines, loss
