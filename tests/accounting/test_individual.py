@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 import deniable as dn
 from deniable.accounting import NormRecorder
-from deniable.accounting.individual import WEAKER
+from deniable.accounting.gradient_norms import WEAKER
 
 RUN = dn.SubsampledGaussian(1.0, 0.05, 400)
 

@@ -11,39 +11,12 @@ because min(p, γq) = √(γpq)·e^{−|L−ε|/2}. log φ is a sum over steps, 
 level: one matrix product for all records. The trapezoid sum with spacing 2π/Λ is A(γ) plus its aliases
 ∫ min(p·e^{kΛ/2}, γq·e^{−kΛ/2}), k ≠ 0, which together are at most (1 + γ)/(e^{Λ/2} − 1). That bound, one for the
 neglected nodes and one for rounding are taken off A, so that every H is an upper bound whatever Λ is.
-
-**Other noise** (Laplace, discrete, bounded range): a composition of the record's own steps, exact but for the rounding
-of norms. With r what it adds, in units of the largest contribution:
-
-- Laplace noise: a record that moves the number by r·sensitivity has the law of that sensitivity (for vectors, of that
-  L1 sensitivity: the proof is in :class:`deniable.Laplace`).
-- discrete noise: a move by a whole number of at most r·sensitivity, which is dominated by the largest such number: the
-  laws are log-concave, so that tests are thresholds, and what lies above one grows with the shift; sampling is
-  monotone in the curve.
-- bounded range: scores that move by at most r·Δ in place of Δ give a log-ratio whose range is r·ε, as it is
-  κ·(u − u′) and a constant, κ the coefficient of the scores.
-
-**Other samplers**: the largest of its norms counts for all steps. With r the largest of a record's clipped norms, in
-units of the clipping norm, and σ the noise in the same units:
-
-- random allocation: a batch is made from the pair's outcome x by r_i·u·x + N(0, σ²(1 − r_i²)) for every r_i ≤ 1
-  (:mod:`deniable.accounting.steps.allocation`), hence also in units of r: the run with noise σ/r dominates.
-- shuffled batches, one contribution zeroed: who is told the permutations sees shifts of at most r: noise σ/r.
-- matrix mechanisms: the sensitivity is proportional to the norm of the contributions: noise σ/r. Without sampling every
-  norm counts by itself: see :func:`own_matrix_mu`.
-- without replacement, one record replaced: a sum moves by its own r and the other content's norm, at most 1: in
-  place of 2, (1 + r), noise 2σ/(1 + r).
-- truncated Poisson: the sum moves by r, or by r and the norm of the record that it displaces: shifts r and 1 + r in
-  place of 1 and 2 (:func:`deniable.accounting.steps.gaussian_mixture.truncated_poisson`).
-
-Norms that differ between steps have no known law for these samplers, but a step of a smaller norm post-processes that
-of a larger one, so that the largest is sound.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -54,49 +27,47 @@ from scipy.sparse import csr_array, hstack
 from deniable._check import FloatArray, InputError, integer, number
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.dispatch import tradeoff
-from deniable.accounting.gradient_norms import NormRecorder, Shares, norm_array, share_levels, shares
-from deniable.accounting.reductions import matrix_sensitivity
-from deniable.accounting.steps.base import Repeated
-from deniable.accounting.steps.gaussian_mixture import truncated_poisson
+from deniable.accounting.gradient_norms import (
+    MOST_LOG_GAMMA,
+    NEGLECTED,
+    POINTS,
+    SAMPLERS,
+    WEAKER,
+    NormRecorder,
+    Shares,
+    few_curves,
+    length,
+    norm_array,
+    share_levels,
+    shares,
+)
+from deniable.accounting.reductions import own_matrix_mu
 from deniable.accounting.steps.ratios import log_ratio
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.decay import ByParts, centred, lifts, log_sampled, mean_deviations, shifted
 from deniable.accounting.transform.line import Line
 from deniable.accounting.trapezoid import even_aliases, falling_rest
-from deniable.curves import Assumptions, EnvelopeTradeoff, Tradeoff
+from deniable.curves import Assumptions, EnvelopeTradeoff
 from deniable.mechanisms import (
     ApproximateDP,
-    BoundedRange,
-    Composition,
-    DiscreteGaussian,
-    DiscreteLaplace,
     FinitePair,
     GaussianDP,
     Grouped,
-    Laplace,
     MatrixMechanism,
     Mechanism,
     NoisyGradientDescent,
     PureDP,
-    RandomAllocation,
     RandomizedResponse,
     RenyiDP,
-    ShuffledBatches,
     SubsampledGaussian,
-    TruncatedPoisson,
     Tuned,
-    WithoutReplacement,
     ZeroConcentratedDP,
 )
 from deniable.mechanisms.core import parts_of
 
-_POINTS = 129  # thresholds ε a record, symmetric about 0
-_NEGLECTED = 1e-12  # aimed at for the neglected part of the integral
 _MOST_NODES = 8192
 _CHUNK = 256  # nodes at a time
 _FEW = 64  # steps of a record up to which contours are moved: of more, integration by parts is as good
-_MOST_LOG_GAMMA = 60.0
-_MOST_CURVES = 16  # of other noise and other samplers; norms are rounded up to half as many levels
 
 # why a record's own norms say nothing sharper, or nothing that is proven
 _STATED = "a guarantee does not say how it depends on the size of a contribution; name the mechanism that gave it"
@@ -208,7 +179,7 @@ def individual_tradeoffs(
     count = integer("levels", levels, at_least=1)
     parts = _parts(mechanism)
     plain = [part for part in parts if isinstance(part, SubsampledGaussian)]
-    lengths = list(map(_length, parts))
+    lengths = list(map(length, parts))
     total = None if None in lengths else sum(length for length in lengths if length is not None)
     if total is None and len(parts) > 1:
         raise InputError("mechanism must be a MatrixMechanism with its strategy, not its sensitivity, to be composed")
@@ -226,12 +197,15 @@ def individual_tradeoffs(
     ours = Assumptions(adjacency=tradeoff(mechanism).assumptions.adjacency, notes=_NOTES)
     run = parts[0]
     if len(parts) == 1 and isinstance(run, MatrixMechanism) and run.strategy is not None and run.sample_rate == 1:
-        squared = own_matrix_mu(known, records, run) ** 2 * (1 + EPS)
+        own = np.ones((records, len(known)))
+        for column, (where, share) in enumerate(known):
+            own[where, column] = share
+        squared = own_matrix_mu(own, run) ** 2 * (1 + EPS)
         none = PrivacyLoss(np.empty(0), np.empty(0), np.empty(0), 0.0)
         return replace(_invert(_Tally(none, csr_array((records, 0)), squared)), assumptions=ours)
     largest = any(type(part) in SAMPLERS for part in parts)
     method = "bound of the record's largest norm" if largest else "bounds of the record's own steps"
-    return IndividualTradeoffs(*_few_curves(known, records, parts, count), ours, method)
+    return IndividualTradeoffs(*few_curves(known, records, parts, count), ours, method)
 
 
 def _parts(mechanism: Mechanism) -> list[Mechanism]:
@@ -301,14 +275,14 @@ def _invert(tally: _Tally) -> IndividualTradeoffs:
     weight, deviation = centred(tally.kinds.real_line(0.5))
     spread = np.sqrt(tally.total((weight * deviation**2).sum(axis=1)) + tally.gaussian)
     reach = _reach(tally, spread)
-    log_gamma = np.tile(np.linspace(-1.0, 1.0, _POINTS), (records, 1))
-    hockey_sticks = np.zeros((2, records, _POINTS))
+    log_gamma = np.tile(np.linspace(-1.0, 1.0, POINTS), (records, 1))
+    hockey_sticks = np.zeros((2, records, POINTS))
     exposed = np.flatnonzero(spread > 0)  # a record whose gradient was always 0 leaves no trace
     octaves, member = np.unique(np.floor(np.log2([spread[exposed], reach[exposed]])), axis=1, return_inverse=True)
     for key in range(octaves.shape[1]):
         group = exposed[member == key]
         widest = float(spread[group].max())
-        log_gamma[group] *= min(8 * widest + widest**2, _MOST_LOG_GAMMA)
+        log_gamma[group] *= min(8 * widest + widest**2, MOST_LOG_GAMMA)
         overlap = _overlap(tally.of(group), log_gamma[group[0]], widest, float(reach[group].max()))
         hockey_sticks[0, group] = 1 - overlap
         hockey_sticks[1, group] = 1 - np.exp(log_gamma[group]) * overlap[:, ::-1]  # H_γ(out‖in) = 1 − γ·A(1/γ)
@@ -363,7 +337,7 @@ def _truncation(
     edges, log_bound = _decay(tally, base, min(0.5 / width, 8 * spacing), _MOST_NODES * spacing)
     height = np.exp(log_start[:, None] + tally.total(log_bound) - np.multiply.outer(tally.gaussian, edges**2 / 2))
     beyond = falling_rest(edges, height, spacing)
-    stop = np.minimum(np.sum(beyond > _NEGLECTED, axis=1), edges.size - 1)
+    stop = np.minimum(np.sum(beyond > NEGLECTED, axis=1), edges.size - 1)
     return edges[stop], beyond[np.arange(stop.size), stop]
 
 
@@ -381,7 +355,7 @@ def _decay(tally: _Tally, base: Line, start: float, most: float) -> tuple[FloatA
 
     coarse = np.asarray(start * 1.5 ** np.arange(100), dtype=np.float64)
     log_parts = tally.total(beyond(coarse)) - np.multiply.outer(tally.gaussian, coarse**2 / 2)
-    enough = np.flatnonzero(np.all(log_parts < math.log(_NEGLECTED) - 5, axis=0))
+    enough = np.flatnonzero(np.all(log_parts < math.log(NEGLECTED) - 5, axis=0))
     stop = min(float(coarse[enough[0] if enough.size else -1]), most)
     typical = mean_deviations(base)
     finest = 0.1 / float(typical.max(initial=1e-300))
@@ -394,135 +368,3 @@ def _decay(tally: _Tally, base: Line, start: float, most: float) -> tuple[FloatA
         line = tally.kinds.line(0.5, edges[-1])
         log_bound[:, :-1] = np.minimum(log_bound[:, :-1], log_sampled(tally.kinds, line, ends, typical))
     return ends, log_bound
-
-
-def _length(run: Any) -> int | None:
-    """Number of steps, None if it is not known."""
-    if isinstance(run, RandomAllocation | ShuffledBatches):
-        return run.batches * run.epochs
-    if isinstance(run, MatrixMechanism):
-        return None if run.strategy is None else run.strategy.shape[1]
-    return int(run.steps)
-
-
-def _quieter(run: Any, share: float, count: int) -> Any:
-    return replace(run, noise_multiplier=run.noise_multiplier / share * (1 - 4 * EPS))
-
-
-def _matrix(run: MatrixMechanism, share: float, count: int) -> Mechanism:
-    return MatrixMechanism(
-        run.noise_multiplier / share * (1 - 4 * EPS),
-        run.strategy,
-        participations=run.participations,
-        separation=run.separation,
-        sensitivity=run.sensitivity,
-        sample_rate=run.sample_rate,
-    )
-
-
-def _whole(run: Any, share: float, count: int) -> Any:
-    moved = min(math.floor(run.sensitivity * share * (1 + 8 * EPS)), run.sensitivity)
-    return replace(run, sensitivity=moved, steps=count) if moved else GaussianDP(0.0)
-
-
-# what ``count`` steps (of a sampler: the run) are for a record whose share of the largest contribution is above 0
-WEAKER: dict[type[Mechanism], Callable[[Any, float, int], Mechanism]] = {
-    SubsampledGaussian: lambda run, share, count: replace(_quieter(run, share, count), steps=count),
-    Laplace: lambda run, share, count: replace(
-        run, sensitivity=min(run.sensitivity * share * (1 + 4 * EPS), run.sensitivity), steps=count
-    ),
-    DiscreteLaplace: _whole,
-    DiscreteGaussian: _whole,
-    BoundedRange: lambda run, share, count: BoundedRange(min(run.epsilon * share * (1 + 4 * EPS), run.epsilon), count),
-    RandomAllocation: _quieter,
-    ShuffledBatches: _quieter,
-    MatrixMechanism: _matrix,
-    TruncatedPoisson: lambda run, share, count: Repeated(truncated_poisson(run, max(share, 1e-6)), run.steps),
-    WithoutReplacement: lambda run, share, count: replace(
-        run, noise_multiplier=run.noise_multiplier * 2 / (1 + share) * (1 - 4 * EPS)
-    ),
-}
-# of these the largest norm counts for all steps; in the last two others' records move with the record's own
-SAMPLERS = (RandomAllocation, ShuffledBatches, MatrixMechanism, TruncatedPoisson, WithoutReplacement)
-_MOVE_OTHERS = (TruncatedPoisson, WithoutReplacement)
-
-
-def _few_curves(
-    shares: Shares, records: int, parts: list[Mechanism], levels: int
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """log γ and both hockey sticks of every record, shape (records, points): those of a few runs of weaker steps."""
-    most = min(levels, _MOST_CURVES // 2)
-    for largest, count in ((False, most), (True, most), (True, 4), (True, 2), (True, 1)):
-        met = [_met(some, records, part, min(count, most), largest) for some, part in _each(shares, parts)]
-        rows, level = np.unique(np.hstack([counts for _, counts in met]), axis=0, return_inverse=True)
-        if len(rows) <= _MOST_CURVES:
-            break
-    else:  # every record counts as the largest
-        rows, level = rows[:1], np.zeros(records, dtype=np.intp)
-        rows[:] = np.hstack([np.eye(grid.size)[-1] * counts[0].sum() for grid, counts in met])
-    tables = np.array([_table(tradeoff(_weaker(row, met, parts)).sketch()) for row in rows])
-    log_gamma, add, remove = tables[level.reshape(-1)].transpose(1, 0, 2)
-    return log_gamma, add, remove
-
-
-def _each(shares: Shares, parts: list[Mechanism]) -> Iterator[tuple[Shares, Mechanism]]:
-    """The steps of each part."""
-    start = 0
-    for part in parts:
-        length = _length(part)
-        end = len(shares) if length is None else start + length
-        yield shares[start:end], part
-        start = end
-
-
-def _met(
-    shares: Shares, records: int, part: Mechanism, levels: int, largest: bool
-) -> tuple[FloatArray, NDArray[np.intp]]:
-    """Levels of r, and how many steps each record has at each of them; with ``largest``, all at its largest one."""
-    grid = share_levels(shares, levels)
-    counts = np.zeros((records, grid.size), dtype=np.intp)
-    for where, share in shares:
-        counts[where, np.searchsorted(grid, share)] += 1
-    counts[:, -1] += len(shares) - counts.sum(axis=1)  # a norm that is not known may have been the clip
-    if largest or type(part) in SAMPLERS:
-        top = grid.size - 1 - np.argmax(counts[:, ::-1] > 0, axis=1)
-        counts[:] = 0
-        counts[np.arange(records), top] = len(shares)
-    return grid, counts
-
-
-def _weaker(row: NDArray[np.intp], met: list[tuple[FloatArray, NDArray[np.intp]]], parts: list[Mechanism]) -> Mechanism:
-    """What a record with these numbers of steps at each level met."""
-    found: list[Mechanism] = []
-    start = 0
-    for (grid, _), part in zip(met, parts, strict=True):
-        for share, count in zip(grid, row[start : start + grid.size], strict=True):
-            if count and (share > 0 or isinstance(part, _MOVE_OTHERS)):
-                found.append(WEAKER[type(part)](part, float(share), int(count)))
-        start += grid.size
-    return Composition(found) if found else GaussianDP(0.0)
-
-
-def own_matrix_mu(shares: Shares, records: int, run: MatrixMechanism) -> FloatArray:
-    """Return μ of every record without sampling, rounded up: √(Σ_{s,t} r_s·r_t·|⟨C_s, C_t⟩|)/σ at most.
-
-    The contributions x_t of the record, ‖x_t‖ ≤ r_t, move the release by ‖Σ_t C_t x_tᵀ‖, whose square is at most that
-    sum; nor is it more than the largest r times the sensitivity.
-    """
-    assert run.strategy is not None
-    rows, steps = len(run.strategy), len(run.strategy.T)
-    own = np.ones((records, steps))
-    for column, (where, share) in enumerate(shares):
-        own[where, column] = share
-    gram = np.abs(run.strategy.T @ run.strategy)
-    gram += 2 * (rows + 1) * EPS * (np.abs(run.strategy).T @ np.abs(run.strategy))
-    squared = np.einsum("rs,rs->r", own @ gram, own) * (1 + 4 * (steps + 4) * EPS)
-    most = matrix_sensitivity(run.strategy, run.participations, run.separation)
-    moved = np.minimum(np.sqrt(squared), own.max(axis=1) * most) * (1 + 4 * EPS)
-    return np.asarray(moved / run.noise_multiplier * (1 + 2 * EPS))
-
-
-def _table(curve: Tradeoff) -> FloatArray:
-    log_gamma = np.linspace(-1.0, 1.0, _POINTS) * (min(float(curve.epsilon(_NEGLECTED)), _MOST_LOG_GAMMA) or 1.0)
-    both = [np.asarray(curve.hockey_stick(np.exp(log_gamma), direction)) for direction in ("add", "remove")]
-    return np.array([log_gamma, *both])
