@@ -25,7 +25,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import deniable as dn
 from deniable.integrations.opacus import GradientNorms
-from deniable.tables import encode, read_table
+from deniable.tables import encode, understand
 from deniable.workflows.training_profile import profile_training
 
 NOISE_MULTIPLIER, SAMPLE_RATE, STEPS, CLIP, LEARNING_RATE = 1.2, 0.02, 150, 1.0, 1.0
@@ -35,13 +35,13 @@ def load(rows: int) -> tuple[str, torch.Tensor, torch.Tensor, np.ndarray]:
     """Name, features, labels and group of the records."""
     path = Path(os.environ.get("DENIABLE_DATA", ".")) / "adult.parquet"
     if path.exists():
-        table, name, group = read_table(str(path), "income", drop=("split",)), "Adult", "marital-status"
+        table, name, group = understand(str(path), "income", drop=("split",)), "Adult", "marital-status"
     else:
-        table, name, group = read_table("breast-cancer"), "breast cancer", None
+        table, name, group = understand("breast-cancer"), "breast cancer", None
     encoded = encode(table)
     keep = np.random.default_rng(0).permutation(len(encoded.y))[:rows]
     X = 4 * encoded.X[keep]  # rows of norm at most 4: the network trains faster
-    groups = table.target if group is None else table.features[group]
+    groups = table.target if group is None else table.frame[group]
     labels = (encoded.y[keep] > 0).astype(float)
     return name, torch.tensor(X, dtype=torch.float32), torch.tensor(labels).float(), groups.astype(str).to_numpy()[keep]
 

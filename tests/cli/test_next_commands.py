@@ -105,11 +105,11 @@ def test_the_least_noise_is_assessed_where_its_batches_are_poisson(suggested, mo
     assert suggested(*words, "--json") == []
 
 
-def test_ranges_of_a_checked_table_reach_the_fit_by_a_schema(suggested, people, tmp_path):
-    (tmp_path / "ranges.json").write_text('{"age": [0, 120]}')
-    follow = suggested("check", people, "--target", "ill", "--ranges", "ranges.json")
-    assert follow[-2:] == ["--schema-out", "schema.toml"]
-    follow = suggested(*follow)
+def test_what_is_declared_of_a_checked_table_reaches_the_fit(suggested, people, tmp_path):
+    (tmp_path / "known.toml").write_text("[columns.age]\nrange = [0, 120]\n")
+    words = ["check", people, "--target", "ill", "--schema", "known.toml"]
+    assert suggested(*words) == ["train", *words[1:], "--report", "report.html"]
+    follow = suggested(*words, "--schema-out", "schema.toml")
     assert follow == ["train", people, "--schema", "schema.toml", "--report", "report.html"]
     assert dn.Schema.read("schema.toml").column("age").range == (0.0, 120.0)
     suggested(*follow)

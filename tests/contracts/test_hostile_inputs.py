@@ -70,9 +70,10 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "good.csv").write_text(GOOD)
     (tmp_path / "scores.csv").write_text("score,member\n" + "1.5,1\n0.5,0\n" * 30)
     (tmp_path / "deep.json").write_text("[" * 100_000 + "]" * 100_000)
+    (tmp_path / "unknown.toml").write_text("[columns.aeg]\nrange = [0, 120]\n")
+    (tmp_path / "words.toml").write_text('[columns.age]\nrange = "old"\n')
     (tmp_path / "words.json").write_text('{"age": "old"}')
     (tmp_path / "upside-down.json").write_text('{"age": [90, 10]}')
-    (tmp_path / "unknown.json").write_text('{"aeg": [0, 120]}')
     (tmp_path / "nan.json").write_text('{"age": [0, NaN]}')
     (tmp_path / "list.json").write_text("[1, 2]")
     (tmp_path / "history.json").write_text("[[1, 2]]")
@@ -277,10 +278,10 @@ LINES = [  # what is typed, and a word of what is said
     f"train {DATA} --holdout 2 --out made.skops",
     f"check {DATA} --drop nothing",
     "check good.csv --target nothing",
-    f"check {DATA} --ranges list.json",
-    f"check {DATA} --ranges unknown.json",
-    f"check {DATA} --ranges words.json",
-    f"check {DATA} --ranges deep.json",
+    f"check {DATA} --schema list.json",
+    f"profile {DATA} --epsilon 1 --schema unknown.toml -> 'aeg' is not a column",
+    f"attack {DATA} --model linear --schema words.toml -> range of 'age'",
+    f"check {DATA} --schema deep.json",
     "app --port 0",
     "app --port 70000",
     f"train {DATA} --report nowhere/demo.html",

@@ -6,7 +6,7 @@ import pytest
 
 import deniable as dn
 from deniable import InputError
-from deniable.tables import encode, read_cells, read_table, understand
+from deniable.tables import read_cells, understand
 from deniable.tables.columnar import ColumnsOnDisk, on_disk
 from deniable.testing import insecure_noise
 
@@ -76,9 +76,9 @@ def test_bad_cells_are_told_with_block_and_row(frame):
     blocks = lambda bad: iter([frame[:100], bad, frame[200:]])  # noqa: E731
     gap = frame[100:200].assign(y=np.where(np.arange(100) == 3, np.nan, frame["y"][100:200]))
     with pytest.raises(InputError, match="target 'y' has 1 missing cell, first in block 1 row 3"):
-        encode(read_table(blocks(gap), "y"))
+        understand(blocks(gap), "y")
     with pytest.raises(InputError, match="it returned int"):
-        read_table(lambda: 3, "y")
+        understand(lambda: 3, "y")
 
 
 def test_thousands_of_small_blocks_become_few_files(frame):
@@ -105,17 +105,3 @@ def test_types_that_change_between_files(frame, tmp_path):
     for name, last in (("joined", "2020-01-01"), ("member", "7")):
         found = read_cells(on_disk(folder)[name]).spelled.tolist()
         assert found == [*read_cells(frame[name][:101]).spelled, *[last] * 199]
-
-
-def test_columns_that_are_consumed_give_the_same_matrix(frame, monkeypatch):
-    from deniable.tables import encode, encoding, read_table
-
-    monkeypatch.setattr(encoding, "_ROWS", 64)
-    rows = np.random.default_rng(3).permutation(300)[:250]
-    held, spent = read_table(frame, "y", drop=["code"]), read_table(frame, "y", drop=["code"])
-    expected, found = encode(held, rows=rows), encode(spent, rows=rows, consume=True)
-    np.testing.assert_array_equal(found.X, expected.X)
-    assert found.columns == expected.columns
-    assert (held.features.shape[1] > 0, spent.features.shape[1]) == (True, 0)
-    whole = encode(held)
-    np.testing.assert_array_equal(whole.X[rows], expected.X)

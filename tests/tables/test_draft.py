@@ -98,7 +98,7 @@ def test_a_name_can_identify_and_public_ranges_overrule(tmp_path, name):
     path = file_of(tmp_path, {name: every("3", "5", "8")})
     (made,) = understand(path, "y").columns
     assert (made.kind, "name looks like an identifier" in made.reason) == ("dropped", True)
-    assert understand(path, "y", ranges={name: [0, 10]}).columns[0].kind == "number"
+    assert understand(path, "y", schema=dn.Schema({name: {"range": (0, 10)}})).columns[0].kind == "number"
 
 
 @pytest.mark.parametrize("name", ["idea", "paid", "width", "identity_known", "grid", "residence"])
@@ -167,7 +167,7 @@ def test_no_value_is_kept_in_columns(tmp_path):
         "town": every("Tinyville", "Bigcity"),
     }
     found = understand(file_of(tmp_path, secrets), "y")
-    kept = pickle.dumps((found.columns, found.notes, found.remarks)).decode("latin-1") + repr(found.columns)
+    kept = pickle.dumps((found.columns, found.notes, found.surprises)).decode("latin-1") + repr(found.columns)
     assert not any(cell in kept for cells in secrets.values() for cell in cells)
     assert "Secret" not in pickle.dumps(found).decode("latin-1")
 
@@ -199,7 +199,7 @@ def test_dropped_columns_are_warned_of_once(tmp_path):
     found = understand(file_of(tmp_path, {"name": [f"p{i}" for i in range(N)], "x": NUMBERS}), "y")
     with pytest.warns(TableWarning, match="'name': dropped: its texts are nearly unique"):
         found.warn()
-    assert any("'name'" in line for line in found.remarks)
+    assert any("'name'" in line for line in found.surprises)
 
 
 def test_excel_without_its_reader_says_how_to_get_it(tmp_path):

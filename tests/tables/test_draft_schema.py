@@ -83,9 +83,11 @@ def test_doubts_are_said_and_not_decided():
 
 
 def test_what_is_known_is_drafted_as_declared(tmp_path):
-    text = draft_schema(STRANGE, "Alter", drop=["Ort"], ranges={"cm": (100, 250), "PLZ": ["01067"]})
+    known = dn.Schema({"cm": {"range": (100, 250)}, "PLZ": {"kind": "code", "categories": ["01067"]}}, person="who_id")
+    text = draft_schema(STRANGE, "Alter", drop=["Ort"], schema=known)
     (tmp_path / "s.toml").write_text(text, encoding="utf-8")
     schema = dn.Schema.read(tmp_path / "s.toml")
     assert schema.column("cm").range == (100, 250)
     assert schema.column("PLZ").labels == ("01067",)
-    assert (schema.kind("Ort"), schema.target, schema.task) == ("dropped", "Alter", "regression")
+    assert (schema.kind("Ort"), schema.target, schema.person) == ("dropped", "Alter", "who_id")
+    assert schema.task == "regression"

@@ -101,10 +101,12 @@ def again(*more: str) -> tuple[str, ...]:
     return (*_words.get(), *more)
 
 
-def of_table(data: str, target: str | None, drop: Sequence[str] | None) -> tuple[str, ...]:
+def of_table(
+    data: str, target: str | None = None, drop: Sequence[str] | None = None, schema: Path | None = None
+) -> tuple[str, ...]:
     """Return the words that say which table is read and how, to suggest another command for it."""
-    named = () if target is None else ("--target", target)
-    return (data, *named, *(word for name in drop or () for word in ("--drop", name)))
+    named = [("--target", target), *(("--drop", name) for name in drop or ()), ("--schema", schema)]
+    return (data, *(str(word) for pair in named if pair[1] is not None for word in pair))
 
 
 def run(arguments: list[str]) -> int:

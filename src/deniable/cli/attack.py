@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -21,7 +21,11 @@ from deniable.cli._report import (
     code,
     show,
 )
+from deniable.cli._schema import SchemaOption, read_schema
 from deniable.cli._workers import ClusterOption, workers
+
+if TYPE_CHECKING:
+    from deniable.tables import Schema
 
 _NAMED = {  # name → classifier, regressor
     "linear": ("LogisticRegression", "Ridge"),
@@ -44,6 +48,7 @@ def attack(
     method: Annotated[str, typer.Option(help="auto, loss, calibrated, lira, lira-offline or rmia.")] = "auto",
     shadows: Annotated[int, typer.Option(help="Number of models to train; must be even.")] = 64,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
+    schema: SchemaOption = None,
     confidence: Annotated[float, more(help="Probability with which each interval holds.")] = 0.95,
     jobs: Annotated[int | None, more(help="Models trained in parallel (-1: one per core).")] = None,
     cluster: ClusterOption = None,
@@ -68,7 +73,7 @@ def attack(
     from deniable.audit.scoring import Method
 
     saved = _saved(model)
-    X, y, textual = _features(data, target, tuple(drop or ()))
+    X, y, textual = _features(data, target, tuple(drop or ()), read_schema(schema))
     pipeline = _pipeline(_chosen(model, y) if saved is None else saved, X, y, textual)
     with workers(jobs, cluster):
         scores = dn.attack_estimator(
@@ -85,7 +90,7 @@ def attack(
         meta=meta,
     )
     leaks = found.advantage().low > 0
-    private = ("train", *of_table(data, target, drop), "--report", "private.html") if leaks else ()
+    private = ("train", *of_table(data, target, drop, schema), "--report", "private.html") if leaks else ()
     show(made, owner_report, as_json, full=full, following=private)
     return code(made, limits)
 
@@ -140,17 +145,12 @@ def _pipeline(model: Any, X: Any, y: Any, textual: list[str]) -> Any:
     return make_pipeline(encode, model)
 
 
-def _features(source: str, target: str | None, drop: tuple[str, ...]) -> tuple[Any, Any, list[str]]:
+def _features(
+    source: str, target: str | None, drop: tuple[str, ...], schema: Schema | None
+) -> tuple[Any, Any, list[str]]:
     """Read features, target, and which features are texts; an attack takes any target."""
     from deniable.tables import understand
-    from deniable.tables.draft import listed
 
-    table = understand(source, target, drop=drop)
-    if table.target is None:
-        names = [column.name for column in table.columns]
-        raise InputError(f"target is missing; name the column to predict, one of: {listed(names)}")
-    if not table.kept:
-        why = "; ".join(column.line for column in table.dropped)
-        raise InputError(f"{table.name} has no column that can be used besides the target: {why}")
-    table.warn()
-    return table.frame, table.target.to_numpy(), [column.name for column in table.kept if column.kind == "category"]
+    table = understand(source, target, drop=drop, schema=schema)
+    aim = table.supervised().to_numpy()
+    return table.frame, aim, [column.name for column in table.kept if column.kind == "category"]

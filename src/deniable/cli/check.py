@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deniable._files import check_writable, to_json, write_atomically
-from deniable.cli._app import BAD_INPUT, JsonFlag, again, app, examples, of_table, suggest
-from deniable.cli._ranges import RangesOption, read_ranges
+from deniable.cli._app import BAD_INPUT, JsonFlag, app, examples, of_table, suggest
+from deniable.cli._schema import SchemaOption, read_schema
 
 if TYPE_CHECKING:
     from deniable.tables import Understood
@@ -23,7 +23,7 @@ def check(
     data: Annotated[str, typer.Argument(help="A .csv, .tsv, .parquet, .feather or .xlsx file, or a built-in name.")],
     target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
-    ranges: RangesOption = None,
+    schema: SchemaOption = None,
     schema_out: Annotated[
         Path | None, typer.Option("--schema-out", help="Draft a schema here (.toml), for you to correct.")
     ] = None,
@@ -39,21 +39,17 @@ def check(
 
     if schema_out is not None:
         check_writable("--schema-out", schema_out, suffixes=(".toml",))
-    found = understand(data, target, drop=tuple(drop or ()), ranges=read_ranges(ranges), strict=False)
+    told, left = read_schema(schema), tuple(drop or ())
+    found = understand(data, target, drop=left, schema=told, strict=False)
     if schema_out is not None:
-        draft = draft_schema(data, target, drop=tuple(drop or ()), ranges=read_ranges(ranges))
-        write_atomically(schema_out, draft)
+        write_atomically(schema_out, draft_schema(data, target, drop=left, schema=told))
     if as_json:
         print(to_json(_facts(found)))
     else:
         _show(found, PUBLIC)
         if not found.problems and found.target is not None:
-            if schema_out is not None:
-                suggest("train", str(data), "--schema", str(schema_out), "--report", "report.html")
-            elif ranges is not None:  # which train reads from a schema
-                suggest(*again("--schema-out", "schema.toml"))
-            else:
-                suggest("train", *of_table(str(data), target, drop), "--report", "report.html")
+            named = of_table(data, target, drop, schema) if schema_out is None else of_table(data, schema=schema_out)
+            suggest("train", *named, "--report", "report.html")
     if schema_out is not None:
         print(f"written: {schema_out}", file=sys.stderr)
     return BAD_INPUT if found.problems else 0

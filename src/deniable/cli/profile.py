@@ -12,7 +12,6 @@ from deniable._files import check_writable, to_json, write_atomically
 from deniable._progress import stage
 from deniable._shown import shown
 from deniable.cli._app import FprOption, JsonFlag, SeedOption, again, app, examples, more, suggest
-from deniable.cli._ranges import RangesOption, read_ranges
 from deniable.cli._report import (
     MetaOption,
     OwnerReportOption,
@@ -22,6 +21,7 @@ from deniable.cli._report import (
     code,
     write,
 )
+from deniable.cli._schema import SchemaOption, read_schema
 from deniable.cli._workers import ClusterOption, workers
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def profile(
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     by: Annotated[str | None, typer.Option(help="Column by whose values exposure is summarised.")] = None,
     top: Annotated[int, more(help="How many of the most exposed records to print.")] = 10,
-    ranges: RangesOption = None,
+    schema: SchemaOption = None,
     fpr: FprOption = 0.001,
     seed: SeedOption = None,
     out: Annotated[
@@ -82,7 +82,7 @@ def profile(
         check_writable("--out", out, suffixes=(".csv", ".parquet"))
     checked_report(owner_report, "--owner-report")
     import deniable as dn
-    from deniable.tables import encode, read_table
+    from deniable.tables import encode, understand
 
     limits = checked_policy(policy)
     options: dict[str, Any] = {
@@ -93,7 +93,7 @@ def profile(
     }
     table = None
     if in_blocks:
-        for name, given in (("--drop", drop), ("--by", by), ("--ranges", ranges)):
+        for name, given in (("--drop", drop), ("--by", by), ("--schema", schema)):
             if given:
                 raise dn.InputError(f"{name} does not go with --in-blocks, which takes the columns as they are")
         with workers(jobs, cluster), stage(f"leaving each record of {data} out"):
@@ -104,11 +104,10 @@ def profile(
                 raise dn.InputError(f"{name} goes with --in-blocks")
         if row_bound != 1:
             raise dn.InputError("--row-bound goes with --in-blocks: without it rows are scaled to norm 1")
-        public = read_ranges(ranges)
-        table = read_table(data, target, drop=tuple(drop or ()), ranges=public)
-        if by is not None and by not in table.features.columns:
-            raise dn.InputError(f"--by {by!r} is not a column; known are {', '.join(map(str, table.features.columns))}")
-        encoded = encode(table, ranges=public)
+        table = understand(data, target, drop=tuple(drop or ()), schema=read_schema(schema))
+        if by is not None and by not in table.frame.columns:
+            raise dn.InputError(f"--by {by!r} is not a column; known are {', '.join(map(str, table.frame.columns))}")
+        encoded = encode(table)
         with stage(f"leaving each of {len(encoded.y):,} records out"):
             found = dn.privacy_profile(encoded.X, encoded.y, **options)
     if out is not None and out.suffix == ".csv":
@@ -120,7 +119,7 @@ def profile(
     if owner_report is not None:
         write(made, owner_report)
     exposed = found.most_exposed(top, fpr, by="typical").drop(columns="privacy_loss")  # no release was given
-    groups = None if by is None or table is None else found.by(table.features[by].to_numpy(), fpr)
+    groups = None if by is None or table is None else found.by(table.frame[by].to_numpy(), fpr)
     band = found.transition()
     if as_json:
         facts = {

@@ -13,7 +13,7 @@ from deniable._files import check_writable, write_atomically
 from deniable.cli._app import JsonFlag, PlotOption, app, examples, more
 from deniable.cli._limit import AdvantageOption, LimitOption, asked_for
 from deniable.cli._picture import checked_picture
-from deniable.cli._ranges import SchemaOption, read_schema
+from deniable.cli._schema import SchemaOption, read_schema
 
 
 @app.command(

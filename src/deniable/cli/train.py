@@ -13,7 +13,6 @@ from deniable._files import check_writable, to_json, write_atomically
 from deniable._optional import require
 from deniable.cli._app import JsonFlag, again, app, command_line, examples, more, suggest
 from deniable.cli._limit import AdvantageOption, LimitOption, asked_for
-from deniable.cli._ranges import SchemaOption, read_schema
 from deniable.cli._report import (
     FullOption,
     MetaOption,
@@ -26,6 +25,7 @@ from deniable.cli._report import (
     code,
     written,
 )
+from deniable.cli._schema import SchemaOption, read_schema
 
 if TYPE_CHECKING:
     from deniable.workflows.train import Trained

@@ -3,9 +3,8 @@
 from deniable.tables.cell import DATE, MISSING, NUMBER, WORD, ColumnCells, flag_of, read_cell, read_cells, spelled
 from deniable.tables.draft import PUBLIC, Column, TableWarning, Understood, understand
 from deniable.tables.drafting import draft_schema
-from deniable.tables.encoding import Encoded, EncodedRows, encode, encode_rows
+from deniable.tables.encoding import Encoded, encode
 from deniable.tables.files import open_table
-from deniable.tables.reading import Table, read_table
 from deniable.tables.schema import ColumnSchema, Schema
 
 __all__ = [
@@ -18,19 +17,15 @@ __all__ = [
     "ColumnCells",
     "ColumnSchema",
     "Encoded",
-    "EncodedRows",
     "Schema",
-    "Table",
     "TableWarning",
     "Understood",
     "draft_schema",
     "encode",
-    "encode_rows",
     "flag_of",
     "open_table",
     "read_cell",
     "read_cells",
-    "read_table",
     "spelled",
     "understand",
 ]

@@ -9,19 +9,18 @@ from __future__ import annotations
 import difflib
 import re
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from deniable._check import InputError, mapping
-from deniable.tables.cell import DATE, NUMBER, WORD, ColumnCells, flag_of, read_cells
+from deniable._check import InputError
+from deniable.tables.cell import DATE, NUMBER, WORD, ColumnCells, flag_of
 from deniable.tables.files import open_table
-from deniable.tables.schema import Schema, shorthand
+from deniable.tables.schema import ColumnSchema, Schema, as_schema
 
-Ranges = Mapping[str, Sequence[Any]]
 PUBLIC = (
     "The names and kinds of the columns, how their cells are read and which columns were dropped were decided by "
     "looking at the data; these decisions are taken as public."
@@ -115,6 +114,8 @@ class Understood:
         Why the table cannot be used. :func:`understand` raises if there are any, unless ``strict=False``.
     odd
         The records (1 is the first) whose line has another number of cells than the header: for the owner.
+    schema
+        What was declared.
     """
 
     name: str
@@ -125,22 +126,12 @@ class Understood:
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     odd: tuple[int, ...] = ()
+    schema: Schema = field(default_factory=Schema)
 
     @property
     def kept(self) -> tuple[Column, ...]:
         """The columns that are used."""
         return tuple(column for column in self.columns if column.kind != "dropped")
-
-    @property
-    def dropped(self) -> tuple[Column, ...]:
-        """The columns that are not used."""
-        return tuple(column for column in self.columns if column.kind == "dropped")
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What a person has to know: what was guessed, dropped, missing, or may have been meant otherwise."""
-        special = [column.line for column in self.columns if column.notes or column.missing or column.kind == "dropped"]
-        return (*self.notes, *special)
 
     @property
     def surprises(self) -> tuple[str, ...]:
@@ -152,6 +143,17 @@ class Understood:
         if self.problems:
             raise InputError(f"{self.name} cannot be used: {'; '.join(self.problems)}")
         return self
+
+    def supervised(self) -> pd.Series[Any]:
+        """Return the target and warn of surprises, or raise where there is none, or nothing to predict it from."""
+        if self.target is None:
+            names = listed(column.name for column in self.columns)
+            raise InputError(f"target is missing; name the column to predict, one of: {names}")
+        if not self.kept:
+            why = f": {'; '.join(column.line for column in self.columns)}" if self.columns else ""
+            raise InputError(f"{self.name} has no column that can be used besides the target {self.target_name!r}{why}")
+        self.warn()
+        return self.target
 
     def warn(self) -> None:
         """Say in one warning what is surprising; see :attr:`surprises`."""
@@ -166,7 +168,7 @@ def understand(
     target: str | None = None,
     *,
     drop: Sequence[str] = (),
-    ranges: Ranges | None = None,
+    schema: Schema | None = None,
     strict: bool = True,
 ) -> Understood:
     """Read a real-world table, and say of every column what was understood.
@@ -182,12 +184,11 @@ def understand(
         folder of Parquet files, a Dask data frame, or blocks (a list or iterator, or a function that returns one, of
         data frames). The columns of Parquet, Dask and blocks are read one at a time.
     target
-        Name of the column to predict, if there is one.
+        Name of the column to predict, if there is one; otherwise that of the schema.
     drop
-        Columns to leave out.
-    ranges
-        Public knowledge of columns: [low, high] of a number or a date, the categories of a text. Such a column is never
-        dropped; what does not fit in it is missing.
+        Columns to leave out, besides those that the schema drops and the one that names persons.
+    schema
+        Public knowledge of columns. One whose kind is declared is never dropped; what does not fit in it is missing.
     strict
         Whether problems raise; otherwise they are listed in ``problems``.
 
@@ -197,13 +198,14 @@ def understand(
         With all problems of the table in one message: duplicate names, two header lines, an unknown target or column
         to drop (with the nearest name), missing cells of the target.
     """
-    ranges = mapping("ranges", ranges, "{'age': (0, 120)}")
-    opened = open_table(source)
-    frame, problems, target = opened.frame, list(opened.problems), target or opened.target
+    declared, opened = as_schema(schema), open_table(source)
+    frame, problems, target = opened.frame, list(opened.problems), target or declared.target or opened.target
+    left = {name for name, one in declared.columns.items() if one.kind == "dropped"} - {target}
     names = [str(column) for column in frame.columns]
     if twice := sorted({one for one in names if names.count(one) > 1}):
         problems.append(f"the header has {listed(map(repr, twice))} more than once; rename or remove the copies")
-    named = [("target", target), *(("drop", column) for column in drop), *(("ranges", c) for c in ranges)]
+    named = [("target", target), *(("drop", column) for column in drop)]
+    named += [("schema", column) for column in (*declared.columns, declared.person)]
     for what, asked in named:
         if asked is not None and str(asked) not in names:
             problems.append(f"{what} {asked!r} is not a column{near(str(asked), names)}; it has: {listed(names)}")
@@ -211,25 +213,27 @@ def understand(
         problems.append(f"column {target!r} is both the target and to be dropped")
     if not len(frame):
         problems.append("it has no rows")
-    found = Understood(opened.name, (), pd.DataFrame(), None, target, opened.notes, tuple(problems), opened.odd)
+    notes, odd = opened.notes, opened.odd
+    found = Understood(opened.name, (), pd.DataFrame(), None, target, notes, tuple(problems), odd, declared)
     if not twice and len(frame) and frame.columns.nlevels == 1:
-        found = _columns(found, frame, set(drop), ranges)
+        found = _columns(found, frame, {*drop, *left, declared.person})
     return found.checked() if strict else found
 
 
-def _columns(found: Understood, frame: Any, drop: set[str], ranges: Ranges) -> Understood:
+def _columns(found: Understood, frame: Any, drop: set[Any]) -> Understood:
     columns, kept, aim, problems, above = [], {}, None, list(found.problems), 0
     place = getattr(frame, "place_of", "row {}".format)
     for name in frame.columns:
         if name in drop and name != found.target_name:
             continue
-        cells = read_cells(frame[name])
-        above += name not in ranges and _text_above(cells)
+        own = found.schema.column(name)
+        cells = own.read(frame[name])
+        above += not own.kind and _text_above(cells)
         if name == found.target_name:
             aim, faults = _target(name, frame[name], cells, place)
             problems += faults
             continue
-        column, values = _understood(name, frame[name], cells, ranges.get(name))
+        column, values = _understood(name, frame[name], cells, own)
         columns.append(column)
         if column.kind != "dropped":
             kept[name] = values
@@ -280,21 +284,18 @@ def _typed(cells: ColumnCells, kind: str) -> pd.Series[Any]:
     return pd.Series(np.where(cells.kind == (DATE if kind == "date" else NUMBER), cells.number, np.nan))
 
 
-def _understood(name: str, raw: Any, cells: ColumnCells, given: Sequence[Any] | None) -> tuple[Column, pd.Series[Any]]:
+def _understood(name: str, raw: Any, cells: ColumnCells, declared: ColumnSchema) -> tuple[Column, pd.Series[Any]]:
     """Decide of what kind a column is and read it."""
-    kind: Any = kind_of(cells)
-    if given is not None:
-        declared = Schema(shorthand({name: given})).column(name)
-        kind = declared.kind
-        values = _typed(declared.read(raw), kind)
-        return Column(name, kind, float(values.isna().mean())), values
+    kind: Any = {"whole": "number", "code": "category"}.get(declared.kind, declared.kind) or kind_of(cells)
     values = _typed(cells, kind)
+    if declared.kind:
+        return Column(name, kind, float(values.isna().mean())), values
     if reason := _reason_to_drop(name, kind, values, raw):
         return Column(name, "dropped", reason=reason), values
-    return Column(name, kind, float(values.isna().mean()), tuple(_notes(kind, values, cells, raw))), values
+    return Column(name, kind, float(values.isna().mean()), tuple(_notes(kind, values, cells, raw, declared))), values
 
 
-def _notes(kind: str, values: pd.Series[Any], cells: ColumnCells, raw: Any) -> Iterable[str]:
+def _notes(kind: str, values: pd.Series[Any], cells: ColumnCells, raw: Any, declared: ColumnSchema) -> Iterable[str]:
     """Say what a person may have meant otherwise; no word of the column is quoted."""
     if kind not in ("number", "date"):
         return
@@ -303,7 +304,7 @@ def _notes(kind: str, values: pd.Series[Any], cells: ColumnCells, raw: Any) -> I
         rows = "1 cell" if other.sum() == 1 else f"{other.sum()} cells"
         yield f"{rows} with something else than a {kind} read as missing"
     texts = [text.strip() for text in pd.unique(pd.Series(raw, dtype=object)) if isinstance(text, str)]
-    yield from doubts(texts)
+    yield from doubts(texts, declared.settled)
     if len({sign for text in texts for sign in _SIGNS if sign in text}) > 1:
         yield "signs of several units were left out"
     numbers = values.dropna().to_numpy()
@@ -329,7 +330,7 @@ def _reason_to_drop(name: str, kind: str, values: pd.Series[Any], raw: Any) -> s
         return "it is empty"
     if len(counts) == 1:
         return "it is constant" if len(present) == len(values) else "all cells that hold anything are equal"
-    way_out = "if this is not an identifier, list its values in ranges"
+    way_out = "if this is not an identifier, declare it in a schema"
     if _IDENTIFIER.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()):
         return f"the name looks like an identifier; {way_out}"
     if kind == "number":

@@ -11,9 +11,10 @@ import pandas as pd
 
 from deniable._check import InputError
 from deniable.tables.cell import NUMBER, ColumnCells
-from deniable.tables.draft import MAX_CATEGORIES, RARE, Column, Ranges, doubts, kind_of, near, understand
+from deniable.tables.draft import MAX_CATEGORIES, RARE, Column, doubts, kind_of, near, understand
+from deniable.tables.encoding import coarse_range
 from deniable.tables.files import open_table
-from deniable.tables.schema import ColumnSchema, Schema, shorthand, toml
+from deniable.tables.schema import ColumnSchema, Schema, as_schema, toml
 
 _HEAD = (
     "Drafted by looking at the table: for its owner, who corrects it. What stands here is taken as public, so declare",
@@ -25,38 +26,39 @@ _MARKS = {  # how numbers with a decimal mark are written; what can be read with
 }
 _DAY = re.compile(r"(\d{1,2})[./-](\d{1,2})[./-]\d{2,4}(?: .*)?")
 _UNIT = re.compile(r"([^\w\s.,()+-]?) ?([+-]?[\d.,' ]*\d) ?([^\d\s.,()]{0,12})")
+_WRITTEN = {"decimal", "order", "unit"}
 _MOST = 0.5  # share of the cells that have to be written in one way
 _CLASSES = 20  # whole numbers up to which a target is of classes
 
 
 def draft_schema(
-    source: Any, target: str | None = None, *, drop: Sequence[str] = (), ranges: Ranges | None = None
+    source: Any, target: str | None = None, *, drop: Sequence[str] = (), schema: Schema | None = None
 ) -> str:
     """Return a schema as TOML, with comments: what was inferred from all cells, and what a person has to decide.
 
-    For the owner's terminal only. Ranges and categories stand in comments: whoever knows that they are public
-    removes the "#".
+    For the owner's terminal only. What ``schema`` declares stays. Ranges and categories stand in comments: whoever
+    knows that they are public removes the "#".
     """
-    opened = open_table(source)
-    frame, target = opened.frame, target or opened.target
-    known = {one.name: one for one in understand(source, drop=drop, ranges=ranges).columns}
+    opened, declared = open_table(source), as_schema(schema)
+    frame, target = opened.frame, target or declared.target or opened.target
+    known = {one.name: one for one in understand(source, drop=drop, schema=schema).columns}
     if target is not None and target not in frame.columns:
         raise InputError(f"target {target!r} is not a column{near(target, map(str, frame.columns))}")
     columns = dict[str, ColumnSchema]()
     notes: dict[str | None, list[str]] = {None: list(_HEAD)}
-    said = shorthand(ranges)
     for name in map(str, frame.columns):
         raw, column = frame[name], known.get(name)
-        drafted = _format(raw)
+        own = {key: value for key, value in vars(declared.column(name)).items() if value not in ("", None, ())}
+        drafted = replace(_format(raw), **{key: own[key] for key in _WRITTEN & own.keys()})
         cells = drafted.read(raw)
         kind = "dropped" if name in drop else _kind(column, cells, drafted, _texts(raw))
-        columns[name] = replace(drafted, kind=kind, **said.get(name, {}))
+        columns[name] = replace(drafted, **{"kind": kind} | own)
         reason = column.reason.partition(";")[0] if column is not None and kind == "dropped" else ""
         notes[name] = [reason] if reason else list(_said(columns[name], raw, cells, name == target))
         if reason.startswith("the name") and cells.spelled.size > len(set(cells.spelled)):
             notes[None].append(f"If this column says whose record it is: person = {toml(name)}")
     task = "" if target is None else _task(columns[target], columns[target].read(frame[target]))
-    return Schema(columns, target=target, task=task).to_toml(notes)
+    return Schema(columns, target=target, task=declared.task or task, person=declared.person).to_toml(notes)
 
 
 def _texts(raw: Any) -> Counter[str]:
@@ -100,8 +102,7 @@ def _said(column: ColumnSchema, raw: Any, before: ColumnCells, is_target: bool) 
     cells = column.read(raw)
     if lost := int(np.sum((before.kind > 0) & (cells.kind == 0))):
         yield f"{lost} {'cell does' if lost == 1 else 'cells do'} not fit and would be missing"
-    settled = {column.kind, *(name for name in ("decimal", "order") if vars(column)[name])}
-    yield from doubts(_texts(raw), settled)
+    yield from doubts(_texts(raw), column.settled)
     numbers = cells.number[~np.isnan(cells.number)]
     if column.kind in ("category", "code"):
         counts = pd.Series(cells.spelled).value_counts()
@@ -113,8 +114,6 @@ def _said(column: ColumnSchema, raw: Any, before: ColumnCells, is_target: bool) 
 
 
 def _range(numbers: Any, kind: str) -> Iterable[str]:
-    from deniable.tables.encoding import coarse_range
-
     low, high = float(numbers.min()), float(numbers.max())
     if low < high:
         ends = tuple(coarse_range(low, high))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 import deniable as dn
-from deniable.tables import TableWarning, encode, encode_rows, read_table
+from deniable.tables import TableWarning, encode, understand
 from deniable.tables.encoding import coarse_range
 
 
@@ -27,12 +27,12 @@ def test_files_of_every_kind_give_the_same_table(tmp_path, suffix):
         frame.to_parquet(path)
     else:
         frame.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
-    np.testing.assert_array_equal(encode(read_table(path, "ill")).X, encode(read_table(frame, "ill")).X)
+    np.testing.assert_array_equal(encode(understand(path, "ill")).X, encode(understand(frame, "ill")).X)
 
 
 @pytest.mark.parametrize("name", ["breast-cancer", "digits-3-8"])
 def test_builtin_data_needs_no_file_and_no_target(name):
-    encoded = encode(read_table(name))
+    encoded = encode(understand(name))
     assert np.linalg.norm(encoded.X, axis=1).max() <= 1
     assert set(encoded.y) == {-1.0, 1.0}
 
@@ -42,7 +42,7 @@ def test_builtin_data_needs_no_file_and_no_target(name):
 @example([1e16, 1e16 + 2, *[np.nan] * 10])
 @pytest.mark.filterwarnings("ignore::deniable.tables.TableWarning")
 def test_rows_never_exceed_norm_one_and_labels_are_signs(values):
-    encoded = encode(read_table(people(12, age=values, more=np.arange(12) % 5), "ill"))
+    encoded = encode(understand(people(12, age=values, more=np.arange(12) % 5), "ill"))
     assert np.linalg.norm(encoded.X, axis=1).max() <= 1 + 1e-12
     assert encoded.classes == (0, 1)
     assert encoded.X.shape == (12, len(encoded.columns))
@@ -50,11 +50,12 @@ def test_rows_never_exceed_norm_one_and_labels_are_signs(values):
 
 
 def test_public_constants_clip_and_name_what_was_assumed():
-    encoded = encode(read_table(people(), "ill"), ranges={"age": [30, 60], "city": ["A", "B"]})
+    schema = dn.Schema({"age": {"range": (30, 60)}, "city": {"categories": ["A", "B"]}}, target="ill")
+    encoded = encode(understand(people(), schema=schema))
     assert encoded.assumed_public == ()
     assert encoded.ranges == {"age": [30.0, 60.0], "city": ["A", "B"]}
     assert np.abs(encoded.X[:, 0]).max() <= 1 / np.sqrt(3)
-    assert encode(read_table(people(), "ill")).assumed_public == ("age", "city")
+    assert encode(understand(people(), "ill")).assumed_public == ("age", "city")
 
 
 def broken(column, row, value):
@@ -71,7 +72,6 @@ def broken(column, row, value):
         (people(), None, ["target", "age, city, ill"]),
         (people(), "city", ["'city'", "exactly 2", "got 3"]),
         (broken("ill", [1, 2], np.nan), "ill", ["target 'ill' has 2 missing cells"]),
-        (people(9), "ill", ["at least 10 rows", "got 9"]),
         (people()[["ill"]], "ill", ["no column", "besides the target"]),
         (people()[["ill"]].assign(same=1), "ill", ["no column", "'same': dropped: it is constant"]),
         (people(ill=[1] + 19 * [0]), "ill", ["at least 2 rows of each"]),
@@ -79,26 +79,29 @@ def broken(column, row, value):
 )
 def test_refused_in_one_line_that_names_the_column(frame, target, words):
     with pytest.raises(dn.InputError) as error:
-        read_table(frame, target)
+        encode(understand(frame, target))
     message = str(error.value)
     assert all(word in message for word in words), message
 
 
-@pytest.mark.parametrize(
-    ("ranges", "words"),
-    [
-        ({"height": [0, 1]}, ["height", "not in"]),
-        ({"age": [5]}, ["age", "[low, high]"]),
-        ({"age": [9, 3]}, ["low < high"]),
-        ({"age": [0, float("nan")]}, ["finite"]),
-        ({"city": "AB"}, ["categories"]),
-        ({"city": []}, ["categories"]),
-    ],
-)
-def test_bad_constants(ranges, words):
-    with pytest.raises(dn.InputError) as error:
-        encode(read_table(people(), "ill"), ranges=ranges)
-    assert all(word in str(error.value) for word in words), str(error.value)
+def test_constants_of_columns_that_are_not_there_are_refused():
+    with pytest.raises(dn.InputError, match="schema 'height' is not a column"):
+        understand(people(), "ill", schema=dn.Schema({"height": {"range": (0, 1)}}))
+
+
+def test_a_schema_says_how_cells_are_written_and_who_is_left_out():
+    frame = people(60, who=[f"p{i // 3}" for i in range(60)], code=["01", "02"] * 30, note=["x", "y"] * 30)
+    frame["pay"] = [f"{i},500" for i in range(60)]
+    schema = dn.Schema(
+        {"pay": {"decimal": ","}, "code": {"kind": "code"}, "note": {"kind": "dropped"}}, target="ill", person="who"
+    )
+    found = understand(frame, schema=schema)
+    assert [(column.name, column.kind) for column in found.columns] == [
+        ("age", "number"), ("city", "category"), ("code", "category"), ("pay", "number"),
+    ]  # fmt: skip
+    assert found.frame["pay"].tolist() == [i + 0.5 for i in range(60)]
+    assert set(found.frame["code"]) == {"01", "02"}
+    assert encode(found).assumed_public == ("age", "city", "code", "pay")
 
 
 def test_unreadable_files(tmp_path):
@@ -107,14 +110,14 @@ def test_unreadable_files(tmp_path):
     (tmp_path / "a.csv").write_text("")
     for name, word in (("a.parquet", "could not be read"), ("a.zip", ".parquet"), ("a.csv", "could not be read")):
         with pytest.raises(dn.InputError, match=word):
-            read_table(tmp_path / name, "y")
+            understand(tmp_path / name, "y")
 
 
 def test_missing_cells_have_an_indicator_and_the_middle():
     frame = people().astype({"age": float})
     frame.loc[[1, 2], "age"] = np.nan
     frame.loc[3, "city"] = None
-    encoded = encode(read_table(frame, "ill"))
+    encoded = encode(understand(frame, "ill"))
     assert encoded.columns == ("age", "age=(missing)", "city=A", "city=B", "city=C", "city=(missing)", "(constant)")
     size = 1 / np.sqrt(3)
     np.testing.assert_allclose(encoded.X[1:4, 1], [size, size, 0])
@@ -124,7 +127,7 @@ def test_missing_cells_have_an_indicator_and_the_middle():
 
 def test_ranges_read_off_the_data_are_coarse_and_rare_texts_have_no_indicator():
     frame = people(100, age=np.linspace(18.37, 89.53, 100), city=["A", "B"] * 49 + ["Rare"] * 2)
-    ranges = encode(read_table(frame, "ill")).ranges
+    ranges = encode(understand(frame, "ill")).ranges
     assert ranges == {"age": [15.0, 90.0], "city": ["A", "B"]}
 
 
@@ -142,15 +145,5 @@ def test_coarse_ranges_lie_strictly_outside_but_for_zero(one, two):
 def test_columns_that_identify_are_dropped_loudly():
     frame = people(300, name=[f"p{i}" for i in range(300)], same=1)
     with pytest.warns(TableWarning, match=r"'name': dropped: its texts are nearly unique.*'same': dropped"):
-        table = read_table(frame, "ill")
-    assert list(table.features.columns) == ["age", "city"]
-
-
-def test_several_classes_where_they_are_asked_for():
-    table = read_table(people(), "city", most_classes=3)
-    assert table.target.nunique() == 3
-    assert encode_rows(table).columns == ("age", "ill", "(constant)")
-    with pytest.raises(dn.InputError, match="'city' must have exactly 2 values to become −1 and"):
-        encode(table)
-    with pytest.raises(dn.InputError, match="2 to 4 values, got 20; choose or make a column of few classes"):
-        read_table(people(age=np.arange(20.0)), "age", most_classes=4)
+        encoded = encode(understand(frame, "ill"))
+    assert encoded.columns == ("age", "city=A", "city=B", "city=C", "(constant)")
