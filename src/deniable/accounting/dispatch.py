@@ -43,12 +43,14 @@ from deniable.curves.combined import with_failure
 from deniable.mechanisms import (
     ADJACENCIES,
     ApproximateDP,
+    Composition,
     FinitePair,
     GaussianDP,
     Grouped,
     Mechanism,
     PureDP,
     RandomAllocation,
+    SubsampledGaussian,
     Tuned,
 )
 from deniable.mechanisms.core import parts_of
@@ -137,7 +139,11 @@ def tradeoff(
     if same:
         return found if wanted == "add-remove" else with_assumptions(found, adjacency=ADJACENCIES[wanted])
     twice = replaced(found, any_mechanism=isinstance(mechanism, PureDP | ApproximateDP))
-    return replaced_record(map(reduced, parts_of(mechanism)), twice) if engine == "auto" else twice
+    if engine != "auto":
+        return twice
+    return replaced_record(
+        [part if isinstance(part, SubsampledGaussian) else reduced(part) for part in parts_of(mechanism)], twice
+    )
 
 
 def _curve(mechanisms: Iterable[Mechanism], request: Request) -> Tradeoff:
@@ -150,7 +156,7 @@ def _curve(mechanisms: Iterable[Mechanism], request: Request) -> Tradeoff:
 
 def _between(own: list[Any], others: list[Mechanism], request: Request) -> Tradeoff:
     """Between the pairs that dominate and the best of what is reached."""
-    above = _curve([*others, *(part.above for part in own)], request)
+    above = _curve(parts_of(Composition([*others, *(part.above for part in own)])), request)
     own_engine = request if request.engine == "ball" else replace(request, engine="auto")
     reached = [_curve([*others, *(part.below for part in own)], own_engine)]
     reached += [curve for part in own for curve in part.alone]
