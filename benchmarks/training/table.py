@@ -19,19 +19,15 @@ METHODS = {
     "deniable": "deniable, ranges found privately",
     "deniable_declared": "deniable, ranges given",
     "deniable_linear": "deniable, linear, ranges given",
-    "deniable_filter": "deniable, individual filters",
     "deniable_tuned": "deniable, tuned",
     "deniable_pairs": "deniable, five pairs",
     "interpret_dp_ebm": "DP-EBM (interpret 0.7.8)",
     "opacus": "Opacus, best of 5 settings",
     "diffprivlib": "diffprivlib 0.6.6, best of 8 settings",
 }
-OURS = ("deniable", "deniable_declared", "deniable_linear", "deniable_filter", "deniable_tuned", "deniable_pairs")
+OURS = ("deniable", "deniable_declared", "deniable_linear", "deniable_tuned", "deniable_pairs")
 REFERENCES = {"unprotected_guess": "guessing", "unprotected_linear": "linear", "unprotected_boosting": "boosting"}
-SHADES = (
-    *("#0b5fff", "#5b9bff", "#00a3a3", "#003a9e", "#2d8f4e", "#7cc36a"),
-    *("#d1495b", "#edae49", "#8d6a9f"),
-)
+SHADES = ("#0b5fff", "#5b9bff", "#00a3a3", "#2d8f4e", "#7cc36a", "#d1495b", "#edae49", "#8d6a9f")
 COLOURS = dict(zip(METHODS, SHADES, strict=True))
 WIDTH = 5  # panels of the picture beside each other
 TOO_SLOW = {("places", "diffprivlib")}
@@ -57,14 +53,14 @@ exact curve has advantage a; for diffprivlib, ε = ln((1 + a)/(1 − a)).
 or does without: the smallest and largest value of every column, the lists of categories, medians for blanks, the
 number of records, and the range or scale of a regression's target. Opacus and diffprivlib also get their best
 setting for each data set and target, chosen by held-out score. deniable runs with its defaults. "Ranges given" is
-deniable with the same free ranges; on digits both rows are given the 17 grey levels. "Individual filters", "tuned"
-and "five pairs" find ranges privately. A tool has no row, or – in a cell, where it does not take the data (DP-EBM
-has no multiclass models) or has not been run on all splits.
+deniable with the same free ranges; on digits both rows are given the 17 grey levels. "Tuned" and "five pairs" find
+ranges privately. A tool has no row, or – in a cell, where it does not take the data (DP-EBM has no multiclass models)
+or has not been run on all splits.
 
 **Which figures are older.** The rows of deniable's private models and the hard data were measured with the present
 rules: zeros and ones are recognised privately, and yes/no columns are one coordinate. Measured before these rules: on
-digits, "linear" and "individual filters"; the simulated retrainings; what shrinkage gains. The rivals' rows are of the
-versions named; only their budgets come from deniable.
+digits, "linear"; the simulated retrainings; what shrinkage gains. The rivals' rows are of the versions named; only
+their budgets come from deniable.
 
 """
 
