@@ -294,6 +294,8 @@ released(advantage=nan); released(advantage="0.1"); released(advantage=True) -> 
 released(advantage=0.22, fraction=0.1) -> below 0.2
 released(data=TABLE) -> at least 4 records
 released(data=(ROWS, ROWS[1:])) -> equal length
+Mean(bounds=(1, 0)); Mean(bounds=(0, inf)); Mean(bounds=3); Mean(bounds=(0, 1, 2)); Mean(bounds=("a", "b")) -> bounds
+released(algorithm=Mean(), data=np.where(ROWS > 0.1, nan, ROWS), bound="auto") -> must be
 released(noise="uniform") -> 'gaussian', 'norm-laplace'
 released(bound="center") -> 'auto', 'direct', 'swap', 'centre'
 released(fraction=1.0) -> fraction

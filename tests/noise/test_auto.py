@@ -37,12 +37,6 @@ def test_auto_falls_back_to_centre_for_many_outputs_of_many_records():
     assert r.certificate.bound == "centre"
 
 
-@pytest.mark.parametrize("bounds", [(1, 0), (0, np.inf), 3, (0, 1, 2), ("a", "b")])
-def test_bounds_of_a_mean(bounds):
-    with pytest.raises(dn.InputError, match="bounds"):
-        Mean(bounds=bounds)
-
-
 @pytest.mark.parametrize("bound", ["swap", "centre"])
 def test_units_do_not_matter(bound):
     """A column times 100 gets the same noise in its standard deviations, and so does the other."""

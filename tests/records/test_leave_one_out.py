@@ -64,16 +64,6 @@ def test_one_pass_is_within_its_certificate(breast_cancer, regularization):
     assert np.all(np.isfinite(rough.radius()))
 
 
-def test_one_pass_errors_are_those_of_the_design(breast_cancer):
-    # largest relative errors of one Newton step: 6e-9, 4e-6, 3e-4, 2e-3 (design reference values)
-    X, y = breast_cancer
-    for regularization, published in [(1.0, 6e-9), (0.1, 4e-6), (1e-2, 3e-4), (1e-3, 2e-3)]:
-        rough = privacy_profile(X, y, regularization=regularization, tolerance=ONE_PASS)
-        fine = privacy_profile(X, y, regularization=regularization, tolerance=1e-9)
-        error = np.linalg.norm(rough.leave_one_out() - fine.leave_one_out(), axis=1) / fine.distance
-        assert error.max() == pytest.approx(published, rel=0.5)
-
-
 @pytest.mark.parametrize("loss", ["logistic", "squared", "squared_hinge", "huber", "poisson"])
 @pytest.mark.parametrize("intercept", ["none", "regularized", "unregularized"])
 @pytest.mark.parametrize("normalization", ["mean", "sum"])
