@@ -115,12 +115,3 @@ def test_the_mark_is_of_one_thread_and_ends_with_the_block():
         fail()
     look()
     assert seen == [False, True, True, False]
-
-
-def test_an_attack_with_noise_of_a_test_is_marked():
-    model = MAKERS["classifier"]()
-    with insecure_noise(np.random.default_rng(1)):
-        attack = model.attack(FRAME, Y, n_trainings=20, record=3)
-    assert attack.promise.assumptions.insecure
-    assert not model.tradeoff_.assumptions.insecure
-    assert dn.assess(attack).decision.reason == INSECURE

@@ -4,7 +4,7 @@
 data to know them). ``deniable_declared`` (``--declared``) is told the ranges that every rival is told, the smallest and
 largest value of each column, so that like is compared with like; whole numbers from 0 to 1 are yes/no columns.
 ``deniable_linear`` (``--linear``) likewise, with ``model="linear"``. Ranges are found privately with ``--pairs``
-(``interactions=5``) and ``--tune`` (``tune=True``).
+(``interactions=5``).
 """
 
 import sys
@@ -17,7 +17,6 @@ VARIANTS = {  # option of the command line: method, options of the estimator
     "--declared": ("deniable_declared", {}),
     "--linear": ("deniable_linear", {"model": "linear"}),
     "--pairs": ("deniable_pairs", {"interactions": 5}),
-    "--tune": ("deniable_tuned", {"tune": True}),
 }
 CHOSEN = next((name for name in VARIANTS if name in sys.argv), None)
 METHOD, OPTIONS = VARIANTS.get(CHOSEN, ("deniable", {}))

@@ -19,15 +19,14 @@ METHODS = {
     "deniable": "deniable, ranges found privately",
     "deniable_declared": "deniable, ranges given",
     "deniable_linear": "deniable, linear, ranges given",
-    "deniable_tuned": "deniable, tuned",
     "deniable_pairs": "deniable, five pairs",
     "interpret_dp_ebm": "DP-EBM (interpret 0.7.8)",
     "opacus": "Opacus, best of 5 settings",
     "diffprivlib": "diffprivlib 0.6.6, best of 8 settings",
 }
-OURS = ("deniable", "deniable_declared", "deniable_linear", "deniable_tuned", "deniable_pairs")
+OURS = ("deniable", "deniable_declared", "deniable_linear", "deniable_pairs")
 REFERENCES = {"unprotected_guess": "guessing", "unprotected_linear": "linear", "unprotected_boosting": "boosting"}
-SHADES = ("#0b5fff", "#5b9bff", "#00a3a3", "#2d8f4e", "#7cc36a", "#d1495b", "#edae49", "#8d6a9f")
+SHADES = ("#0b5fff", "#5b9bff", "#00a3a3", "#7cc36a", "#d1495b", "#edae49", "#8d6a9f")
 COLOURS = dict(zip(METHODS, SHADES, strict=True))
 WIDTH = 5  # panels of the picture beside each other
 TOO_SLOW = {("places", "diffprivlib")}
@@ -53,8 +52,8 @@ exact curve has advantage a; for diffprivlib, ε = ln((1 + a)/(1 − a)).
 or does without: the smallest and largest value of every column, the lists of categories, medians for blanks, the
 number of records, and the range or scale of a regression's target. Opacus and diffprivlib also get their best
 setting for each data set and target, chosen by held-out score. deniable runs with its defaults. "Ranges given" is
-deniable with the same free ranges; on digits both rows are given the 17 grey levels. "Tuned" and "five pairs" find
-ranges privately. A tool has no row, or – in a cell, where it does not take the data (DP-EBM has no multiclass models)
+deniable with the same free ranges; on digits both rows are given the 17 grey levels. "Five pairs" finds ranges
+privately. A tool has no row, or – in a cell, where it does not take the data (DP-EBM has no multiclass models)
 or has not been run on all splits.
 
 **Which figures are older.** The rows of deniable's private models and the hard data were measured with the present
@@ -87,13 +86,6 @@ promised noise are to be right with probability 99 %, so each verdict and each i
 A sound implementation fails in at most one of a hundred runs. No attack beat its curve, and in no history did the
 canary need more than the proven μ. The negative control, a tenth of the noise, is "violated" on every transcript.
 Measured by `python benchmarks/training/retrainings.py` (11 minutes of CPU).
-
-"""
-TRIALS = """## What choosing among trials costs
-
-If k trials are made and only the best is kept, each trial may have the Gaussian DP parameter below so that the
-result meets the target: with all trials composed, or with a random number of trials of mean k (Papernot & Steinke).
-Computed by `benchmarks/training/price_of_trials.py`. `tune=True` composes.
 
 """
 SHRINKAGE = """## What shrinkage gains
@@ -173,7 +165,6 @@ def main() -> None:
     parts = {
         "hard": HARD,
         "retrainings": RETRAININGS,
-        "price_of_trials": TRIALS,
         "shrinkage": SHRINKAGE,
     }
     for name, heading in parts.items():

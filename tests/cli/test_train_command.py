@@ -251,12 +251,9 @@ def test_no_seed_decides_who_is_held_out(people, capsys):
     assert "No such option: --seed" in capsys.readouterr().err
 
 
-def test_trials_are_in_the_account(people, capsys):
-    assert train(people, "--target", "answer", "--advantage", 0.9, "--tune", "--json") == 0
-    looks = [use["query"] for use in json.loads(capsys.readouterr().out)["account"]]
-    assert [look for look in looks if "trial" in look] == [
-        *("trial: additive", "trial: additive with pairs", "trial: linear")
-    ]
+def test_pairs_are_in_the_account(people, capsys):
+    assert train(people, "--target", "answer", "--advantage", 0.9, "--interactions", 1, "--json") == 0
+    assert "pairs" in [use["query"] for use in json.loads(capsys.readouterr().out)["account"]]
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

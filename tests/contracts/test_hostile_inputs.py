@@ -269,7 +269,7 @@ LINES = [  # what is typed, and a word of what is said
     f"train {DATA} --report made.pdf -> --report must end in",
     f"train {DATA} --out nowhere/made.skops",
     f"train {DATA} --model forest --out made.skops",
-    f"train {DATA} --model linear --tune -> leave out --model",
+    f"train {DATA} --model linear --interactions 1 -> interactions are for",
     f"train {DATA} --limit laplace,2",
     "calibrate dpsgd,?,0.01,500000000 --advantage 0.0001 -> between --low and --high",
     "bound 1 0.01 5000 -> a run is one argument",

@@ -439,8 +439,6 @@ classifier(loss="hinge") -> loss
 classifier(model="linear", interactions=2) -> additive
 classifier(interactions=-1) -> interactions
 classifier(group="patient") -> group
-classifier(tune=True, model="linear") -> leave model and interactions at their defaults
-classifier(tune=True, interactions=2) -> leave model and interactions at their defaults
 regressor(loss="logistic") -> loss
 regressor(loss="poisson", y=np.arange(60.0) - 5) -> at least 0
 regressor(loss="poisson", target_range=(-1, 9)) -> at least 0 in target_range

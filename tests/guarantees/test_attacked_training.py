@@ -4,17 +4,29 @@
 same for any number of steps); benchmarks/training/retrainings.py makes thousands.
 """
 
+from itertools import product
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import deniable as dn
+from deniable.audit import ratio_advantage
 from deniable.audit.intervals import clopper_pearson
 from deniable.noise.queries import SumNoise
 from deniable.testing import insecure_noise
 from deniable.training import fitting
 from deniable.workflows.train import _kept
+from oracles.attacked_fits import attacked, worst
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
+CORNERS = [np.array([corner]) for corner in product([-1.0, 1.0], repeat=2)]
+MODEL = dn.PrivateClassifier(advantage=0.5, classes=[0, 1])
+
+
+@pytest.fixture(autouse=True)
+def _few_steps(monkeypatch):
+    monkeypatch.setattr(fitting, "STEPS", 20)
 
 
 @pytest.fixture(scope="module")
@@ -24,42 +36,74 @@ def table():
     return X, (X[:, 0] + 0.3 * rng.normal(size=60) > 0).astype(int)
 
 
-@pytest.fixture(scope="module")
-def fitted(table):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fitting, "STEPS", 20)
-        yield dn.PrivateClassifier(advantage=0.5).fit(*table)
+def canaries(classes):
+    return [(corner, np.array([label])) for corner in CORNERS for label in classes]
 
 
-def test_no_attack_in_400_retrainings_beats_the_curve_and_the_best_attains_it(fitted, table):
+def test_no_attack_in_400_retrainings_beats_the_curve_and_the_best_attains_it(table):
+    curve = MODEL.fit(*table).tradeoff_
     with insecure_noise(np.random.default_rng(0)):
-        attack = fitted.attack(*table, n_trainings=200)
-    curve = fitted.tradeoff_
+        attack = attacked(MODEL, table, worst(MODEL, table, canaries([0, 1])), 200)
     for scores in (attack.transcript, attack.final):
         audit = scores.audit(0.999)
         assert not audit.compare(curve).violated
         assert audit.advantage().low <= curve.advantage()
         assert all(audit.tpr(fpr).low <= curve.tpr(fpr) for fpr in (0.01, 0.1, 0.5))
-    assert np.all(attack.path_mu <= attack.bound_mu)  # each history, not only on average
-    assert attack.path_mu.mean() > 0.95 * attack.bound_mu
-    reached, error = attack.advantage()
+    bound = MODEL.certificate_.mu
+    assert np.all(attack.mu <= bound)  # each history, not only on average
+    assert attack.mu.mean() > 0.95 * bound
+    reached, error = ratio_advantage(attack.transcript)
     assert reached > 0.9 * curve.advantage()
     assert reached < curve.advantage() + 4 * error
     assert attack.transcript.audit(0.999).advantage().low > 0.2  # not uselessly weak, counted
 
 
-@pytest.mark.parametrize("record", ["worst", 0])
-def test_negative_control_a_tenth_of_the_noise_is_caught(fitted, table, record):
-    attack = fitted.attack(*table, record=record, n_trainings=30, noise_share=0.1)
-    assert attack.verdict("transcript").violated
-    if record == "worst":
-        assert attack.verdict("final").violated
+def test_negative_control_a_tenth_of_the_noise_is_caught(table):
+    curve = MODEL.fit(*table).tradeoff_
+    attack = attacked(MODEL, table, worst(MODEL, table, canaries([0, 1])), 30, share=0.1)
+    assert attack.transcript.audit().compare(curve).violated
+    assert attack.final.audit().compare(curve).violated
 
 
-def test_a_real_record_is_harder_to_find_than_the_canary(fitted, table):
-    attack = fitted.attack(*table, record=5, n_trainings=30)
-    assert attack.path_mu.mean() < 0.9 * attack.bound_mu
-    assert not attack.verdict().violated
+def test_a_real_record_is_harder_to_find_than_the_canary(table):
+    X, y = table
+    attack = attacked(MODEL, (X[1:], y[1:]), (X[:1], y[:1]), 30)
+    assert attack.mu.mean() < 0.9 * MODEL.fit(X, y).certificate_.mu
+
+
+def halves(X):
+    return (X[:, 0] > 0).astype(int)
+
+
+PERSONS = {"group": "who", "records_per_person": 2}
+KINDS = {
+    "linear": (
+        dn.PrivateClassifier(advantage=0.4, model="linear", classes=[0, 1]),
+        halves,
+    ),
+    "three classes": (dn.PrivateClassifier(advantage=0.4, classes=[0, 1, 2]), lambda X: np.arange(len(X)) % 3),
+    "pairs": (dn.PrivateClassifier(advantage=0.4, classes=[0, 1], interactions=1), halves),
+    "numbers": (dn.PrivateRegressor(advantage=0.4), lambda X: X[:, 0]),
+    "counts": (dn.PrivateRegressor(advantage=0.4, loss="poisson"), lambda X: np.abs(X[:, 0])),
+    "persons": (dn.PrivateClassifier(advantage=0.4, classes=[0, 1], **PERSONS), halves),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_model_keeps_its_promise(kind, table):
+    model, of = KINDS[kind]
+    X, y = table[0], of(table[0])
+    rest, far = (X, y), [0.0, 20.0] if "numbers" in kind or "counts" in kind else np.unique(y)
+    if kind == "persons":
+        rest = pd.DataFrame(X).assign(who=np.arange(60) // 2), y
+        found = [(pd.DataFrame(np.repeat(x, 2, axis=0)).assign(who=99), np.repeat(t, 2)) for x, t in canaries(far)]
+    else:
+        found = canaries(far)
+    attack, fitted = attacked(model, rest, worst(model, rest, found), 10), model.fit(*rest)
+    bound = fitted.certificate_.mu
+    assert np.all(attack.mu <= bound)
+    assert attack.mu.mean() > 0.6 * bound
+    assert not attack.transcript.audit(0.9999).compare(fitted.tradeoff_).violated
 
 
 class SeededCoins(SumNoise):

@@ -120,7 +120,6 @@ RUNS = {
         frame, advantage=WEAK, classes="discover", categories="discover"
     ),
     "weak classifier, pairs": lambda frame, _: classifier(frame, advantage=WEAK, interactions=2, group="who"),
-    "weak classifier, tuned": lambda frame, _: classifier(frame, advantage=WEAK, tune=True),
     "weak regressor": lambda frame, _: regressor(frame, advantage=WEAK),
     "train_table": lambda frame, path: table(frame, path, drop=["who"]),
     "weak train_table": lambda frame, path: table(frame, path, advantage=WEAK, classes=None),

@@ -13,11 +13,6 @@ class Recording:
         self.sums: dict[str, list] = defaultdict(list)
         self.released: dict[str, list] = defaultdict(list)
         self.sd: dict[str, np.ndarray] = {}
-        self.tossed: dict[str, np.ndarray] = {}
-
-    def coins(self, label, n, chance):
-        self.tossed[label] = self.rng.random(n) < chance
-        return self.tossed[label]
 
     def channel(self, label, sd, times):
         self.sd[label] = np.asarray(sd)
@@ -37,10 +32,6 @@ class Replay:
     def __init__(self, recorded: Recording) -> None:
         self.recorded = recorded
         self.sums: dict[str, list] = defaultdict(list)
-
-    def coins(self, label, n, chance):
-        """Those of the recorded units; the data sets differ in units that stand last."""
-        return self.recorded.tossed[label][:n]
 
     def channel(self, label, sd, times):
         np.testing.assert_array_equal(sd, self.recorded.sd[label])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.audit import AttackScores, attack_transcript, audit_one_run
+from deniable.audit import audit_one_run
 
 
 def sequential(shift=2.0, pairs=100, promise=None):
@@ -91,21 +91,6 @@ def test_one_run_never_claims_a_large_advantage():
         limits.append(audit_one_run(scores, included).advantage().low)
     assert np.sum(np.array(limits) > 0.06) <= 13  # Binomial(100, 0.05) exceeds it with probability 5e-4
     assert 0 < audit_one_run([1.0] * 50 + [0.0] * 50, [1] * 50 + [0] * 50).advantage().low < 0.05
-
-
-def test_an_attack_on_a_private_model():
-    from deniable.training.attack import PrivateAttack
-
-    whole = attack_transcript(dn.SubsampledGaussian(2.0, 1.0, 1), n=400, rng=0)
-    final = AttackScores(whole.member_scores / 2, whole.nonmember_scores / 2, "fit of the final model", "model")
-    attack = PrivateAttack(whole, final, dn.tradeoff(dn.GaussianDP(0.5)), "record 3", np.full(800, 0.5), 0.5, 0.95)
-    found = dn.assess(attack)
-    assert [section.key for section in found.sections] == ["attack", "attack2"]
-    assert found.numbers["attack.advantage"].low == whole.audit().advantage().low
-    assert found.status == "consistent"
-    assert any("record 3" in note for note in found.section("attack").notes)
-    broken = PrivateAttack(whole, final, dn.tradeoff(dn.GaussianDP(0.05)), "record 3", np.full(800, 0.5), 0.05, 0.95)
-    assert dn.assess(broken).status == broken.verdict().outcome == "violated"
 
 
 def test_they_add_up_to_one_page(tmp_path):

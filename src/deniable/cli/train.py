@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from deniable._check import InputError
 from deniable._files import check_writable, to_json, write_atomically
 from deniable._optional import require
 from deniable.cli._app import JsonFlag, again, app, command_line, examples, more, suggest
@@ -51,13 +50,9 @@ def train(
         Literal["additive", "linear"],
         more("--model", help="One shape function per column (additive) or one coefficient (linear)."),
     ] = "additive",
-    tune: Annotated[
-        bool,
-        more(
-            "--tune",
-            help="Try the additive model, one with pairs and the linear one; the trials use part of the budget.",
-        ),
-    ] = False,
+    interactions: Annotated[
+        int, more(help="Pairs of columns with a joint shape, found and fitted for half of the budget.")
+    ] = 0,
     advantage: AdvantageOption = None,
     limit: LimitOption = None,
     classes: Annotated[
@@ -90,8 +85,6 @@ def train(
     if out is not None:
         check_writable("--out", out, suffixes=(".skops",))
         require("skops.io", purpose="writing a .skops model")
-    if tune and model != "additive":
-        raise InputError("--tune chooses between the models itself; leave out --model")
     checked_report(report)
     checked_report(owner_report, "--owner-report")
     limits = checked_policy(policy)
@@ -103,7 +96,7 @@ def train(
         limit=asked_for(advantage, limit, 0.1),
         task=task,
         model=model,
-        tune=tune,
+        interactions=interactions,
         classes=None if classes is None else classes.split(","),
         schema=read_schema(schema),
         drop=tuple(drop or ()),

@@ -113,14 +113,10 @@ class Channel(Protocol):
 
 
 class NoiseSource(Protocol):
-    """Opens channels; :class:`SumNoise` is the one that protects, others replay a transcript for an attack."""
+    """Opens channels; :class:`SumNoise` is the one that protects, others replay a transcript, for tests."""
 
     def channel(self, label: str, sd: FloatArray, times: int) -> Channel:
         """Open a channel for ``times`` questions whose answers get noise N(0, sd²), rounded, element by element."""
-        ...
-
-    def coins(self, label: str, n: int, chance: float) -> NDArray[np.bool_]:
-        """Toss a coin for each of ``n`` units that is heads with probability ``chance``, whatever the data are."""
         ...
 
 
@@ -198,10 +194,6 @@ class Paid:
 
     mu: float
     source: NoiseSource
-
-    def part(self, share: float) -> Paid:
-        """Return a share of μ², rounded down, where one charge covers several channels."""
-        return Paid(self.mu * math.sqrt(share) * (1 - MANY_ROUNDINGS), self.source)
 
     def channel(self, label: str, sd: FloatArray, times: int = 1) -> Channel:
         """Open a channel for ``times`` questions; refused where the noise would be larger than can be drawn."""

@@ -2,14 +2,12 @@
 
 from deniable.noise.queries import Use
 from deniable.training.account import FitCertificate, RecordTradeoffs
-from deniable.training.attack import PrivateAttack
 from deniable.training.base import TrainingWarning
 from deniable.training.classifier import PrivateClassifier
 from deniable.training.regressor import PrivateRegressor
 
 __all__ = [
     "FitCertificate",
-    "PrivateAttack",
     "PrivateClassifier",
     "PrivateRegressor",
     "RecordTradeoffs",

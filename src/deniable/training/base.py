@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from deniable import testing
-from deniable._check import FloatArray, InputError, choice, flag, integer, number
+from deniable._check import FloatArray, InputError, choice, integer, number
 from deniable._files import stamped, unstamped
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
@@ -32,12 +32,9 @@ from deniable.tables.columnar import ColumnsOnDisk
 from deniable.tables.schema import ColumnSchema, as_schema
 from deniable.training.account import FitCertificate, RecordTradeoffs
 from deniable.training.features import Declared, FeatureTable, apart, as_table, asks_discovery, declare, public_inputs
-from deniable.training.fitting import Additive, Task, fit_table, fit_tuned
+from deniable.training.fitting import Additive, Task, fit_table
 from deniable.training.looks import KINDS_SHARE, kinds
 from deniable.training.losses import ClippedLoss
-
-if TYPE_CHECKING:
-    from deniable.training.attack import PrivateAttack
 
 LEVEL_SHARE = 0.04  # of μ²: a last look at the level of the predictions
 FEW = 50  # records below which a warning says what can be promised
@@ -114,10 +111,6 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
     def _begin(self, X: Any, source: NoiseSource) -> Begun:
         """Check the options and the columns; no cell is looked at but those that name persons."""
         choice("model", self.model, ("additive", "linear"))
-        if flag("tune", self.tune) and (self.interactions or self.model != "additive"):
-            raise InputError(
-                "tune=True chooses between the models itself: leave model and interactions at their defaults"
-            )
         if integer("interactions", self.interactions, at_least=0) and self.model != "additive":
             raise InputError("interactions are for model='additive'")
         X, owners = self._without_group(as_table(X), fitting=True)
@@ -179,8 +172,8 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         pairs = min(self.interactions, columns * (columns - 1) // 2)
         task = Task(look, n, table, target, loss)
         look.ledger.kept = kept = 0.0 if level is None else look.ledger.mu * math.sqrt(LEVEL_SHARE)
-        outcome = fit_tuned(task, declared) if self.tune else fit_table(task, declared, self.model, pairs)
-        look.ledger.kept, model = 0.0, outcome.model
+        model, spent = fit_table(task, declared, self.model, pairs)
+        look.ledger.kept = 0.0
         if level is not None:
             paid = look.pay("level", "the level and the slope of the predictions, with a wide clip", kept)
             model = level(task, model, paid)
@@ -192,10 +185,9 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
             look.ledger.mechanism(),
         )
         mu = certificate.mu
-        exposure = RecordTradeoffs(np.minimum(np.hypot(outcome.exposure, kept), mu), mu, look.units.labels)
+        exposure = RecordTradeoffs(np.minimum(np.hypot(spent, kept), mu), mu, look.units.labels)
         adjacency = f"add or remove one {look.units.unit}" + " with all its records" * (look.units.unit == "person")
         return {
-            **({"trials_": outcome.trials} if self.tune else {}),
             "model_": model,
             "columns_": table.columns,
             "schema_": declared.schema,
@@ -221,59 +213,6 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
             said.append(f"left out: {names}: nearly unique words; name the column in categories to keep it")
         for text in said:
             warnings.warn(text, TrainingWarning, stacklevel=6)
-
-    def attack(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        record: Literal["worst"] | int = "worst",
-        n_trainings: int = 100,
-        noise_share: float = 1.0,
-        confidence: float = 0.95,
-        n_jobs: int | None = None,
-    ) -> PrivateAttack:
-        """Attack this kind of fit as strongly as possible: train with and without one record, many times.
-
-        The attacker knows all other records and sees everything that a fit released (the likelihood ratio of the
-        transcript, the optimal attack), or the final model only. If the implementation is right, the attack reaches at
-        most ``tradeoff_``, and nearly that for the worst canary.
-
-        Parameters
-        ----------
-        X, y
-            The data that the model was fitted to (or others with the same columns). **Not for publication**: which
-            canary is worst reveals something about them.
-        record
-            "worst": a record is added whose contribution stays at its bound; or the number of a row that is left out
-            (with ``group``, its person).
-        n_trainings
-            Fits with the record, and as many without.
-        noise_share
-            Share of the promised noise that is added: 1, or less for a negative control, which must be "violated".
-        confidence
-            Confidence level of intervals and verdicts.
-        n_jobs
-            Number of fits run in parallel, through joblib.
-
-        Raises
-        ------
-        InputError
-            If categories were discovered: their failure probability is not part of a Gaussian sum.
-        """
-        from deniable.training.attack import attack_private
-
-        check_is_fitted(self)
-        return attack_private(
-            self,
-            as_table(X),
-            y,
-            record=record,
-            n_trainings=n_trainings,
-            noise_share=noise_share,
-            confidence=confidence,
-            n_jobs=n_jobs,
-        )
 
     @property
     def replacement_tradeoff_(self) -> Tradeoff:

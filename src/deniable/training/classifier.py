@@ -67,10 +67,6 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     interactions
         Number of pairs of columns that get a joint shape function (additive model). Half of μ² is then spent on finding
         and choosing them, which pays where columns interact and there are many records.
-    tune
-        True: the additive model, one with five pairs and the linear one are tried, scored on records that they did not
-        see, and the best is fitted to all. Three tenths of μ² pay for the trials (with too few records none is made);
-        ``trials_`` has their noisy scores.
     group
         Name (for arrays: index) of the column that says whose record it is. The guarantee is then about persons with
         all their records; the column is not a feature. Spellings of one name (7, "7", " 7.0") are one person.
@@ -89,9 +85,6 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         Every query of the data with its share; ``print`` it.
     record_tradeoffs_
         Each record's own exposure in this fit. For the owner of the data: not pickled.
-    trials_
-        With ``tune=True``: what was tried, each with its noisy mean error on held-out records; empty if the records
-        were too few.
     model_, columns_
         Encoders and coefficients, and the columns they belong to; made from noisy numbers only.
 
@@ -118,7 +111,6 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         categories: Mapping[Any, Any] | str | None = None,
         discovery_delta: float = 1e-6,
         interactions: int = 0,
-        tune: bool = False,
         classes: Sequence[Any] | str | None = None,
         group: Any = None,
         records_per_person: int = 1,
@@ -132,7 +124,6 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.categories = categories
         self.discovery_delta = discovery_delta
         self.interactions = interactions
-        self.tune = tune
         self.classes = classes
         self.group = group
         self.records_per_person = records_per_person

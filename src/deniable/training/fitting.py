@@ -1,12 +1,4 @@
-"""One fit from a table to coefficients: bins, gradients, pairs; each query is paid for before it happens.
-
-Tuning makes trials that are paid for and scored on records that they did not see. A coin that ignores the data assigns
-each unit to one of two parts: three quarters fit the trials, the others score them. A record is in one part only, so it
-pays for the fit or for the score of a trial, never for both (parallel composition: given the coins, which are tossed
-for each record by itself, adding or removing one changes one part). Trials, scores and the last fit then compose: their
-μ² add up in the account. The trials are few and all of them are counted. Trying a random number of them (Papernot &
-Steinke, arXiv:2110.03620) would need two to three times the noise: ``benchmarks/training/price_of_trials.py``.
-"""
+"""One fit from a table to coefficients: bins, gradients, pairs; each query is paid for before it happens."""
 
 from __future__ import annotations
 
@@ -43,12 +35,6 @@ CHOICE_SHARE = 0.10  # of μ²: the noisy release that chooses the pairs
 _EXACT = 2**53  # whole numbers below are exact in double precision
 _LARGEST_NOISE = 2.0**36  # lattice points: above it the sampler is slow
 _STABLE = 3.5  # largest step·n·curvature: from 2·(1 + momentum) on the steps would oscillate
-TRIALS_SHARE = 0.3  # of μ²: all trials together
-FITTED = 0.75  # probability that a record fits the trials; the others score them
-_CHOICE = 0.4  # share of a trial with pairs that goes into choosing them
-_PAIRS = 5  # pairs of columns in the trial with joint shape functions
-_PARTS = 1 << 10  # lattice points between the best and the worst error of a record
-_WORTH = 200.0  # records in units of the noise of a trial, below which its score tells too little to be paid for
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,24 +116,6 @@ def all_codes(table: FeatureTable, encoders: tuple[Encoder, ...], pairs: tuple[P
     yield np.zeros(table.n_rows, dtype=np.uint16)
 
 
-@dataclass(frozen=True)
-class Trial:
-    """One kind of model that was tried: its noisy mean error on held-out records, between 0 and 1; whether it won."""
-
-    model: str
-    error: float
-    chosen: bool
-
-
-@dataclass(frozen=True, eq=False)
-class FitOutcome:
-    """A fitted model, each unit's own Gaussian DP parameter (for the owner of the data only) and the trials made."""
-
-    model: Additive
-    exposure: FloatArray
-    trials: tuple[Trial, ...] = ()
-
-
 @dataclass(frozen=True, eq=False)
 class Descent:
     """A fitted model with what later looks at the same records need: their cells, and what they contributed."""
@@ -161,8 +129,7 @@ class Descent:
 class Task:
     """What is fitted: a table, its target, a loss, about how many units there are.
 
-    ``part`` is 1 for the records that take part and 0 for others (None: all take part). Nothing here is paid for: the
-    caller spends ``mu`` beforehand.
+    Nothing here is paid for: the caller spends ``mu`` beforehand.
     """
 
     look: Queries
@@ -170,14 +137,11 @@ class Task:
     table: FeatureTable
     target: FloatArray
     loss: ClippedLoss
-    part: FloatArray | None = None
 
     @property
     def data(self) -> Weighted:
-        """Targets and weights of the records that take part."""
-        units = self.look.units
-        weights = units.weights if self.part is None else self.part * (1.0 if units.weights is None else units.weights)
-        return Weighted(self.target, weights, units.heaviest)
+        """Targets and weights of the records."""
+        return Weighted(self.target, self.look.units.weights, self.look.units.heaviest)
 
     def descend(self, name: str, paid: Paid, columns: Columns, pairs: tuple[Pair, ...]) -> Descent:
         """Fit the coefficients of these blocks: sums of gradients that are together ``paid.mu``-GDP."""
@@ -242,19 +206,19 @@ def columns_of(task: Task, declared: Declared, models: Sequence[str]) -> list[Co
     return [centred(look, name, table, encoders, mu, task.n) for name, encoders in zip(names, found, strict=True)]
 
 
-def fit_table(task: Task, declared: Declared, model: str, pairs: int) -> FitOutcome:
-    """Fit ``model`` with ``pairs`` joint shape functions."""
+def fit_table(task: Task, declared: Declared, model: str, pairs: int) -> tuple[Additive, FloatArray]:
+    """Fit ``model`` with ``pairs`` joint shape functions; return it, and each unit's own Gaussian DP parameter."""
     ledger = task.look.ledger
     (columns,) = columns_of(task, declared, (model,))
     if not pairs:
         last = task.pay_and_descend("coefficients", ledger.left, columns)
-        return FitOutcome(last.model, exposures(task.look, {"coefficients": last.squares}))
+        return last.model, exposures(task.look, {"coefficients": last.squares})
     first, mu = ledger.parts(MAINS_SHARE, CHOICE_SHARE)
     mains = task.pay_and_descend("first fit", first, columns)
     paid = task.look.pay("pairs", "which pairs of columns act together", mu)
     chosen = task.choose("pairs", paid, mains, pairs)
     last = task.pay_and_descend("coefficients", ledger.left, columns, chosen)
-    return FitOutcome(last.model, exposures(task.look, {"first fit": mains.squares, "coefficients": last.squares}))
+    return last.model, exposures(task.look, {"first fit": mains.squares, "coefficients": last.squares})
 
 
 def exposures(look: Queries, squares: Mapping[str, FloatArray]) -> FloatArray:
@@ -268,73 +232,3 @@ def exposures(look: Queries, squares: Mapping[str, FloatArray]) -> FloatArray:
         return np.asarray(np.sqrt(whole + beside))
     per_person = np.bincount(units.owners, units.weights * np.sqrt(whole))
     return np.asarray(np.sqrt(per_person**2 + beside))
-
-
-def fit_tuned(task: Task, declared: Declared) -> FitOutcome:
-    """Fit the kind of model that wins: shape functions, these with joint ones of five pairs, or straight lines.
-
-    If in doubt, the first. Where records are too few for the scores to tell anything (by the noisy count), no trial is
-    made and nothing is spent on any.
-    """
-    look, ledger = task.look, task.look.ledger
-    additive, linear = columns_of(task, declared, ("additive", "linear"))
-    columns = len(additive.encoders)
-    names = ["additive", *["additive with pairs"] * (columns > 1), "linear"]
-    each = ledger.parts(TRIALS_SHARE)[0] / math.sqrt(len(names))
-    if not task.n * each >= _WORTH:
-        last = task.pay_and_descend("coefficients", ledger.left, additive)
-        return FitOutcome(last.model, exposures(look, {"coefficients": last.squares}))
-    fits = _coins(task)
-    fitting, scoring = replace(task, part=fits, n=task.n * FITTED), replace(task, part=1 - fits)
-    pairs: tuple[Pair, ...] = ()
-    errors, mains = [], None
-    for name in names:
-        label = f"trial: {name}"
-        paid = look.pay(label, f"{len(names)} trials, fitted to some records and scored on others", each)
-        if mains is None:
-            found = mains = fitting.descend(label, paid, additive, ())
-        elif name == "linear":
-            found = fitting.descend(label, paid, linear, ())
-        else:
-            wanted = min(_PAIRS, columns * (columns - 1) // 2)
-            pairs = fitting.choose(f"{label}, choice", paid.part(_CHOICE), mains, wanted)
-            found = fitting.descend(label, paid.part(1 - _CHOICE), additive, pairs)
-        errors.append(_error(scoring, f"{label}, score", paid, found))
-    spread = math.sqrt(2) * 0.5 / each  # standard deviation of the difference of two scores
-    best = int(np.argmin(np.array(errors) + spread * (np.arange(len(errors)) > 0)))
-    blocks = {"additive": (additive, ()), "additive with pairs": (additive, pairs), "linear": (linear, ())}
-    last = task.pay_and_descend("coefficients", ledger.left, *blocks[names[best]])
-    scored = task.n * (1 - FITTED)
-    trials = tuple(
-        Trial(name, min(max(error / scored + 0.5, 0.0), 1.0), k == best)
-        for k, (name, error) in enumerate(zip(names, errors, strict=True))
-    )
-    return FitOutcome(last.model, exposures(look, {"coefficients": last.squares}), trials)
-
-
-def _coins(task: Task) -> FloatArray:
-    """Return 1 for each record that fits the trials and 0 for those that score them; a person's stay together."""
-    units = task.look.units
-    n = task.table.n_rows if units.owners is None or units.labels is None else len(units.labels)
-    heads = task.look.source.coins("who fits the trials", n, FITTED).astype(np.float64)
-    return heads if units.owners is None else heads[units.owners]
-
-
-def _error(task: Task, label: str, paid: Paid, found: Descent) -> float:
-    """Return the noisy sum of the records' errors, each from −½ (right) to ½ (a residual at its clip).
-
-    A unit's records weigh at most ``heaviest`` together, each with at most half of the lattice: the sum changes by
-    at most ``heaviest·_PARTS/2``.
-    """
-    data, units = task.data, task.look.units
-    residuals = task.residuals(found, Weighted(task.target))
-    square = np.zeros(task.table.n_rows)
-    for r in residuals:
-        square += r * r
-    share = square / (task.loss.clip * RESIDUAL) ** 2
-    parts = np.minimum(np.trunc(share * _PARTS), _PARTS) - _PARTS // 2
-    weights = np.ones(parts.size) if data.weights is None else data.weights
-    total = np.array([int((parts * weights).sum())])
-    unit = units.heaviest * _PARTS
-    released = paid.channel(label, np.array([unit / 2 / paid.mu]))(total)
-    return float(released[0]) / unit

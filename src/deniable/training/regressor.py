@@ -63,7 +63,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     ----------
     advantage, limit
         What an attacker may reach: at most one of them, ``advantage=0.1`` unless given.
-    model, schema, ranges, categories, discovery_delta, interactions, tune, group, records_per_person
+    model, schema, ranges, categories, discovery_delta, interactions, group, records_per_person
         As for the classifier.
     loss
         "squared": residuals are clipped at ½ to 16 spreads of the target (half of what lies between 16 % and 84 %, or
@@ -88,7 +88,6 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         categories: Mapping[Any, Any] | str | None = None,
         discovery_delta: float = 1e-6,
         interactions: int = 0,
-        tune: bool = False,
         group: Any = None,
         records_per_person: int = 1,
     ) -> None:
@@ -102,7 +101,6 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.categories = categories
         self.discovery_delta = discovery_delta
         self.interactions = interactions
-        self.tune = tune
         self.group = group
         self.records_per_person = records_per_person
 

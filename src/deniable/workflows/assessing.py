@@ -69,7 +69,6 @@ _WHERE = {
     "deniable.mechanisms": "run",
     "deniable.curves": "run",
     "deniable.integrations.private_run": "run",
-    "deniable.training.attack": "audited",
     "deniable.training": "private_model",
     "deniable.audit.sequential": "audited",
     "deniable.audit.checking": "audited",

@@ -1,9 +1,9 @@
-"""Audits with a promise of their own: sequential, a checked promise, one run with canaries, an attacked private fit."""
+"""Audits with a promise of their own: sequential, a checked promise, one run with canaries."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from deniable._shown import shown
 from deniable.audit import Interval, OneRunAudit, PromiseCheck, SequentialAudit
 from deniable.curves import Assumptions, Tradeoff
 from deniable.mechanisms import Mechanism
-from deniable.report.measured import audit_section
 from deniable.report.model import Assessment, Number, NumberKind, Section, Series, Status
 from deniable.report.sections import NOT_COVERED, Asked
 from deniable.workflows.assessing import assesses
@@ -101,26 +100,6 @@ def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mecha
             *NOT_COVERED,
         ),
     )
-
-
-@assesses("deniable.training.attack.PrivateAttack", what="an attack on a private model")
-def assess_attack(source: Any, asked: Asked) -> Assessment:
-    """Return what the optimal attack on the whole history of a private fit shows, and one on the final model."""
-    sections, outcomes = [], []
-    for scores, name in ((source.transcript, "The whole history of the fit"), (source.final, "The final model")):
-        section, status = audit_section(
-            scores.audit(source.confidence),
-            fpr=asked.fpr,
-            attack=f"{name}, {scores.method}; attacked: {source.canary}",
-            bound=source.promise,
-            command=asked.command,
-        )
-        sections.append(replace(section, title=f"What an attacker sees: {name[0].lower()}{name[1:]}"))
-        outcomes.append(status)
-    title, promise = "An attack on a private model", source.promise
-    whole = _assessment(sections[0], outcomes[0], asked, title, "every noisy sum of the fit", promise)
-    final = _assessment(sections[1], outcomes[1], asked, title, "the final model", promise)
-    return replace(whole + final, title=whole.title)
 
 
 def _against_a_promise(audit: SequentialAudit, asked: Asked, attack: str, title: str) -> Assessment:

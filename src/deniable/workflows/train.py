@@ -17,7 +17,7 @@ from deniable._check import InputError, choice, number
 from deniable._progress import stage
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
-from deniable.noise.queries import NoiseSource, SumNoise
+from deniable.noise.queries import SumNoise
 from deniable.report.model import Assessment
 from deniable.report.usefulness import Usefulness
 from deniable.tables import DATE, MISSING, NUMBER, WORD, ColumnCells, read_cell, spelled
@@ -79,7 +79,7 @@ def train_table(
     limit: Limit | Mechanism | None = None,
     task: TaskChoice = "auto",
     model: str = "additive",
-    tune: bool = False,
+    interactions: int = 0,
     schema: Schema | None = None,
     classes: Sequence[Any] | None = None,
     drop: Sequence[str] = (),
@@ -112,8 +112,8 @@ def train_table(
         What an attacker may reach, at most one of them, as for the estimators.
     task
         "classification", "regression", or "auto": as noisy counts of the target say (:func:`fit_column`).
-    model, tune
-        "additive" or "linear", or ``tune=True``: as in :class:`deniable.PrivateClassifier`.
+    model, interactions
+        "additive" or "linear"; pairs of columns with a joint shape: as in :class:`deniable.PrivateClassifier`.
     group
         Column that says whose record it is.
     holdout
@@ -146,7 +146,8 @@ def train_table(
     train = _kept(len(frame), persons, share, SumNoise())
     aim = declared.column(target)
     cells = aim.read(frame[target])
-    options: Any = {"advantage": advantage, "limit": limit, "model": model, "tune": tune, "schema": declared}
+    options: Any = {"advantage": advantage, "limit": limit, "schema": declared}
+    options |= {"model": model, "interactions": interactions}
     found = None if aim.classes else "discover"
     estimators = PrivateClassifier(**options, classes=found), PrivateRegressor(**options)
     fitted = X if group is None else X.assign(**{group: persons})  # the person is for the fit alone
@@ -326,7 +327,7 @@ def _measured(
     return measure(estimator, X[~train], y[~train], plain=plain, help=tuple(helps))
 
 
-def _kept(n: int, persons: Any, share: float, source: NoiseSource) -> Any:
+def _kept(n: int, persons: Any, share: float, source: SumNoise) -> Any:
     """Which rows train: each record or person is held out independently with probability ``share``."""
     who, named = (np.arange(n), range(n)) if persons is None else persons_of(persons)
     train = ~source.coins("held out", len(named), share)[who]
