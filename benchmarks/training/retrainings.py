@@ -29,7 +29,7 @@ import deniable as dn
 from deniable.audit import ratio_advantage
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
-from oracles.attacked_fits import attacked, worst
+from guarantees.attacked_fits import attacked, worst
 
 TRAININGS, CONTROLS = 500, 100  # with the canary, and as many without
 ADVANTAGE = 0.2

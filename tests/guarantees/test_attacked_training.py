@@ -17,7 +17,7 @@ from deniable.noise.queries import SumNoise
 from deniable.testing import insecure_noise
 from deniable.training import fitting
 from deniable.workflows.train import _kept
-from oracles.attacked_fits import attacked, worst
+from guarantees.attacked_fits import attacked, worst
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
 CORNERS = [np.array([corner]) for corner in product([-1.0, 1.0], repeat=2)]
