@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
-import numpy as np
 import typer
 
-from deniable._files import check_writable, to_json, write_atomically
+from deniable._files import check_writable, write_atomically
 from deniable._progress import stage
-from deniable._shown import shown
-from deniable.cli._app import FprOption, JsonFlag, SeedOption, again, app, examples, more, suggest
+from deniable.cli._app import FprOption, JsonFlag, SeedOption, again, app, command_line, examples, more
 from deniable.cli._report import (
     MetaOption,
     OwnerReportOption,
@@ -19,13 +17,10 @@ from deniable.cli._report import (
     checked_policy,
     checked_report,
     code,
-    write,
+    show,
 )
 from deniable.cli._schema import SchemaOption, read_schema
 from deniable.cli._workers import ClusterOption, workers
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ProfileNoise = Literal["norm-laplace", "gaussian"]
 
@@ -49,7 +44,6 @@ def profile(
     delta: Annotated[float | None, more(help="δ of Gaussian noise.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     by: Annotated[str | None, typer.Option(help="Column by whose values exposure is summarised.")] = None,
-    top: Annotated[int, more(help="How many of the most exposed records to print.")] = 10,
     schema: SchemaOption = None,
     fpr: FprOption = 0.001,
     seed: SeedOption = None,
@@ -115,55 +109,8 @@ def profile(
     if out is not None and out.suffix == ".parquet":
         found.to_parquet(out, fpr)
     rates = (0.1, 0.01, fpr) if fpr not in (0.1, 0.01) else (0.1, 0.01)
-    made = dn.assess(found, fpr=rates, policy=limits, meta=meta)
-    if owner_report is not None:
-        write(made, owner_report)
-    exposed = found.most_exposed(top, fpr, by="typical").drop(columns="privacy_loss")  # no release was given
-    groups = None if by is None or table is None else found.by(table.frame[by].to_numpy(), fpr)
-    band = found.transition()
-    if as_json:
-        facts = {
-            "records": len(found),
-            "largest_advantage": float(found.advantage().max()),
-            "median_advantage": float(np.median(found.advantage())),
-            "largest_relative_error": float(np.max(found.radius() / found.distance)),
-            "transition": band and {"epsilon_low": band.epsilon_low, "epsilon_high": band.epsilon_high},
-            "most_exposed": exposed.to_dict(orient="records"),
-            "groups": None if groups is None else groups.reset_index().to_dict(orient="records"),
-            "decision": made.decision,
-            "warning": found.warning,
-        }
-        print(to_json(facts))
-        return code(made, limits)
-    print(f"{len(found):,} records, {found.optimum.size} parameters, ε = {epsilon:g}, Λ = {regularization:g}")
-    largest, median = (shown(float(of(found.advantage())), "rate", "upper") for of in (np.max, np.median))
-    print(f"largest advantage {largest}, median {median}")
-    first, last = (shown(end, "number", "lower", 3) for end in (band.epsilon_low, band.epsilon_high))
-    print(f"the worst record's advantage passes 5 % at ε = {first} and 95 % at ε = {last}")
-    print("\nmost exposed with this noise (the first row is 0):")
-    print(_readable(exposed, fpr).to_string(index=False))
-    if groups is not None:
-        groups = groups.drop(columns="largest_size_of_privacy_loss")
-        print(f"\nby {by}:\n{_readable(groups, fpr).to_string()}")
-    print(f"\n{found.warning}")
-    if limits is not None and made.decision is not None:
-        print(f"\n{made.decision.outcome} ({limits.name}): {made.decision.reason}")
-    if owner_report is None and not in_blocks:
-        suggest(*again("--owner-report", "profile.html"))
+    group = None if by is None or table is None else (by, table.frame[by].to_numpy())
+    made = dn.assess(found, fpr=rates, policy=limits, meta=meta, group=group, command=command_line())
+    again_for_page = again("--owner-report", "profile.html") if owner_report is None else ()
+    show(made, owner_report, as_json, full=True, following=again_for_page)
     return code(made, limits)
-
-
-def _readable(frame: pd.DataFrame, fpr: float) -> pd.DataFrame:
-    """Return a table as a person reads it: attack rates are bounds, in percent and rounded up."""
-    percent = shown(fpr, "rate", "nearest")
-    made: pd.DataFrame = frame.apply(_cells)
-    made.columns = [str(name).replace(f"tpr_at_fpr_{fpr:g}", f"TPR at FPR {percent}") for name in frame.columns]
-    return made
-
-
-def _cells(column: pd.Series[Any]) -> list[str]:
-    if column.dtype.kind != "f":
-        return [str(value) for value in column]
-    if "advantage" in str(column.name) or "tpr" in str(column.name):
-        return [shown(float(value), "rate", "upper") for value in column]
-    return [shown(float(value), "number", "nearest") for value in column]

@@ -324,7 +324,9 @@ def changes(decision: Decision, policy: Policy, remedies: Remedies | None, *, br
         )
     unknown = {rule.key for rule in decision.rules if rule.outcome == "not decided"}
     if unknown & {"advantage", "tpr"}:
-        said.append("Proof: add what ran, for example dn.assess(mechanism) + this report; attacks prove nothing safe.")
+        said.append(
+            "Proof: assess what ran, for example `deniable assess dpsgd,1,0.01,5000`; an attack proves nothing safe."
+        )
     if unknown & {"attack", "measured"}:
         said.append("Attack: run one, for example `deniable attack`, and add its report to this one.")
     if "records" in unknown:

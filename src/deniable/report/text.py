@@ -174,8 +174,8 @@ def _parts(assessment: Assessment) -> Iterator[RenderableType]:
         yield Text(section.summary)
         if section.numbers:
             yield _numbers(section)
-        for grid in section.grids:
-            yield _grid(grid)
+        yield from (Text(series.title) for series in section.series)
+        yield from map(_grid, section.grids)
         for note in section.notes:
             yield Text(f"• {note}")
     yield Text("\nThe game", style="bold")

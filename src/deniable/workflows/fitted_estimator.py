@@ -124,6 +124,7 @@ def vulnerable_section(scores: AttackScores, confidence: float) -> Section:
         (worst, count),
         grids=(Grid("vulnerable", title, ["row", "right", "chance of being right"], rows),),
         notes=("The intervals are about attacks with these shadow models; another attack may find other records.",),
+        protected=False,
     )
 
 
