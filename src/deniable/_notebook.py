@@ -47,8 +47,7 @@ class Textual:
     """A result that has a text: a notebook shows the same."""
 
     def _repr_html_(self) -> str:
-        first, *rest = str(self).splitlines()
-        return panel(first, [], rest)
+        return f'<pre style="white-space:pre-wrap">{escape(str(self))}</pre>'
 
 
 def curve_rows(curve: Tradeoff) -> list[tuple[str, str]]:

@@ -50,10 +50,9 @@ def test_a_raw_table_becomes_a_model_that_takes_raw_rows(people, tmp_path, capsy
     model, report = tmp_path / "model.skops", tmp_path / "report.html"
     assert train(people, "--target", "answer", "--advantage", 0.4, "--out", model, "--report", report) == 0
     out = capsys.readouterr().out.replace("\u00a0", " ")
-    assert "at even odds, no attacker is right about a record's presence\n    more often than 70 %" in out
-    assert out.splitlines()[1] == "(rests on held-out scores, measured without noise: not protected)"
-    assert "not protected" in out
-    assert "without protection" in out
+    assert "at even odds, no attacker tells members from non-members with accuracy above 70 %" in " ".join(out.split())
+    assert "(rests on held-out scores, measured without noise: not protected)" in out
+    assert "unprotected: " in out
     assert "'id': nearly unique words: dropped" in out
     content = model.read_bytes()
     assert b"P00001" not in content
@@ -127,12 +126,14 @@ def _called(X):
 def test_json_holds_what_the_model_guarantees(people, capsys):
     assert train(people, "--target", "answer", "--limit", "tpr=0.1,fpr=0.01", "--json") == 0
     found = json.loads(capsys.readouterr().out)
-    rates = {row["fpr"]: row["tpr"] for row in found["guarantee"]["tpr_at_fpr"]}
-    assert 0.0999 < rates[0.01] <= 0.1
-    assert found["guarantee"]["advantage_replacing"] > found["guarantee"]["advantage"]
-    assert found["usefulness"]["protected"] is False
-    assert found["usefulness"]["private"][0] <= 1
-    assert sum(row["mu"] ** 2 for row in found["account"]) == pytest.approx(found["guarantee"]["mu"] ** 2, rel=1e-9)
+    numbers = {number["key"]: number for section in found["sections"] for number in section["numbers"]}
+    assert 0.0999 < numbers["bound.tpr@fpr=0.01"]["value"] <= 0.1
+    assert numbers["risk.replacing"]["value"] > numbers["bound.advantage"]["value"]
+    parts = {section["key"]: section for section in found["sections"]}
+    assert parts["use"]["protected"] is False
+    assert numbers["use.accuracy.private"]["value"] <= 1
+    (account,) = parts["account"]["grids"]
+    assert sum(row[-1] ** 2 for row in account["rows"]) == pytest.approx(numbers["account.mu"]["value"] ** 2, rel=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -145,7 +146,7 @@ def test_a_useless_model_is_said_first(people, capsys):
     with dn.testing.insecure_noise(np.random.default_rng(0)):  # who is held out and the noise, so that it is useless
         made = train_table(frame, target="answer", advantage=0.1)
     finish(made, None, None, None, False)
-    out = " ".join(capsys.readouterr().out.split())
+    out = " ".join(capsys.readouterr().out.replace("│", " ").split())
     assert "This model is no better than always naming the most frequent class" in out
     for advice in ("weaker target", "more records", "--schema", "deniable plan"):
         assert advice in out
@@ -162,13 +163,15 @@ def test_regression_persons_parquet_and_no_holdout(people, tmp_path, capsys):
     asked = "epsilon=1,delta=1e-6,group_size=2"
     assert train(path, *options, "--limit", asked, "--holdout", 0, "--json") == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["target"].endswith("for any 2 persons in or out together")
-    assert 0.99e-6 < dn.tradeoff(dn.GaussianDP(2 * found["guarantee"]["mu"])).delta(1.0) <= 1e-6
-    assert found["guarantee"]["unit"] == "person"
-    assert found["usefulness"] is None
-    assert any("task: regression" in line for line in found["understood"])
-    assert not any("wage" in row["query"] for row in found["account"] if row["query"].startswith("range"))
-    assert not any("age" in row["for"] for row in found["account"])
+    parts = {section["key"]: section for section in found["sections"]}
+    assert found["title"].endswith("for any 2 persons in or out together")
+    assert 0.99e-6 < dn.tradeoff(dn.GaussianDP(2 * parts["account"]["numbers"][0]["value"])).delta(1.0) <= 1e-6
+    assert "for one person" in parts["account"]["summary"]
+    assert "use" not in parts
+    assert found["reproduction"]["task"] == "regression"
+    rows = parts["account"]["grids"][0]["rows"]
+    assert not any("wage" in row[0] for row in rows if row[0].startswith("range"))
+    assert not any("age" in row[1] for row in rows)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -182,7 +185,7 @@ def test_persons_with_the_usual_held_out_records(people, tmp_path, capsys, who, 
     told = ("--classes", "no,yes") if target == "answer" else ("--task", "regression")
     assert train(people, "--target", target, "--group", "patient", "--report", report, *told) == 0
     captured = capsys.readouterr()
-    assert "without protection" in captured.out
+    assert "unprotected: " in captured.out
     assert not any("Mueller" in text for text in (*captured, report.read_text()))
 
 
@@ -226,7 +229,7 @@ def test_the_demo_of_the_makefile_writes_a_page(tmp_path, capsys):
     (line,) = re.findall(r"deniable (train .*) --owner-report out/demo.html", makefile.read_text())
     assert run([*line.split(), "--owner-report", str(out)]) == 0
     printed = capsys.readouterr().out.replace("\u00a0", " ")
-    assert "more often than 55 %" in printed
+    assert "with accuracy above 55 %" in " ".join(printed.split())
     assert "held-out records" in printed
     assert "What the model does with each column" in out.read_text()
 
@@ -253,7 +256,8 @@ def test_no_seed_decides_who_is_held_out(people, capsys):
 
 def test_pairs_are_in_the_account(people, capsys):
     assert train(people, "--target", "answer", "--advantage", 0.9, "--interactions", 1, "--json") == 0
-    assert "pairs" in [use["query"] for use in json.loads(capsys.readouterr().out)["account"]]
+    (account,) = [part for part in json.loads(capsys.readouterr().out)["sections"] if part["key"] == "account"]
+    assert "pairs" in [row[0] for row in account["grids"][0]["rows"]]
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -274,7 +278,6 @@ def test_odd_cells_refuse_no_table(tmp_path, capsys):
     path.write_text("\n".join(["a,y", *rows, "1,inf", "see Mueller,3.5", "2,see Mueller", ",", "3,4,5"]))
     assert train(path, "--target", "y", "--advantage", 0.9, "--holdout", 0) == 0
     said = capsys.readouterr()
-    assert "task: regression" in said.out or "--full" in said.out
     assert "Mueller" not in said.out + said.err
 
 

@@ -69,7 +69,7 @@ def show(
 
     Console(soft_wrap=False).print(renderable(assessment, full=full))
     if not full:
-        print("every number: --full; a page: --report report.html", file=sys.stderr)
+        print("every number: --full", file=sys.stderr)
     if out is not None:
         print(f"report written to {out}", file=sys.stderr)
     suggest(*(annex_of(out) or following))

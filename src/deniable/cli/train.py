@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from deniable._files import check_writable, to_json, write_atomically
+from deniable._files import check_writable, write_atomically
 from deniable._optional import require
 from deniable.cli._app import JsonFlag, again, app, command_line, examples, more, suggest
 from deniable.cli._limit import AdvantageOption, LimitOption, asked_for
@@ -22,6 +22,7 @@ from deniable.cli._report import (
     checked_policy,
     checked_report,
     code,
+    show,
     written,
 )
 from deniable.cli._schema import SchemaOption, read_schema
@@ -132,86 +133,12 @@ def finish(
             files.append((out, require("skops.io", purpose="writing a .skops model").dumps(made.model)))
         for path, content in files:
             write_atomically(path, content)
-    if as_json:
-        print(to_json(facts(made)))
-    else:
-        _show(made, full)
+    show(made.assessment, None, as_json, full=full)
     for path, _ in files:
         print(f"written: {path}", file=sys.stderr)
-    if not as_json:
-        suggest(*(annex_of(report) or ([] if files else again("--out", "model.skops", "--report", "report.html"))))
-
-
-def facts(made: Trained) -> dict[str, Any]:
-    """Return what a program needs: guarantee, usefulness and account."""
-    curve, certificate, useful = made.private.tradeoff_, made.private.certificate_, made.usefulness
-    return {
-        "target": certificate.target,
-        "guarantee": {
-            "unit": certificate.unit,
-            "mu": certificate.mu,
-            "delta": certificate.delta,
-            "advantage": curve.advantage(),
-            "advantage_replacing": made.private.replacement_tradeoff_.advantage(),
-            "tpr_at_fpr": [{"fpr": rate, "tpr": curve.tpr(rate)} for rate in (0.1, 0.01, 0.001)],
-            "reconstruction": [{"baseline": blind, "chance": curve.reconstruction(blind)} for blind in (0.1, 0.001)],
-        },
-        "usefulness": None
-        if useful is None
-        else {
-            "protected": False,
-            "records": useful.n,
-            "measures": ["accuracy", "auc"] if useful.classification else ["r2", "mean_absolute_error"],
-            "private": [useful.private.first, useful.private.second],
-            "unprotected": None if useful.plain is None else [useful.plain.first, useful.plain.second],
-            "guessing": [useful.guess.first, useful.guess.second],
-            "no_better_than_guessing": useful.useless,
-        },
-        "alert": made.assessment.alert,
-        "decision": made.assessment.decision,
-        "account": [{"query": u.name, "for": u.purpose, "mu": u.mu, "delta": u.delta} for u in certificate.uses],
-        "public": list(certificate.public),
-        "understood": list(made.remarks),
-    }
-
-
-def _show(made: Trained, full: bool) -> None:
-    from rich.console import Console
-    from rich.text import Text
-
-    from deniable._shown import shown
-    from deniable.report.text import STYLE, head
-
-    console = Console()
-    curve, certificate = made.private.tradeoff_, made.private.certificate_
-    decision = made.assessment.decision
-    if made.assessment.alert:
-        console.print(Text(made.assessment.alert, style="bold red"))
-    if decision is not None:
-        console.print(head(decision, STYLE[made.assessment.tone]))
-        if decision.basis:
-            console.print(Text(decision.basis.strip()))
-        if not decision.met:
-            for line in (decision.reason, *(f"• {change}" for change in decision.changes)):
-                console.print(Text(line))
-    right, found = shown(curve.accuracy(), "rate", "upper"), shown(curve.tpr(0.001), "rate", "upper")
-    other = shown(made.private.replacement_tradeoff_.advantage(), "rate", "upper")
-    secret = shown(curve.reconstruction(0.001), "rate", "upper")
-    lines = [
-        f"Proven, {certificate.target}:",
-        f"  at even odds, no attacker is right about a {certificate.unit}'s presence",
-        f"    more often than {right} of the time",
-        f"  no attacker finds more than {found} of the {certificate.unit}s at 0.1\u00a0% false accusations",
-        f"  a secret with 1,000 equally likely values is named with chance {secret} at most",
-        f"  advantage if a {certificate.unit} is replaced by another: {other} at most",
-    ]
-    if made.usefulness is not None:
-        lines += ["", *made.usefulness.lines(), "(measured without noise on records held out: not protected)"]
-    said = [line for line in made.remarks if full or line in made.assessment.warnings or line.endswith(_DROPPED)]
-    left = len(made.remarks) - len(said)
-    lines += ["", "Understood:", *(f"  {line}" for line in said)] if said else []
-    if left:
-        lines += [f"  ({left} more: --full)"] if said else ["", "(how the table was read: --full)"]
-    lines += ["  (why: deniable check)"] if any(line.endswith(_DROPPED) for line in said) else []
-    for line in lines:
-        console.print(Text(line, style="bold yellow" if line.endswith(_DROPPED) else ""))
+    if as_json:
+        return
+    for line in made.remarks:
+        if full or line in made.assessment.warnings or line.endswith(_DROPPED):
+            print(f"{line} (why: deniable check)" if line.endswith(_DROPPED) else line)
+    suggest(*(annex_of(report) or ([] if files else again("--out", "model.skops", "--report", "report.html"))))

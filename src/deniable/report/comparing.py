@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deniable._check import InputError
+from deniable._notebook import Textual
 from deniable._optional import require
 from deniable._plot import draw_curves
 from deniable.report.model import Assessment, Curve, Number
@@ -83,7 +84,7 @@ def _ends(number: Number) -> tuple[float, float] | None:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Textual):
     """Assessments side by side, number by number."""
 
     titles: tuple[str, ...]
@@ -104,11 +105,6 @@ class Comparison:
         from deniable.report.text import plainly, side_by_side
 
         return plainly(side_by_side(self))
-
-    def _repr_html_(self) -> str:
-        from deniable.report.text import comparison_panel
-
-        return comparison_panel(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the first ROC of every assessment into one picture and return the matplotlib axes."""

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from deniable import testing
 from deniable._files import check_writable, to_json, write_atomically
+from deniable._notebook import Textual
 from deniable._optional import require
 from deniable._shown import Unit, shown
 from deniable.curves import Assumptions
@@ -115,7 +116,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Assessment:
+class Assessment(Textual):
     """What was asked and nothing else: sections of numbers with the game in which they hold.
 
     ``status`` is the worst of its parts: "bounded" (a proof, no attack run), "consistent" (attacks stay below the
@@ -257,11 +258,6 @@ class Assessment:
 
     def __str__(self) -> str:
         return self.to_text(full=False)
-
-    def _repr_html_(self) -> str:
-        from deniable.report.text import to_panel
-
-        return to_panel(self)
 
 
 def _renamed(section: Section, taken: set[str]) -> Section:

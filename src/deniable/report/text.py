@@ -1,4 +1,4 @@
-"""The report in a terminal and in a notebook."""
+"""The report as text: in a terminal and in a notebook."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from deniable._notebook import panel
 from deniable._shown import shown
 from deniable.report.decision import Decision
 from deniable.report.meta import FIELDS
@@ -59,12 +58,6 @@ def side_by_side(found: Comparison) -> RenderableType:
     return Group(*parts)
 
 
-def comparison_panel(found: Comparison) -> str:
-    """Return what a notebook shows of assessments side by side."""
-    rows = [(row.label, " · ".join(_cells(row))) for row in found.rows]
-    return panel(" · ".join(ascii_uppercase[: len(found.titles)]), rows, _compared(found))
-
-
 def _compared(found: Comparison) -> list[str]:
     """What each letter stands for, and its decision."""
     named = zip(ascii_uppercase, found.titles, found.statuses, found.decisions, strict=False)
@@ -88,33 +81,16 @@ def plainly(shown_as: RenderableType, width: int = 100) -> str:
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"  # type: ignore[attr-defined]
 
 
-def to_panel(assessment: Assessment) -> str:
-    """Return what a notebook shows: the decision with its rules, what would change it, how the numbers relate."""
-    decision = assessment.decision
-    alert = [assessment.alert] if assessment.alert else []
-    if decision is None:
-        return panel(assessment.title, [], [*alert, assessment.headline])
-    rules = [(f"{_MARKS[rule.outcome]} {rule.label}", rule.why) for rule in decision.rules]
-    notes = [*alert, *decision.changes]
-    return panel(
-        assessment.title, rules, notes, headline=f"{head(decision, '')}{decision.basis}",
-        tone=assessment.tone,
-    )  # fmt: skip
-
-
 def _summary(assessment: Assessment) -> Iterator[RenderableType]:
     """The decision, the rules, what would change it."""
     yield from _alert(assessment)
+    violated = assessment.status == "violated"
     yield Text(assessment.title, style="bold")
-    if assessment.status == "violated":
-        yield Text(assessment.headline, style="bold red")
-        notes = [note for section in assessment.sections for note in section.notes]
-        yield from (Text(note) for note in notes if note.startswith("Verdict"))
-    decision = assessment.decision
-    if decision is None:
-        yield Text(assessment.headline)
-        return
-    yield from _decided(decision, STYLE[assessment.tone])
+    yield Text(assessment.headline, style="bold red" if violated else "")
+    notes = [note for section in assessment.sections for note in section.notes]
+    yield from (Text(note) for note in notes if violated and note.startswith("Verdict"))
+    if assessment.decision is not None:
+        yield from _decided(assessment.decision, STYLE[assessment.tone])
     yield Text(f"Status: {_STATUS[assessment.status]}.")
 
 

@@ -133,18 +133,6 @@ class Usefulness:
             notes=(_NOT_PROTECTED,), protected=False,
         )  # fmt: skip
 
-    def lines(self) -> list[str]:
-        """Return the comparison as a small table for a terminal."""
-        head = ("accuracy", "AUC") if self.classification else ("R²", "mean abs. error")
-        guess = "always the most frequent class" if self.classification else "always the mean"
-        out = [f"{f'{self.n:,} held-out records':<34}{head[0]:>12}{head[1]:>18}"]
-        for name, score in (("this model", self.private), ("without protection", self.plain), (guess, self.guess)):
-            if score is not None:
-                first = _rate(score.first) if self.classification else _plain(score.first)
-                second = "–" if score.second is None else _plain(score.second)
-                out.append(f"{name:<34}{first:>12}{second:>18}")
-        return out
-
 
 def _rate(value: float) -> str:
     return shown(value, "rate", "nearest", 3)

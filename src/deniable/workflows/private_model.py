@@ -11,7 +11,7 @@ import numpy as np
 from deniable._check import InputError
 from deniable._shown import shown
 from deniable.curves import Tradeoff
-from deniable.report.model import Assessment, Grid, Section, Series
+from deniable.report.model import Assessment, Grid, Number, Section, Series
 from deniable.report.sections import TUNING_WARNING, Asked, bound_headline, bound_section, risk_section
 from deniable.report.usefulness import Usefulness
 from deniable.training.base import PrivateModel
@@ -97,6 +97,16 @@ def _account(certificate: Any) -> Section:
         "Every query of the data",
         f"All that the fit learnt are {len(certificate.uses)} noisy sums or series of sums. Together they are Gaussian "
         f"differential privacy with μ = {certificate.mu:.4g} for one {certificate.unit}; the squares of the μ add up.",
+        (
+            Number(
+                "account.mu",
+                "μ of the whole fit",
+                certificate.mu,
+                "Gaussian differential privacy of all queries.",
+                "exact",
+                "number",
+            ),
+        ),
         grids=(Grid("account", "What was asked, and its share of the budget", ["query", "for", "share", "μ"], rows),),
         notes=(*lines, *(f"Taken as public: {line}." for line in certificate.public)),
     )
