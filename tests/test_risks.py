@@ -302,14 +302,6 @@ def test_curves_of_one_data_set_refuse_other_risks():
                 ask(curve)
 
 
-def test_why_certificates_refuse_n_identical_secrets_and_their_mean():
-    # which half of 40 equal records was drawn changes nothing, so no noise is needed, and the secret is published
-    secret = 0.3
-    release = dn.release(lambda x: x.mean(), np.full(40, secret), advantage=0.2, rng=0)
-    assert float(release.value) == pytest.approx(secret, abs=1e-12)
-    assert release.certificate.tradeoff.advantage() < 1e-9  # TPR(κ) = κ would have promised that nobody learns it
-
-
 def test_shapes_and_extremes():
     for mechanism in (
         dn.PureDP(0.0),
@@ -329,51 +321,3 @@ def test_shapes_and_extremes():
             assert np.all(derived.tpr([0.0, 1e-300, 0.5, 1.0]) >= [0.0, 1e-300, 0.5, 1.0])
             assert derived.advantage() >= curve.advantage() - 1e-12
     assert dn.tradeoff(dn.PureDP(1.0)).group(1).universal
-
-
-def test_calibration_to_reconstruction_and_for_replacing():
-    def make(sigma):
-        return dn.SubsampledGaussian(sigma, 1.0, 100)
-
-    sigma = dn.calibrate(make, (0.5, 1000.0), limit=dn.Limit(reconstruction=0.01, baseline=0.001))
-    assert dn.tradeoff(make(sigma)).reconstruction(0.001) <= 0.01
-    assert dn.tradeoff(make(sigma * (1 - 1e-6))).reconstruction(0.001) > 0.01
-    mu = norm.ppf(0.01) - norm.ppf(0.001)
-    assert sigma == pytest.approx(10 / mu, rel=1e-6)
-    replacing = dn.calibrate(make, (0.5, 1000.0), advantage=0.1, adjacency="replace")
-    assert replacing == pytest.approx(2 * dn.calibrate(make, (0.5, 1000.0), advantage=0.1), rel=1e-6)
-    with pytest.raises(dn.InputError, match="blind guessing"):
-        dn.calibrate(make, (0.5, 10.0), limit=dn.Limit(reconstruction=0.01, baseline=0.02))
-    with pytest.raises(dn.InputError, match="go together"):
-        dn.calibrate(make, (0.5, 10.0), limit=dn.Limit(reconstruction=0.01))
-
-
-def test_an_attribute_is_a_target():
-    known = [[0.9, 0.1], [0.5, 0.5]]
-    sigma = dn.calibrate(
-        lambda s: dn.SubsampledGaussian(s, 1.0, 1), (0.3, 500), limit=dn.Limit(attribute=0.75, prior=known)
-    )
-    mu = norm.ppf(0.75) - norm.ppf(0.7)
-    assert sigma == pytest.approx(1 / mu, rel=1e-6)
-    assert dn.tradeoff(dn.SubsampledGaussian(sigma, 1.0, 1)).attribute(known) <= 0.75
-    with pytest.raises(dn.InputError, match=r"attribute must be above 0\.7"):
-        dn.calibrate(dn.GaussianDP, (0.1, 5), limit=dn.Limit(attribute=0.7, prior=known))
-    with pytest.raises(dn.InputError, match="distributions"):
-        dn.calibrate(dn.GaussianDP, (0.1, 5), limit=dn.Limit(attribute=0.7, prior=0.5))
-
-
-def test_singling_out_and_groups_are_targets():
-    def noise(sigma):
-        return dn.SubsampledGaussian(sigma, 1.0, 1)
-
-    sigma = dn.calibrate(noise, (0.3, 50), limit=dn.Limit(singling_out=0.1, n=1000, weight=1e-6))
-    assert dn.tradeoff(noise(sigma)).singling_out(1000, 1e-6) <= 0.1
-    assert dn.tradeoff(noise(sigma * (1 - 1e-6))).singling_out(1000, 1e-6) > 0.1
-    alone, three = (dn.calibrate(noise, (0.3, 500), limit=dn.Limit(advantage=0.1, group_size=k)) for k in (1, 3))
-    assert three == pytest.approx(3 * alone, rel=1e-8)  # three records pull a Gaussian sum three times as far
-    with pytest.raises(dn.InputError, match=r"singling_out must be above 0\.001"):
-        dn.calibrate(noise, (0.3, 50), limit=dn.Limit(singling_out=1e-4, n=1000, weight=1e-6))
-    with pytest.raises(dn.InputError, match="go together"):
-        dn.calibrate(noise, (0.3, 50), limit=dn.Limit(singling_out=0.1, weight=1e-6))
-    with pytest.raises(dn.InputError, match="group_size must be"):
-        dn.calibrate(noise, (0.3, 50), limit=dn.Limit(advantage=0.1, group_size=0))

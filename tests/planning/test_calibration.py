@@ -20,6 +20,7 @@ def noisy(sigma):
     return dn.GaussianDP(1 / sigma)
 
 
+KNOWN = ((0.9, 0.1), (0.5, 0.5))
 TARGETS = {
     "advantage": (dict(advantage=0.1), lambda t: t.advantage() <= 0.1),
     "advantage at a prior": (dict(advantage=0.05, prior=0.1), lambda t: t.advantage(0.1) <= 0.05),
@@ -28,6 +29,10 @@ TARGETS = {
     "accuracy at a prior": (dict(accuracy=0.93, prior=0.1), lambda t: t.accuracy(0.1) <= 0.93),
     "epsilon": (dict(epsilon=1.0, delta=1e-5), lambda t: t.delta(1.0) <= 1e-5),
     "negative epsilon": (dict(epsilon=-0.5, delta=0.45), lambda t: t.delta(-0.5) <= 0.45),
+    "reconstruction": (dict(reconstruction=0.01, baseline=0.001), lambda t: t.reconstruction(0.001) <= 0.01),
+    "attribute": (dict(attribute=0.75, prior=KNOWN), lambda t: t.attribute(KNOWN) <= 0.75),
+    "singling out": (dict(singling_out=0.1, n=1000, weight=1e-6), lambda t: t.singling_out(1000, 1e-6) <= 0.1),
+    "a group": (dict(advantage=0.1, group_size=3), lambda t: t.group(3).advantage() <= 0.1),
 }
 
 
@@ -45,6 +50,12 @@ def test_closed_forms():
     mu = ndtri(1e-4) - ndtri(1e-5)  # TPR = Φ(Φ⁻¹(FPR) + μ)
     assert dn.calibrate(gaussian, (1e-3, 10), limit=dn.Limit(tpr=1e-4, fpr=1e-5)) == pytest.approx(mu, rel=2e-9)
     assert dn.calibrate(dn.PureDP, (0, 10), limit=dn.Limit(accuracy=0.75)) == pytest.approx(math.log(3), rel=2e-9)
+    replacing = dn.calibrate(gaussian, (1e-3, 10), advantage=0.1, adjacency="replace")
+    assert replacing == pytest.approx(ndtri(0.55), rel=2e-9)
+    mu = ndtri(0.75) - ndtri(0.7)  # who knows KNOWN is right with 0.7
+    assert dn.calibrate(gaussian, (1e-3, 10), limit=dn.Limit(attribute=0.75, prior=KNOWN)) == pytest.approx(
+        mu, rel=2e-9
+    )
 
 
 def test_pure_epsilon_at_delta_zero():
