@@ -8,7 +8,7 @@ PAPERS_OUT ?= out/papers
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-slow torch lint docs site bench papers statements fuzz architecture ci clean help
+.PHONY: demo test test-slow torch lint docs site bench evidence papers statements fuzz architecture ci clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -77,6 +77,9 @@ bench: $(VENV)/.dev  ## time and width of what is tracked, against the recorded 
 	$(BIN)/python -m pytest benchmarks/tracked --override-ini addopts= -p no:xdist -q --benchmark-timer time.process_time --benchmark-json out/bench.json
 	$(BIN)/python benchmarks/tracked/compare.py out/bench.json $(ARGS)
 
+evidence: $(VENV)/.dev  ## figures of README and docs/evidence.md again, against the recorded ones; ARGS=--record keeps them
+	$(BIN)/python benchmarks/evidence.py $(ARGS)
+
 fuzz: $(VENV)/.dev  ## random mechanisms against every check; ARGS="--minutes 60 --seed 7" (default: ten minutes)
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(ARGS)
 
@@ -90,4 +93,4 @@ architecture: $(VENV)/.dev  ## write ARCHITECTURE.md from the imports
 	$(BIN)/python tools/architecture.py
 
 clean:  ## remove the environment and everything made
-	rm -rf $(VENV) $(SITE) $(TORCH) docs/_build docs/api docs/api.rst $(addprefix docs/,architecture.md changelog.md contributing.md security.md) out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(SITE) $(TORCH) docs/_build docs/api docs/api.rst docs/images/architecture.svg $(addprefix docs/,architecture.md changelog.md contributing.md security.md) out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,6 +1,7 @@
 """Time and error of deniable and its peers on six DP-SGD runs, and who tells the truth about FPR 1e-5.
 
     python benchmarks/accounting/peers.py --peers .venv-peers/bin/python
+    python benchmarks/accounting/peers.py --ours         # deniable and the attack alone; writes nothing
 
 Every tool gets a process of its own with one thread. Truth of the advantage: the transform inverted with 30 digits
 (below; none of deniable's code). Truth at FPR 1e-5: a likelihood-ratio attack that is played out. Writes
@@ -182,7 +183,19 @@ def main():
         "--peers", default=str(ROOT / ".venv-peers/bin/python"), help="Python of the peers' environment"
     )
     parser.add_argument("--slow", action="store_true", help="only riskcal's calibration to a TPR")
+    parser.add_argument("--ours", action="store_true", help="only deniable and the attack")
     arguments = parser.parse_args()
+    if arguments.ours:
+        with mp.workdps(30):
+            for row in worker(sys.executable, OURS, "curves"):
+                error = abs(row["advantage"] - float(true_advantage(row["sigma"], row["rate"], row["steps"])))
+                print(f"error {error:.1e}, {1000 * row['seconds']:.3g} ms, TPR at 1e-5 {row['tpr']:.6g}", flush=True)
+        played = attack(1.0, 40_000, 1)
+        print(f"attack: TPR {played.tpr:.6f} ± {played.tpr_error:.6f} at FPR {played.fpr:.3g}")
+        sigma = worker(sys.executable, OURS, "calibrate_tpr")["value"]
+        there = attack(sigma, 20_000, 2)
+        print(f"noise {sigma:.4f}: attack finds {there.tpr:.3g} ± {there.tpr_error:.1g}")
+        return
     if arguments.slow:
         found = worker(arguments.peers, "riskcal 1.5.1", "calibrate_tpr")
         SLOW.write_text(json.dumps(found) + "\n")

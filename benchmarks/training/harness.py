@@ -12,6 +12,7 @@ by held-out data for free), and it is said in the table. None of this imports de
 
 import argparse
 import json
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -127,10 +128,11 @@ def run(
     parser.add_argument("--advantage", nargs="+", type=float, default=list(ADVANTAGES))
     parser.add_argument("--splits", type=int, default=SPLITS)
     parser.add_argument("--again", action="store_true", help="forget earlier results of this method on these data")
+    parser.add_argument("--dry", action="store_true", help="run again, keep nothing, and print means")
     options = parser.parse_args(None if arguments is None else list(arguments))
     RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{method}.jsonl"
-    done = read(method)
+    path = Path(os.devnull) if options.dry else RESULTS / f"{method}.jsonl"
+    done = [] if options.dry else read(method)
     if options.again:
         done = [line for line in done if line["data"] not in options.data]
         path.write_text("".join(json.dumps(line) + "\n" for line in done))
@@ -178,5 +180,11 @@ def run(
                 }
                 best = max(mean, key=lambda name: mean[name])
             if best is not None:
-                for split in range(min(options.splits, splits)):
-                    one(data, advantage, split, best, grid[best], draws.get(dataset, 1) if takes_advantage else 1)
+                repeats, count = draws.get(dataset, 1) if takes_advantage else 1, min(options.splits, splits)
+                lines = [one(data, advantage, split, best, grid[best], repeats) for split in range(count)]
+                if options.dry:
+                    for score in ("accuracy", "auc", "r2"):
+                        found = np.array([line[score] for line in lines if score in line])
+                        if len(found) > 1:
+                            error = found.std(ddof=1) / np.sqrt(len(found))
+                            print(f"{dataset}, advantage {advantage:g}, {score}: {found.mean():.4f} ± {error:.4f}")
