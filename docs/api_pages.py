@@ -2,6 +2,8 @@
 
 import importlib
 import inspect
+import re
+from pathlib import Path
 from typing import Any
 
 import deniable
@@ -32,6 +34,20 @@ ROOMS = {
     "deniable.integrations.gradient_canaries": "Canaries in an Opacus run",
 }
 
+INNER = {  # exported for other packages of deniable: no user calls them, and no page promises that they stay
+    "deniable.accounting.steps": {"Cut", "Repeated"},
+    "deniable.curves": {
+        *("BracketTradeoff", "Charged", "EnvelopeTradeoff", "SmallestTradeoff", "gaussian_hockey_stick"),
+        *("randomized_response_divergence", "with_assumptions", "with_note"),
+    },
+    "deniable.planning": {"AsTellingAs"},
+    "deniable.risks": {"replaced", "require_universal"},
+    "deniable.tables": {
+        *("ColumnCells", "Encoded", "EncodedRows", "Table", "encode", "encode_rows", "flag_of", "open_table"),
+        *("read_cell", "read_cells", "read_table", "spelled"),
+    },
+}
+
 ARRAYS = (
     "``ArrayLike`` is whatever NumPy makes an array of; ``FloatArray``, ``IntArray`` and ``BoolArray`` are arrays of",
     "64-bit floats, 64-bit integers and truth values; ``Labels`` is an array of any kind.",
@@ -54,10 +70,18 @@ def sections() -> list[tuple[str, str, list[str]]]:
     for path, title in ROOMS.items():
         module = importlib.import_module(path)
         names = [n for n in listed(module) if not any(getattr(module, n) is value for value in values)]
+        names = [n for n in names if n not in INNER.get(path, ())]
         documented = [n for n in names if inspect.isclass(getattr(module, n)) or inspect.isroutine(getattr(module, n))]
         if documented:
             found.append((title, path, documented))
     return found
+
+
+def examples() -> dict[str, str]:
+    """Return the example of each name, from api_examples.txt."""
+    text = (Path(__file__).parent / "api_examples.txt").read_text()
+    blocks = re.findall(r"^# (\w[\w ]*)\n(.*?)(?=^# \w|\Z)", text, re.MULTILINE | re.DOTALL)
+    return {name: body.strip() for names, body in blocks for name in names.split()}
 
 
 def page() -> str:

@@ -2,6 +2,7 @@
 
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 from numpy.typing import ArrayLike
@@ -13,10 +14,16 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import api_pages  # noqa: E402
+import architecture_picture  # noqa: E402
 
 (HERE / "api.rst").write_text(api_pages.page())
+EXAMPLES = api_pages.examples()
+MERMAID = re.compile(r"```mermaid\n(.*?)```", re.DOTALL)
 for page in ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "SECURITY"):  # they live next to the README
-    text = (HERE.parent / f"{page}.md").read_text().replace("](docs/", "](").replace("```mermaid", "```text")
+    text = (HERE.parent / f"{page}.md").read_text().replace("](docs/", "](")
+    if chart := MERMAID.search(text):
+        (HERE / "images" / "architecture.svg").write_text(architecture_picture.drawn(chart[1]))
+        text = MERMAID.sub("![Packages in layers; an arrow where one imports another](images/architecture.svg)", text)
     (HERE / f"{page.lower()}.md").write_text(re.sub(r"\]\(([A-Z]+)\.md\)", lambda m: f"]({m[1].lower()}.md)", text))
 
 project = "deniable"
@@ -42,7 +49,7 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
-nb_execution_timeout = 300
+nb_execution_timeout = 900  # a cell of training on a busy machine
 nb_merge_streams = True
 suppress_warnings = ["myst.header"]
 
@@ -71,7 +78,9 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_context = {"default_mode": "auto"}  # light or dark as the reader's system
+PROJECT = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]
 html_theme_options = {
+    "icon_links": [{"name": "Source and issues", "url": PROJECT["urls"]["Repository"], "icon": "fa-brands fa-github"}],
     "header_links_before_dropdown": 6,
     "navigation_with_keys": False,
     "show_toc_level": 2,
@@ -89,6 +98,13 @@ def escape_bars(app, what, name, obj, options, lines):
         parts = line.split("``")
         parts[::2] = [part.replace("|", "\\|") for part in parts[::2]]
         lines[k] = "``".join(parts)
+
+
+def with_example(app, what, name, obj, options, lines):
+    """End a page of the reference with its example, unless the docstring has one."""
+    example = EXAMPLES.get(name.rpartition(".")[2]) if what in ("class", "function", "exception") else None
+    if example and not any(">>>" in line for line in lines):
+        lines += ["", ".. rubric:: Example", "", *example.splitlines(), ""]
 
 
 SHORTER = (  # what autodoc makes of a type or default, as a regular expression, and what the reader sees
@@ -128,6 +144,7 @@ def setup(app):
     """Register the hooks."""
     app.connect("source-read", tables_of_benchmarks)
     app.connect("autodoc-process-docstring", escape_bars)
+    app.connect("autodoc-process-docstring", with_example, priority=900)  # after the sections of NumPy's style
     app.connect("autodoc-process-signature", readable)
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("html-page-context", straight_back)

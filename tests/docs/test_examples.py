@@ -52,14 +52,6 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.fixture
-def _only_when_asked(request, tmp_path, monkeypatch):
-    if not request.config.getoption("--run-docs"):
-        pytest.skip("the examples of the documentation are run by `make docs`")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")
-
-
 def test_every_block_is_closed_and_run_or_says_why_not():
     assert {name(page): unrun(page) for page in PAGES if unrun(page)} == {}
     fences = {name(page): re.findall(r"^```(\S*)", page.read_text(), re.MULTILINE) for page in PAGES}

@@ -1,10 +1,14 @@
 """The generated reference has every public name."""
 
+import doctest
 import importlib.util
 import inspect
+import io
 import re
+import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import deniable as dn
@@ -27,6 +31,28 @@ def test_no_public_name_is_missing(pages):
     assert {f"deniable.bounds.{name}" for name in dn.bounds.__all__} <= listed
     text = pages.page()
     assert all(name.rsplit(".", 1)[1] in text for name in listed)
+
+
+def test_every_public_name_has_an_example(pages):
+    found, missing = pages.examples(), []
+    for _, module, names in pages.sections():
+        home = importlib.import_module(module)
+        documented = {name for name in names if ">>>" in (inspect.getdoc(getattr(home, name)) or "")}
+        missing += sorted(set(names) - documented - set(found))
+        hidden = pages.INNER.get(module, set())
+        assert hidden <= set(dir(home)), module  # what is hidden is still there
+    assert missing == []
+
+
+@pytest.mark.usefixtures("_only_when_asked")
+def test_examples_of_the_reference_run(pages):
+    said = io.StringIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dn.noise.ReleaseWarning)
+        for example in dict.fromkeys(pages.examples().values()):
+            test = doctest.DocTestParser().get_doctest(example, {"np": np, "dn": dn}, "example", "api_examples.txt", 0)
+            doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=said.write)
+    assert said.getvalue() == ""
 
 
 def test_what_the_examples_import_is_in_the_reference(pages):
