@@ -18,8 +18,8 @@ from streamlit.delta_generator import DeltaGenerator
 import deniable as dn
 from deniable._shown import shown
 from deniable.report.model import Assessment, Curve
+from deniable.report.page import roc_picture
 from deniable.report.sections import roc_curve
-from deniable.report.svg import roc_picture
 
 _T = TypeVar("_T")
 _STYLE = """<style>text {{ font: 12px sans-serif; fill: {ink}; }} .grid {{ stroke: {ink}; stroke-opacity: .25; }}

@@ -12,8 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 import deniable as dn
 import deniable.report
-from deniable.report.usefulness import Score, Usefulness
-from deniable.workflows.usefulness import _auc, measure, unprotected
+from deniable.workflows.usefulness import Score, Usefulness, _auc, measure, unprotected
 
 SCHEMA = json.loads((Path(deniable.report.__file__).parent / "schema.json").read_text())
 

@@ -10,6 +10,7 @@ import typer
 
 from deniable._files import check_writable, write_atomically
 from deniable._optional import require
+from deniable._progress import stage
 from deniable.cli._app import JsonFlag, again, app, command_line, examples, more, suggest
 from deniable.cli._limit import AdvantageOption, LimitOption, asked_for
 from deniable.cli._report import (
@@ -91,23 +92,23 @@ def train(
     limits = checked_policy(policy)
     from deniable.workflows.train import train_table
 
-    made = train_table(
-        data,
-        target=target,
-        limit=asked_for(advantage, limit, 0.1),
-        task=task,
-        model=model,
-        interactions=interactions,
-        classes=None if classes is None else classes.split(","),
-        schema=read_schema(schema),
-        drop=tuple(drop or ()),
-        group=group,
-        holdout=holdout,
-        progress=True,
-        command=command_line(),
-        policy=limits,
-        meta=meta,
-    )
+    with stage("fitting and measuring"):
+        made = train_table(
+            data,
+            target=target,
+            limit=asked_for(advantage, limit, 0.1),
+            task=task,
+            model=model,
+            interactions=interactions,
+            classes=None if classes is None else classes.split(","),
+            schema=read_schema(schema),
+            drop=tuple(drop or ()),
+            group=group,
+            holdout=holdout,
+            command=command_line(),
+            policy=limits,
+            meta=meta,
+        )
     finish(made, out, report, owner_report, as_json, full=full)
     return code(made.assessment, limits)
 
@@ -122,17 +123,12 @@ def finish(
     full: bool = False,
 ) -> None:
     """Write the files, complete or not at all, and print what was reached."""
-    from deniable._progress import stage
-
-    files: list[tuple[Path, str | bytes]] = []
-    with stage("writing"):
-        for page, assessment in ((report, made.public), (owner_report, made.assessment)):
-            if page is not None:
-                files.append((page, written(assessment, page)))
-        if out is not None:
-            files.append((out, require("skops.io", purpose="writing a .skops model").dumps(made.model)))
-        for path, content in files:
-            write_atomically(path, content)
+    pages = [(page, shown) for page, shown in ((report, made.public), (owner_report, made.assessment)) if page]
+    files: list[tuple[Path, str | bytes]] = [(page, written(assessment, page)) for page, assessment in pages]
+    if out is not None:
+        files.append((out, require("skops.io", purpose="writing a .skops model").dumps(made.model)))
+    for path, content in files:
+        write_atomically(path, content)
     show(made.assessment, None, as_json, full=full)
     for path, _ in files:
         print(f"written: {path}", file=sys.stderr)

@@ -156,6 +156,18 @@ class Assessment(Textual):
         return tuple(curve for section in self.sections for curve in section.curves)
 
     @property
+    def threat_model(self) -> list[tuple[str, str]]:
+        """The assumptions as pairs of a name and a sentence."""
+        a = self.assumptions
+        return [
+            ("Attacker", a.game),
+            ("Access", a.access),
+            ("Prior", "what the attacker believes beforehand; it is stated with every number that depends on it"),
+            ("Adjacency and unit of privacy", a.adjacency),
+            *(("Also assumed", note) for note in a.notes),
+        ]
+
+    @property
     def for_owner(self) -> str:
         """What a page says first that must stay with the data: which of its parts no noise protects; or nothing."""
         parts = [section.title for section in self.sections if not section.protected]
@@ -242,7 +254,7 @@ class Assessment(Textual):
     def to_html(self, path: str | Path | None = None) -> str:
         """Return one self-contained offline page and write it, complete or not at all, to ``path``."""
         require("jinja2", purpose="A page")
-        from deniable.report.html import to_html
+        from deniable.report.page import to_html
 
         return _written("path", to_html(self), path, (".html", ".htm"))
 
@@ -297,6 +309,11 @@ def _differences(one: Assessment, other: Assessment) -> tuple[str, ...]:
         for name in ("game", "adjacency", "access")
     )
     return tuple(f"For “{other.title}” the {name} is: {b}." for name, a, b in pairs if a != b)
+
+
+def cell_text(cell: object) -> str:
+    """Return one cell of a grid as text: numbers with four digits."""
+    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
 
 
 def _written(name: str, content: str, path: str | Path | None, suffixes: tuple[str, ...]) -> str:

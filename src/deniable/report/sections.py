@@ -143,7 +143,7 @@ def bound_section(tradeoff: Tradeoff, asked: Asked, *, comparisons: Mapping[str,
     return Section(
         key="bound",
         title="What any attacker can reach",
-        summary=f"Provable upper bound under the assumptions stated{sure}. Method: {_method(tradeoff)}.",
+        summary=f"Provable upper bound under the assumptions stated{sure}. Method: {tradeoff.method}.",
         numbers=tuple(numbers),
         curves=(
             roc_curve("bound", "provable upper bound", tradeoff),
@@ -152,14 +152,6 @@ def bound_section(tradeoff: Tradeoff, asked: Asked, *, comparisons: Mapping[str,
         holds_for=tradeoff.holds_for,
         confidence=tradeoff.confidence,
     )
-
-
-def _method(tradeoff: Tradeoff) -> str:
-    """The curve's method, and who supplied the advantage where that is another engine."""
-    engine = tradeoff.explain().engine
-    first = tradeoff.method.startswith(engine.split(",")[0])
-    other = "" if first else f"; the advantage comes from: {engine}"
-    return f"{tradeoff.method}{other}"
 
 
 def risk_section(

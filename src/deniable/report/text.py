@@ -17,7 +17,7 @@ from rich.text import Text
 from deniable._shown import shown
 from deniable.report.decision import Decision
 from deniable.report.meta import FIELDS
-from deniable.report.model import Assessment, Grid, Section
+from deniable.report.model import Assessment, Grid, Section, cell_text
 
 if TYPE_CHECKING:
     from deniable.report.comparing import ComparedRow, Comparison
@@ -155,7 +155,7 @@ def _parts(assessment: Assessment) -> Iterator[RenderableType]:
         for note in section.notes:
             yield Text(f"• {note}")
     yield Text("\nThe game", style="bold")
-    for name, value in threat_model(assessment):
+    for name, value in assessment.threat_model:
         yield Text(f"• {name}: {value}")
     for title, items in (("Not covered", assessment.not_covered), ("Warnings", assessment.warnings)):
         if items:
@@ -192,20 +192,3 @@ def _grid(grid: Grid) -> Table:
     for row in grid.rows:
         table.add_row(*(Text(cell_text(cell)) for cell in row))
     return table
-
-
-def cell_text(cell: object) -> str:
-    """Return one cell of a grid as text: numbers with four digits."""
-    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
-
-
-def threat_model(assessment: Assessment) -> list[tuple[str, str]]:
-    """Return the assumptions as pairs of a name and a sentence."""
-    a = assessment.assumptions
-    pairs = [
-        ("Attacker", a.game),
-        ("Access", a.access),
-        ("Prior", "what the attacker believes beforehand; it is stated with every number that depends on it"),
-        ("Adjacency and unit of privacy", a.adjacency),
-    ]
-    return pairs + [("Also assumed", note) for note in a.notes]

@@ -33,7 +33,7 @@ from deniable.report.sections import Asked
 
 if TYPE_CHECKING:
     from deniable.audit.scoring import Method
-    from deniable.report.usefulness import Usefulness
+    from deniable.workflows.usefulness import Usefulness
 
 _BASELINES = (0.1, 0.001, 1e-6)  # chances of blind guessing at which secrets are reported
 _A = TypeVar("_A", bound=Callable[..., Any])

@@ -13,13 +13,12 @@ from deniable._shown import shown
 from deniable.curves import Tradeoff
 from deniable.report.model import Assessment, Grid, Number, Section, Series
 from deniable.report.sections import TUNING_WARNING, Asked, bound_headline, bound_section, risk_section
-from deniable.report.usefulness import Usefulness
 from deniable.training.base import PrivateModel
 from deniable.training.encoders import Encoder, Levels, Listed, Thermometer
 from deniable.training.plots import block, drawn_bins, spread_of
 from deniable.workflows.assessing import assesses
 from deniable.workflows.settings import PrivateFit, settings
-from deniable.workflows.usefulness import measure
+from deniable.workflows.usefulness import Usefulness, measure
 
 _MOST_SHAPES = 6  # columns drawn, those that move the score most
 _MOST_COLUMNS = 12  # rows of the table of terms: those that move the score most

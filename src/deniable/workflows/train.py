@@ -14,12 +14,10 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from deniable._check import InputError, choice, number
-from deniable._progress import stage
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise.queries import SumNoise
 from deniable.report.model import Assessment
-from deniable.report.usefulness import Usefulness
 from deniable.tables import DATE, MISSING, NUMBER, WORD, ColumnCells, read_cell, spelled
 from deniable.tables.files import Opened, open_table
 from deniable.tables.parquet import few
@@ -31,7 +29,7 @@ from deniable.training.classifier import labels_of
 from deniable.training.features import TableReader, declared_kind
 from deniable.training.looks import kinds
 from deniable.workflows.assessing import assess
-from deniable.workflows.usefulness import measure, unprotected
+from deniable.workflows.usefulness import Usefulness, measure, unprotected
 
 TaskChoice = Literal["auto", "classification", "regression"]
 _FEW_VALUES = 20  # a target of whole numbers, most of which are at most this many different ones, is of classes
@@ -85,7 +83,6 @@ def train_table(
     drop: Sequence[str] = (),
     group: str | None = None,
     holdout: float = 0.25,
-    progress: bool = False,
     title: str | None = None,
     command: str | None = None,
     policy: Any = None,
@@ -153,13 +150,12 @@ def train_table(
     fitted = X if group is None else X.assign(**{group: persons})  # the person is for the fit alone
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TrainingWarning)
-        with stage("fitting", shown=progress):
-            estimator = fit_column(task, *estimators, fitted[train], cells.at(np.flatnonzero(train)))
+        estimator = fit_column(task, *estimators, fitted[train], cells.at(np.flatnonzero(train)))
     felt = [str(w.message) for w in caught if issubclass(w.category, TrainingWarning)]
     kind = "classification" if isinstance(estimator, PrivateClassifier) else "regression"
     useful = None
     if not train.all():
-        with stage("measuring on held-out records", shown=progress), warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # others' words on records
             useful = _measured(estimator, X, cells, train)
     pipeline = Pipeline([("read", TableReader(list(X.columns))), ("model", estimator)])
@@ -179,8 +175,7 @@ def train_table(
             reproduction={**facts, **made.reproduction},
         )
 
-    with stage("writing the report", shown=progress):
-        owners, public = page(useful, (*opened.notes, *told)), page(None, told)
+    owners, public = page(useful, (*opened.notes, *told)), page(None, told)
     remarks = (
         *opened.notes,
         *told,
