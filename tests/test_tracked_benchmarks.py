@@ -1,20 +1,18 @@
 """The comparison of tracked benchmarks sees a loss, and only a loss."""
 
-import importlib.util
 import json
 from pathlib import Path
 
 import pytest
+
+from oracles.scripts import loaded
 
 HOME = Path(__file__).resolve().parents[1] / "benchmarks" / "tracked"
 
 
 @pytest.fixture(scope="module")
 def compare():
-    spec = importlib.util.spec_from_file_location("compare", HOME / "compare.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded("benchmarks/tracked/compare.py")
 
 
 def test_no_change_is_no_loss(compare):

@@ -1,7 +1,6 @@
 """ARCHITECTURE.md says what the imports say, and what calls do."""
 
 import ast
-import importlib.util
 import inspect
 import sys
 from pathlib import Path
@@ -9,16 +8,14 @@ from pathlib import Path
 import pytest
 
 import deniable as dn
+from oracles.scripts import loaded
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
 def tool():
-    spec = importlib.util.spec_from_file_location("architecture", ROOT / "tools" / "architecture.py")
-    tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
-    return tool
+    return loaded("tools/architecture.py")
 
 
 def test_the_page_is_what_the_imports_say(tool):

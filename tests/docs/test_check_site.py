@@ -1,15 +1,10 @@
 """The check of the built site sees what is broken, and only that."""
 
-import importlib.util
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parents[2]
+from oracles.scripts import loaded
 
 
 def test_broken_links_anchors_and_foreign_files_are_seen(tmp_path):
-    spec = importlib.util.spec_from_file_location("check_site", ROOT / "tools" / "check_site.py")
-    tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
+    tool = loaded("tools/check_site.py")
     fine = '<h1 id="top">t</h1><a href="b.html#x">b</a><a href="#top">t</a><a href="https://example.org">e</a>'
     (tmp_path / "a.html").write_text(fine)
     (tmp_path / "b.html").write_text('<p id="x"></p><img src="data:,">')

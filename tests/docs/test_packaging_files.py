@@ -1,7 +1,6 @@
 """What stands in several places is the same everywhere: version, dependencies, references of the paper."""
 
 import datetime
-import importlib.util
 import os
 import re
 import tomllib
@@ -12,16 +11,11 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from oracles.scripts import loaded
+
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
-
-
-def _tool(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
-    tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
-    return tool
 
 
 def test_the_version_is_the_same_everywhere():
@@ -33,7 +27,7 @@ def test_the_version_is_the_same_everywhere():
 
 
 def test_links_lead_to_one_repository_and_the_release_knows_their_files():
-    release = _tool("release")
+    release = loaded("tools/release.py")
     linking = {path: re.findall(r"https://github\.com/[\w-]+/deniable\b", path.read_text()) for path in release.LINKING}
     assert {url for found in linking.values() for url in found} == {release.repository()}
     others = {*ROOT.glob("*.md"), *ROOT.glob("docs/*.*"), *ROOT.glob("docs/*/*.md"), *ROOT.glob(".github/**/*.yml")}
@@ -55,7 +49,7 @@ def test_dates_of_the_changelog_fall():
 
 
 def test_a_release_dates_the_changelog():
-    release = _tool("release")
+    release = loaded("tools/release.py")
     before = "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- x\n\n## [8.0.0] - 2029-01-02\n"
     after = release.dated(before, "9.0.0", datetime.date(2030, 1, 2))
     assert after == before.replace("## [Unreleased]\n", "## [Unreleased]\n\n## [9.0.0] - 2030-01-02\n")
@@ -95,7 +89,7 @@ def test_workflows_call_scripts_that_are_here_and_can_be_run():
 
 
 def test_an_audit_that_saw_nothing_does_not_pass():
-    tool = _tool("audited")
+    tool = loaded("tools/audited.py")
     own = {"name": "deniable", "skip_reason": "not on PyPI"}
     fine = {"name": "a", "version": "1", "vulns": []}
     flawed = {"name": "b", "version": "2", "vulns": [{"id": "PYSEC-1"}]}

@@ -1,7 +1,7 @@
 """The generated reference has every public name."""
 
 import doctest
-import importlib.util
+import importlib
 import inspect
 import io
 import re
@@ -12,16 +12,14 @@ import numpy as np
 import pytest
 
 import deniable as dn
+from oracles.scripts import loaded
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
 def pages():
-    spec = importlib.util.spec_from_file_location("api_pages", ROOT / "docs" / "api_pages.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded("docs/api_pages.py")
 
 
 def test_no_public_name_is_missing(pages):

@@ -3,14 +3,13 @@
 import ast
 import functools
 import importlib
-import importlib.util
 import re
 from pathlib import Path
 
+from oracles.scripts import loaded
+
 ROOT = Path(__file__).resolve().parents[2]
-spec = importlib.util.spec_from_file_location("statements", ROOT / "tools" / "statements.py")
-tool = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(tool)
+tool = loaded("tools/statements.py")
 ROWS = [(paper["key"], row) for paper in tool.papers() for row in paper["statement"]]
 
 NUMBERED = {  # what the papers number

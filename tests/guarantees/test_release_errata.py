@@ -1,9 +1,7 @@
 """Errata of the two versions of Izzo et al.: each printed claim is refuted and the corrected one holds."""
 
-import importlib.util
 import itertools
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,11 +11,9 @@ from scipy.stats import norm
 import deniable as dn
 from deniable.noise import GaussianNoise, NormLaplaceNoise
 from deniable.testing import insecure_noise
+from oracles.scripts import loaded
 
-_PATH = Path(__file__).parents[2] / "papers" / "izzo2022" / "published.py"
-_SPEC = importlib.util.spec_from_file_location("published", _PATH)
-published = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(published)
+published = loaded("papers/izzo2022/published.py")
 
 
 def sign_of_sum_accuracy(noise):

@@ -1,15 +1,12 @@
 """Membership games against real releases: the optimal attacker of each record; a tenth of the noise is caught."""
 
-import importlib.util
 import math
-from pathlib import Path
 
 import pytest
 
-_PATH = Path(__file__).parents[2] / "benchmarks" / "noise" / "games.py"
-_SPEC = importlib.util.spec_from_file_location("release_games", _PATH)
-games = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(games)
+from oracles.scripts import loaded
+
+games = loaded("benchmarks/noise/games.py")
 
 ETA, RELEASES = 0.1, 150
 LUCK = 4.5 * math.sqrt(0.25 / RELEASES)  # for the largest of fourteen records in each of a dozen games

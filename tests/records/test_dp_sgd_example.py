@@ -1,20 +1,15 @@
 """The DP-SGD example: norms of all records, drawn or not, recorded beside Opacus (needs torch and Opacus)."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "dp_sgd_profile.py"
+from oracles.scripts import loaded
 
 
 @pytest.fixture(scope="module")
 def example():
     pytest.importorskip("opacus")
-    spec = importlib.util.spec_from_file_location("dp_sgd_profile", EXAMPLE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = loaded("examples/dp_sgd_profile.py")
     module.STEPS = 12
     return module
 

@@ -6,6 +6,7 @@ import pytest
 
 import deniable as dn
 from deniable import InputError
+from oracles.scripts import loaded
 
 OPTIONS = {"regularization": 1e-2, "mechanism": dn.OutputPerturbation(epsilon=1.0), "rng": 0}
 
@@ -170,9 +171,6 @@ def test_what_needs_all_rows_is_refused(table):
 
 def test_the_kernel_on_batches_of_arrow_as_spark_gives_them(table, held):
     """``benchmarks/scale/spark.py``, with a stand-in for Spark's data frame."""
-    import importlib.util
-    import sys
-    from pathlib import Path
     from types import SimpleNamespace
 
     import pyarrow as pa
@@ -181,10 +179,7 @@ def test_the_kernel_on_batches_of_arrow_as_spark_gives_them(table, held):
     from deniable.records.streamed import read_problem
     from deniable.tables.blocks import as_source
 
-    place = Path(__file__).parents[2] / "benchmarks" / "scale" / "spark.py"
-    spec = importlib.util.spec_from_file_location("spark_profile", place)
-    sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = loaded("benchmarks/scale/spark.py")
 
     class Frame:
         def mapInArrow(self, kernel, schema):
