@@ -9,7 +9,7 @@ from base64 import b64encode
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import streamlit as st
@@ -17,7 +17,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 import deniable as dn
 from deniable._shown import shown
-from deniable.report.model import Assessment, Curve
+from deniable.report.model import Curve
 from deniable.report.page import roc_picture
 from deniable.report.sections import roc_curve
 
@@ -27,30 +27,18 @@ _STYLE = """<style>text {{ font: 12px sans-serif; fill: {ink}; }} .grid {{ strok
 .line.guess {{ stroke: {ink}; stroke-width: 1.6; stroke-dasharray: 2 4; }}</style>"""
 
 
-@dataclass(frozen=True)
-class _Risk:
-    """A target that can be chosen: its words, a value to start with, and the other arguments of the target."""
-
-    words: str
-    start: float
-    others: Callable[[float, float], dict[str, Any]]  # of the false positive rate and δ
-
-    def asked(self, kind: str, value: float, fpr: float, delta: float) -> dn.Limit:
-        """The limit that is asked for; ``value`` is a percentage, but for ε."""
-        return dn.Limit(**{kind: value / (1.0 if kind == "epsilon" else 100.0)} | self.others(fpr, delta))
-
-
-_RISKS = {
-    "advantage": _Risk("advantage at most (%)", 10.0, lambda fpr, delta: {}),
-    "tpr": _Risk("TPR at the chosen FPR at most (%)", 1.0, lambda fpr, delta: {"fpr": fpr}),
-    "reconstruction": _Risk(
+# kinds of limits that can be chosen: their words, a value to start with (in percent, but for ε), and what goes with it
+_RISKS: dict[str, tuple[str, float, Callable[[float, float], dict[str, float]]]] = {
+    "advantage": ("advantage at most (%)", 10.0, lambda fpr, delta: {}),
+    "tpr": ("TPR at the chosen FPR at most (%)", 1.0, lambda fpr, delta: {"fpr": fpr}),
+    "reconstruction": (
         "a secret of 1,000 values named with chance at most (%)", 1.0, lambda fpr, delta: {"baseline": 0.001}
     ),
-    "singling_out": _Risk(
+    "singling_out": (
         "one of 1,000 records singled out with chance at most (%)", 10.0,
         lambda fpr, delta: {"n": 1000, "weight": 1e-5},
     ),
-    "epsilon": _Risk("ε at the chosen δ at most", 3.0, lambda fpr, delta: {"delta": delta}),
+    "epsilon": ("ε at the chosen δ at most", 3.0, lambda fpr, delta: {"delta": delta}),
 }  # fmt: skip
 
 
@@ -58,8 +46,9 @@ def main() -> None:
     """Draw the page."""
     st.set_page_config(page_title="deniable", layout="wide")
     st.header("Could an attacker tell whether a record was in the training data?")
-    left, right = st.columns([1, 2], gap="large")
-    with left:
+    st.html("<style>[data-testid=stMainBlockContainer] { padding-top: 2rem; }</style>")
+    answers, dials = st.columns([2, 1], gap="large")  # on a phone one below the other
+    with dials:
         noise = _dial("noise multiplier", "noise", 0.2, 100.0, 1.0)
         rate = _dial("sampling rate", "rate", 1e-6, 1.0, 0.01)
         steps = int(st.number_input("steps", 1, 10_000_000, 5000, step=500))
@@ -68,13 +57,16 @@ def main() -> None:
         fpr = _dial("false positive rate (%)", "fpr", 1e-4, 50.0, 1.0) / 100
         delta = 10.0 ** st.select_slider("δ", range(-12, -1), -5, format_func="1e{}".format)
         _calibration(rate, steps, person, fpr, delta)
-    with right:
+    with answers:
         mechanism = dn.SubsampledGaussian(noise, rate, steps, person)
         try:
             _numbers(_worker(noise, rate, steps, person), person, prior, fpr, delta)
         except dn.InputError as error:
             st.error(str(error))
-        _downloads(lambda: dn.assess(mechanism, prior=prior, fpr=[fpr], delta=delta))
+        st.download_button(
+            "Download the report", lambda: dn.assess(mechanism, prior=prior, fpr=[fpr], delta=delta).to_html(),
+            "report.html", "text/html", on_click="ignore",
+        )  # fmt: skip
 
 
 def _dial(label: str, key: str, low: float, high: float, start: float) -> float:
@@ -124,13 +116,15 @@ def _worker(noise: float, rate: float, steps: int, person: int) -> _Worker:
 def _calibration(rate: float, steps: int, person: int, fpr: float, delta: float) -> None:
     """Set a target and get the noise."""
     st.subheader("Noise for a target")
-    kind = st.selectbox("target", list(_RISKS), format_func=lambda name: _RISKS[name].words)
-    start = 200 * fpr if kind == "tpr" else _RISKS[kind].start
+    kind = st.selectbox("target", list(_RISKS), format_func=lambda name: _RISKS[name][0])
+    _, usual, others = _RISKS[kind]
+    start = 200 * fpr if kind == "tpr" else usual
     target = st.number_input("value", 0.0, value=start, format="%.6g", key=f"target-{kind}")
 
     def find() -> None:
         try:
-            limit = _RISKS[kind].asked(kind, target, fpr, delta)
+            most = target / (1.0 if kind == "epsilon" else 100.0)
+            limit = dn.Limit(**{kind: most, **others(fpr, delta)})  # type: ignore[arg-type]
             noise = dn.calibrate(lambda s: dn.SubsampledGaussian(s, rate, steps, person), (0.2, 100.0), limit=limit)
         except dn.InputError as error:
             st.session_state["calibration"] = str(error)
@@ -198,19 +192,6 @@ def _roc(curve: Curve) -> str:
     source = f"data:image/svg+xml;base64,{b64encode(drawing.encode()).decode()}"
     words = "ROC on logarithmic axes: the provable upper bound (line) and guessing (dots)"
     return f'<img src="{source}" alt="{words}" style="width: 100%; max-width: 46rem">'
-
-
-def _downloads(make: Callable[[], Assessment]) -> None:
-    """Offer the report; it is made when it is asked for."""
-    page, numbers = st.columns(2)
-    page.download_button(
-        "Download the report (HTML)", lambda: make().to_html(), "report.html", "text/html",
-        key="html", on_click="ignore",
-    )  # fmt: skip
-    numbers.download_button(
-        "Download the numbers (JSON)", lambda: make().to_json(), "report.json", "application/json",
-        key="json", on_click="ignore",
-    )  # fmt: skip
 
 
 if __name__ == "__main__":
