@@ -25,9 +25,10 @@ $(VENV)/.dev: $(BIN)/python pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.base
 
-demo: $(VENV)/.base  ## fit a private model to real data and write out/demo.html
+demo: $(VENV)/.base  ## fit a private model to 20,000 invented people and write out/demo.html
 	@mkdir -p out
-	$(BIN)/deniable train breast-cancer --advantage 0.1 --owner-report out/demo.html
+	$(BIN)/python examples/people.py out/people.csv
+	$(BIN)/deniable train out/people.csv --target ill --advantage 0.1 --owner-report out/demo.html
 	@echo "Open this page in a browser: $(CURDIR)/out/demo.html"
 
 test: $(VENV)/.dev  ## run the tests, in some four minutes
