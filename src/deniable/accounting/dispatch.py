@@ -43,7 +43,6 @@ from deniable.curves.combined import with_failure
 from deniable.mechanisms import (
     ADJACENCIES,
     ApproximateDP,
-    Composition,
     FinitePair,
     GaussianDP,
     Grouped,
@@ -127,7 +126,7 @@ def tradeoff(
             "worlds is known here"
         )
     request = Request(engine, tolerance, Effort.patient() if flag("patient", patient) else Effort())
-    found = replace(_curve(parts_of(mechanism), request), holds_for=EVERY_CASE)
+    found = replace(_curve([mechanism], request), holds_for=EVERY_CASE)
     if _composed_of_several(mechanism):
         found = with_note(found, FIXED_BEFOREHAND)
     tuned = [isinstance(part, Tuned) for part in parts_of(mechanism)]
@@ -147,7 +146,7 @@ def tradeoff(
 
 
 def _curve(mechanisms: Iterable[Mechanism], request: Request) -> Tradeoff:
-    parts = [reduced(part) for part in mechanisms]
+    parts = [reduced(part) for one in mechanisms for part in parts_of(one)]
     for belongs, curve in SPECIAL:
         if own := [part for part in parts if belongs(part)]:
             return curve(own, [part for part in parts if not belongs(part)], request)
@@ -156,7 +155,7 @@ def _curve(mechanisms: Iterable[Mechanism], request: Request) -> Tradeoff:
 
 def _between(own: list[Any], others: list[Mechanism], request: Request) -> Tradeoff:
     """Between the pairs that dominate and the best of what is reached."""
-    above = _curve(parts_of(Composition([*others, *(part.above for part in own)])), request)
+    above = _curve([*others, *(part.above for part in own)], request)
     own_engine = request if request.engine == "ball" else replace(request, engine="auto")
     reached = [_curve(parts_of(Composition([*others, *(part.below for part in own)])), own_engine)]
     reached += [curve for part in own for curve in part.alone]
@@ -194,7 +193,7 @@ def _stated(own: list[Any], others: list[Mechanism], request: Request) -> Tradeo
     if request.engine != "auto":
         raise InputError(f"engine must be 'auto' for guarantees in Rényi divergences, got {request.engine!r}")
     rest = _curve(others, request) if others else None
-    return from_divergences(own, others, rest, lambda run: _curve(parts_of(run), request))
+    return from_divergences(own, others, rest, lambda run: _curve([run], request))
 
 
 # kinds that are not sums of independent losses: who belongs to them, and the curve of a run in which some do; the first
