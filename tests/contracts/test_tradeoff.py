@@ -15,9 +15,8 @@ from hypothesis import given, settings, strategies as st
 
 import deniable
 import deniable as dn
-from deniable.accounting.engines.closed import LabelledTradeoff
+from deniable.accounting.engines.closed import LabelledTradeoff, LargestOutcomeTradeoff
 from deniable.accounting.engines.finite import FiniteTradeoff
-from deniable.accounting.engines.shuffled import LargestOutcomeTradeoff
 from deniable.accounting.pld.curve import MultiScaleTradeoff
 from deniable.accounting.steps.binomial import binomial
 from deniable.accounting.steps.bounded_range import BoundedRangeTradeoff

@@ -13,8 +13,8 @@ from scipy.special import log_ndtr
 
 from deniable._check import FloatArray, Indices
 from deniable._floats import EPS
+from deniable.accounting.engines.closed import LargestOutcomeTradeoff
 from deniable.accounting.engines.finite import FiniteTradeoff
-from deniable.accounting.engines.shuffled import LargestOutcomeTradeoff, shuffled_cap, shuffled_total
 from deniable.accounting.steps.allocation import SHARPEST, AllocationStep
 from deniable.accounting.steps.base import Repeated
 from deniable.accounting.steps.bounded_range import BoundedRangeStep, BoundedRangeTradeoff
@@ -81,7 +81,7 @@ def reduced(mechanism: Mechanism) -> Mechanism:
             return _matrix(mechanism)
         case ShuffledBatches(sigma, batches, epochs):
             largest = LargestOutcomeTradeoff(sigma, batches, epochs)
-            return Dominated(shuffled_cap(mechanism), shuffled_total(mechanism), (largest,))
+            return Dominated(_shuffled_cap(mechanism), _shuffled_total(mechanism), (largest,))
         case RandomAllocation():
             return _allocated(mechanism)
         case WithoutReplacement(sigma, batch, n, steps) if batch == n:
@@ -97,6 +97,26 @@ def reduced(mechanism: Mechanism) -> Mechanism:
             return Dominated(Repeated(BoundedRangeStep(epsilon), steps), middle, (BoundedRangeTradeoff(epsilon),))
         case _:
             return mechanism
+
+
+def _shuffled_cap(mechanism: ShuffledBatches) -> GaussianDP:
+    """Return the cap, for what one record contributes.
+
+    Tell the attacker the permutations. In each epoch the record then stands in one known batch, whose sum it moves by
+    at most 1 (the clipping norm): ``epochs`` Gaussian mechanisms, whatever is chosen adaptively, hence μ = √E/σ. Hockey
+    sticks are jointly convex, so that a mixture over permutations has no larger ones.
+    """
+    return GaussianDP(math.sqrt(mechanism.epochs) / mechanism.noise_multiplier * (1 + 4 * EPS))
+
+
+def _shuffled_total(mechanism: ShuffledBatches) -> GaussianDP:
+    """Return what is seen of the sum of all outcomes, when every other record contributes nothing.
+
+    The record contributes the same vector of norm 1 in every epoch. The sum along it is N(0, 1) against N(√(E/t)/σ, 1)
+    in units of its deviation. A better attack, on these batches alone, is :class:`LargestOutcomeTradeoff`.
+    """
+    share = math.sqrt(mechanism.epochs / mechanism.batches)
+    return GaussianDP(share / mechanism.noise_multiplier * (1 - 4 * EPS))
 
 
 def _allocated(run: RandomAllocation) -> Mechanism:

@@ -16,7 +16,7 @@ from oracles import composed_losses as oracle
 pytest.importorskip("flint", reason="python-flint is in the extra 'proof'")
 from flint import arb, ctx
 
-from deniable.accounting.engines.ball_inversion import InvertedHockeySticks
+from deniable.accounting.engines.ball_hockey_sticks import InvertedHockeySticks
 from deniable.accounting.engines.ball_transform import BallStep
 
 S = dn.SubsampledGaussian

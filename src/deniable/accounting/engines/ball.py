@@ -2,8 +2,8 @@
 
 Every number is the end of an interval that contains the truth, rounded outwards to a float: integrals, their tails,
 truncations, rounding and special functions are enclosed by Arb and by the inequalities in
-:mod:`deniable.accounting.engines.ball_transform`, :mod:`deniable.accounting.engines.ball_hockey_sticks` and
-:mod:`deniable.accounting.engines.ball_inversion`. Nothing numerical is shared with the other engines.
+:mod:`deniable.accounting.engines.ball_transform` and :mod:`deniable.accounting.engines.ball_hockey_sticks`. Nothing
+numerical is shared with the other engines.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,15 +28,16 @@ from deniable.accounting.engines.ball_hockey_sticks import (
     FiniteHockeySticks,
     GaussianHockeySticks,
     HockeySticks,
+    InvertedHockeySticks,
     OneStepHockeySticks,
+    phases,
 )
-from deniable.accounting.engines.ball_inversion import InvertedHockeySticks, phases
 from deniable.accounting.engines.ball_transform import BallStep
 from deniable.curves import AnyDirection, Assumptions, Direction, Side, Tradeoff
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 
 _FARTHEST = MOST_EXPONENT  # |ε| beyond which nothing is computed
-_EPSILON_GAP = 1e-10  # ε is enclosed this closely, relative to the scale of the loss
+_GAP = 1e-9  # of thresholds of tests, relative to the scale of the loss
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,8 @@ class BallTradeoff(Tradeoff):
     """Enclosed hockey sticks, and everything else from them.
 
     With probability ``failure`` some (ε, δ)-DP part gives the world away: H = failure + (1 − failure)·H of the rest.
-    ``advantage``, ``tpr``, ``delta`` and ``epsilon`` are proven to the last digit; ``hockey_stick`` rounds log γ first,
-    and ``accuracy`` and ``precision`` add the rounding of one or two operations.
+    ``tpr``, ``delta`` and the advantage at a prior of ½ are proven to the last digit; ``hockey_stick`` and other priors
+    round log γ first, and ``accuracy`` and ``precision`` add the rounding of one or two operations.
     TPR(α) = min over γ of γα + H_γ: any γ gives an upper bound; convexity of H between enclosed points a lower one.
     """
 
@@ -132,16 +134,6 @@ class BallTradeoff(Tradeoff):
                 found[k] = outward(self._bounds(float(x), direction)[side == "upper"], side)
         return found
 
-    def _advantage(self, prior: FloatArray, side: Side) -> FloatArray:
-        found = np.empty_like(prior)
-        for k, pi in enumerate(prior):
-            with ctx.workprec(PRECISION):
-                one = arb(float(pi))
-                rare, direction = (one, "add") if pi <= 0.5 else (1 - one, "remove")
-                hockey_stick = self._at(((1 - rare) / rare).log(), direction)[side == "upper"]  # type: ignore[arg-type]
-                found[k] = outward(2 * rare * hockey_stick, side)
-        return found
-
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         found = np.empty_like(fpr)
         for k, alpha in enumerate(fpr):
@@ -169,7 +161,7 @@ class BallTradeoff(Tradeoff):
         middle = self._threshold(alpha, direction)
         low, high = rate, arb(1)
         for widening in (1, 8, 64, 512):  # where H is known less well chords need points that lie farther apart
-            places = [arb(middle) + arb(widening * self._gap()) * k for k in (-2, -1, 1, 2)]
+            places = [arb(middle) + arb(widening * self._gap) * k for k in (-2, -1, 1, 2)]
             gamma = [x.exp() for x in places]
             hockey_sticks = [self._at(x, direction) for x in places]
             high = _least([high, *(g * rate + up for g, (_, up) in zip(gamma, hockey_sticks, strict=True))])
@@ -178,17 +170,18 @@ class BallTradeoff(Tradeoff):
                 break
         return low, high
 
+    @cached_property
     def _gap(self) -> float:
-        """Distance of the thresholds around the best one: second order in it is lost."""
-        smoothing = getattr(self.law, "smoothing", 0.0)
-        return max(1e-9 * self.law.scale, 0.5 * smoothing)
+        """Distance of the thresholds around the best one: second order in it is lost, and the error of H over it."""
+        low, high = self._bounds(0.0, "add")
+        return max(_GAP, math.sqrt(float(high - low))) * self.law.scale
 
     def _threshold(self, alpha: float, direction: Direction) -> float:
         """The log γ at which γα + H is least, by bisection on the slope."""
         low, high = self.law.range(math.log(min(alpha, 1 - alpha)))
         if direction == "remove":
             low, high = -high, -low
-        nudge = arb(self._gap())
+        nudge = arb(self._gap)
 
         def falling(middle: FloatArray) -> bool:
             x = arb(float(middle))
@@ -201,47 +194,14 @@ class BallTradeoff(Tradeoff):
         return float(before + after) / 2
 
     def _epsilon_bracket(self, delta: FloatArray, direction: AnyDirection, side: Side) -> tuple[FloatArray, FloatArray]:
-        """Floats between which δ(ε) passes ``delta`` for sure, by bisection."""
-        ways: tuple[Direction, ...] = ("add", "remove") if direction == "both" else (direction,)
-        low, high = np.empty_like(delta), np.empty_like(delta)
-        for k, wanted in enumerate(delta):
-            ends = [self._epsilon_one(float(wanted), way) for way in ways]
-            low[k], high[k] = max(end[0] for end in ends), max(end[1] for end in ends)
+        """No ε will do for a δ below the probability of failure, which every H exceeds."""
+        low, high = np.full_like(delta, np.inf), np.full_like(delta, np.inf)
+        enough = np.array([not arb(wanted) < self.failure for wanted in delta.tolist()], dtype=bool)
+        low[enough], high[enough] = super()._epsilon_bracket(delta[enough], direction, side)
         return low, high
 
-    def _epsilon_one(self, delta: float, direction: Direction) -> tuple[float, float]:
-        with ctx.workprec(PRECISION):
-            wanted = arb(delta)
-            if wanted >= 1:
-                return -math.inf, -math.inf
-            if wanted < self.failure:
-                return math.inf, math.inf
-            if delta <= 0 or not wanted > self.failure:
-                return 0.0, math.inf
-            ends = self.law.range(math.log(min(delta, 1 - delta)))
-            step = max(*map(abs, ends), 1e-9)
-            sure, high, left = 0.0, 0.0, step  # δ above what is wanted for sure; at most that for sure
-            while not self._bounds(high, direction)[1] <= wanted:
-                if high > _FARTHEST:
-                    high = math.inf
-                    break
-                high, step = high + step, 2 * step
-            while not self._bounds(sure, direction)[0] > wanted:
-                if sure < -_FARTHEST:
-                    return -math.inf, high
-                sure, left = sure - left, 2 * left
-            if math.isinf(high):
-                return sure, high
-            goal = _EPSILON_GAP * self.law.scale
-            upper = self._bisect(sure, high, goal, lambda x: self._bounds(x, direction)[1] <= wanted)[1]
-            lower = self._bisect(sure, upper, goal, lambda x: not self._bounds(x, direction)[0] > wanted)[0]
-            return lower, upper
-
-    @staticmethod
-    def _bisect(low: float, high: float, gap: float, falls: Callable[[float], bool]) -> tuple[float, float]:
-        halvings = math.ceil(max(math.log2((high - low) / gap), 0.0)) if high > low else 0
-        good, bad = bisect(lambda x: falls(float(x)), high, low, halvings=halvings)
-        return float(bad), float(good)
+    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+        return np.zeros_like(delta), np.full_like(delta, self.law.scale)
 
 
 def _of(
