@@ -157,7 +157,7 @@ def _between(own: list[Any], others: list[Mechanism], request: Request) -> Trade
     """Between the pairs that dominate and the best of what is reached."""
     above = _curve([*others, *(part.above for part in own)], request)
     own_engine = request if request.engine == "ball" else replace(request, engine="auto")
-    reached = [_curve(parts_of(Composition([*others, *(part.below for part in own)])), own_engine)]
+    reached = [_curve([*others, *(part.below for part in own)], own_engine)]
     reached += [curve for part in own for curve in part.alone]
     if any(part.adjacency == "replace" for part in own):  # either content may be the one that is there
         reached += [curve.inverse() for curve in reached]
