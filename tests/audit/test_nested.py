@@ -78,19 +78,6 @@ def test_verdicts_and_limits_agree_on_unequal_samples(sizes):
     assert_consistent(dn.audit_scores(rng.normal(2, 1, sizes[0]), rng.normal(0, 1, sizes[1])))
 
 
-def test_verdicts_and_limits_agree_on_forests_and_trees(attacks_on_trees):
-    for scores in attacks_on_trees.values():
-        assert_consistent(scores.audit())
-
-
-def test_a_large_measured_advantage_shows_an_epsilon(attacks_on_trees):
-    for name in ("forest", "forest, loss", "tree"):
-        audit = attacks_on_trees[name].audit()
-        low = audit.advantage().low
-        assert low > 0.2
-        assert audit.epsilon().low >= np.log((1 + low) / (1 - low)) - 1e-6
-
-
 @pytest.mark.parametrize("n", [20, 100, 1000])
 def test_constant_scores_show_nothing(n):
     for seed in range(20):
