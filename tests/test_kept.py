@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import deniable as dn
-from deniable._kept import Drawn, Kept
+from deniable._kept import Kept
 
 SRC = Path(dn.__file__).parent
 CONTAINERS = ("dict", "list", "set", "OrderedDict")
@@ -55,13 +55,6 @@ def test_lines_and_lattices_are_not_pickled() -> None:
         curve.tpr(0.01)
         assert len(pickle.dumps(curve)) < 100_000, mechanism
         assert pickle.loads(pickle.dumps(curve)).tpr(0.01) == curve.tpr(0.01)
-
-
-def test_items_are_drawn_when_asked_for() -> None:
-    seen: list[int] = []
-    drawn = Drawn(seen.append(k) or k for k in range(3))
-    assert (drawn.drawn, drawn.item(1), seen) == ((), 1, [0, 1])
-    assert (drawn.item(7), drawn.drawn) == (None, (0, 1, 2))
 
 
 def _mutable_state(path: Path) -> list[str]:

@@ -16,7 +16,7 @@ from scipy.special import log_ndtr, ndtr
 
 import deniable as dn
 from deniable._floats import EPS
-from deniable.accounting.engines.inversion import ROUNDING_OF_K
+from deniable.accounting.engines.chernoff import ROUNDING_OF_K
 from deniable.accounting.steps.ratios import complex_log1p, complex_log_ratio, log_ratio
 from deniable.accounting.transform.composed import PrivacyLoss
 
@@ -41,7 +41,7 @@ def mgf_error(rng: np.random.Generator) -> float:
     sigma, rate = 10 ** rng.uniform(-0.9, 2), 10 ** rng.uniform(-8, -0.02)
     loss = PrivacyLoss.of([dn.SubsampledGaussian(sigma, rate, 10**7)])
     theta = float(rng.choice([-1, 1]) * 10 ** rng.uniform(-2, 1) + 0.5)
-    got = float(loss.log_mgf(np.array([theta]))[0])
+    got = float(loss.cumulants_at(np.array([theta]))[0][0])
     s, q, x = mp.mpf(sigma), mp.mpf(rate), mp.mpf(theta)
 
     def excess(u: object) -> object:

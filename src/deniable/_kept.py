@@ -7,7 +7,7 @@ in one common place; how it is kept is the same everywhere and stands here.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -56,22 +56,3 @@ class Kept(Generic[K, V]):
 
     def __reduce__(self) -> tuple[Callable[..., Kept[K, V]], tuple[float, Callable[[V], float]]]:
         return Kept, (self._most, self._size)
-
-
-class Drawn(Generic[V]):
-    """Items of an iterator, drawn when they are first asked for."""
-
-    def __init__(self, items: Iterator[V]) -> None:
-        self._items = items
-        self._lock = Lock()
-        self.drawn: tuple[V, ...] = ()
-
-    def item(self, k: int) -> V | None:
-        """Return item number k; None if there are no more."""
-        with self._lock:
-            while len(self.drawn) <= k:
-                try:
-                    self.drawn += (next(self._items),)
-                except StopIteration:
-                    return None
-            return self.drawn[k]

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.accounting.engines.inversion import Plan
-from deniable.accounting.engines.inverted import SKETCHED, InvertedTradeoff
+from deniable.accounting.engines.inversion import GOOD
+from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.engines.likelihood import trivial_hockey_stick
-from deniable.accounting.engines.lines import Effort
 from deniable.accounting.pld.curve import MultiScaleTradeoff
 from deniable.accounting.renyi import loss_divergence
-from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
 from deniable.curves.safe import FAILURES, excuse
 
 _WORTH, _ROUGH = 2e-5, 2e-3  # relative widths that the next engine is asked to improve, and where a sketch will do
 _NEGLIGIBLE: Final[dict[Question, float]] = {"hockey stick": 1e-30, "roc": 0.0}  # widths below are not worth it
-_MOST_NODES = 1e6  # of a line through the middle of the law, above which lattices are asked before lines
-_FEW_PHASES = 32  # phases up to which a line may take no more terms
 _MOST_PARTS = 64  # kinds of steps that lattices are asked about
 _OTHERS = "multi-scale privacy loss distribution"
 _METHOD = "transform inversion; where that is not sharp: multi-scale privacy loss distribution"
@@ -38,28 +34,26 @@ class ComposedTradeoff(Tradeoff):
     """What every engine that serves a composed loss knows of it: the largest lower and the smallest upper bound.
 
     A question goes to one engine after the other, and only where the bracket is still wide. ``tolerance`` is what
-    inversion aims at; ``rough`` says that 0.1 % is enough.
+    inversion aims at, ``points`` those of a class of the multi-scale distribution; ``rough`` says that 0.1 % is enough.
     """
 
     loss: PrivacyLoss
-    tolerance: float = 1e-13
-    effort: Effort = field(default_factory=Effort)
+    tolerance: float
+    points: int
     rough: bool = False
+    _epsilon_apart: ClassVar[float] = 1e-12  # nothing beside what the bracket of δ does to it
 
     @classmethod
-    def of(cls, loss: PrivacyLoss, tolerance: float = 1e-13, effort: Effort | None = None) -> ComposedTradeoff:
+    def of(cls, loss: PrivacyLoss, tolerance: float, points: int) -> ComposedTradeoff:
         """The curve of a loss."""
-        return cls(loss, tolerance, effort or Effort(), method=_OTHERS if loss.others else _METHOD)
+        return cls(loss, tolerance, points, method=_OTHERS if loss.others else _METHOD)
 
     @cached_property
     def inverted(self) -> InvertedTradeoff | None:
         """Transform inversion, where steps have a transform."""
         if self.loss.others:
             return None
-        # a line that is given up has cost much of what it would have taken, and what is asked then takes longer
-        many = max(1.0, self.loss.steps.size / _FEW_PHASES)
-        effort = replace(self.effort, terms=self.effort.terms * many, further=self.effort.further * many)
-        found = InvertedTradeoff(self.loss, self.tolerance, effort, SKETCHED if self.rough else 1e-8)
+        found = InvertedTradeoff(self.loss, self.tolerance, self.points, _ROUGH if self.rough else GOOD)
         return found if found.in_reach else None
 
     @cached_property
@@ -67,7 +61,7 @@ class ComposedTradeoff(Tradeoff):
         """The multi-scale distribution, unless there are so many kinds of steps that it takes long."""
         if self.loss.summands > _MOST_PARTS:
             return None
-        found = MultiScaleTradeoff.of(self.loss, most=self.effort.points)
+        found = MultiScaleTradeoff.of(self.loss, most=self.points)
         return found.rougher() if self.rough else found
 
     @property
@@ -76,18 +70,7 @@ class ComposedTradeoff(Tradeoff):
         worth = _ROUGH if self.rough else _WORTH
         lines: Ask = worth, lambda: self.inverted
         lattices: Ask = worth, lambda: self.lattices
-        return (lattices, lines) if self._long_lines else (lines, lattices)
-
-    @cached_property
-    def _long_lines(self) -> bool:
-        """Whether a line through the middle of the law converges slowly, so that lattices are quicker."""
-        if self.inverted is None:
-            return True
-        try:
-            plan = Plan.of(self.loss, "middle", self.inverted._landmarks[1], self.tolerance)
-        except TooSlowError:
-            return True
-        return plan.nodes > _MOST_NODES
+        return lines, lattices
 
     @property
     def _first(self) -> Tradeoff | None:

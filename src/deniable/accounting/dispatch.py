@@ -16,8 +16,8 @@ from deniable._optional import require
 from deniable.accounting.curve import ComposedTradeoff
 from deniable.accounting.engines.closed import LabelledTradeoff, OneStepTradeoff
 from deniable.accounting.engines.finite import FiniteTradeoff
+from deniable.accounting.engines.inversion import GOOD
 from deniable.accounting.engines.inverted import InvertedTradeoff
-from deniable.accounting.engines.lines import Effort
 from deniable.accounting.guarantees import from_divergences, is_stated_in_divergences
 from deniable.accounting.pld.curve import MultiScaleTradeoff, replaced_record
 from deniable.accounting.reductions import Dominated, merged, reduced
@@ -56,6 +56,7 @@ from deniable.mechanisms.core import parts_of
 from deniable.risks import replaced
 
 Engine = Literal["auto", "inversion", "pld", "ball"]
+_POINTS, _PATIENT = 1 << 13, 1 << 15  # of a class of the multi-scale distribution, and of a line at most
 _MOST_PHASES = 4096  # more are rounded to this many, unless patience was asked for
 
 
@@ -65,7 +66,7 @@ class Request:
 
     engine: Engine
     tolerance: float
-    effort: Effort
+    points: int
 
 
 def tradeoff(
@@ -125,7 +126,7 @@ def tradeoff(
             f"adjacency must be {own!r} for this mechanism, got {wanted!r}: no bound for this pair of "
             "worlds is known here"
         )
-    request = Request(engine, tolerance, Effort.patient() if flag("patient", patient) else Effort())
+    request = Request(engine, tolerance, _PATIENT if flag("patient", patient) else _POINTS)
     found = replace(_curve([mechanism], request), holds_for=EVERY_CASE)
     if _composed_of_several(mechanism):
         found = with_note(found, FIXED_BEFOREHAND)
@@ -208,7 +209,7 @@ SPECIAL = (
 
 def _composed(parts: list[Mechanism], request: Request) -> Tradeoff:
     """The curve of a sum of independent losses; phases that are too many are rounded."""
-    tolerance, effort = request.tolerance, request.effort
+    tolerance, points = request.tolerance, request.points
     if request.engine == "ball":
         require("flint", purpose="engine 'ball'")
         from deniable.accounting.engines.ball import BallTradeoff
@@ -216,17 +217,17 @@ def _composed(parts: list[Mechanism], request: Request) -> Tradeoff:
         return BallTradeoff.of(tuple(parts))
     loss = PrivacyLoss.of(parts)
     if request.engine == "pld":
-        return MultiScaleTradeoff.of(loss, most=effort.points)
+        return MultiScaleTradeoff.of(loss, most=points)
     if request.engine == "inversion":
-        inverted = InvertedTradeoff(loss, tolerance, effort)
+        inverted = InvertedTradeoff(loss, tolerance, points, GOOD)
         if loss.others or not inverted.in_reach:
             raise InputError("engine 'inversion' does not reach every step of this mechanism; use engine='auto'")
         return inverted
     if (closed := _closed_form(loss)) is not None:
         return closed
-    if loss.steps.size <= _MOST_PHASES or effort == Effort.patient():
-        return ComposedTradeoff.of(loss, tolerance, effort)
-    above, below = (ComposedTradeoff.of(run, tolerance, effort) for run in merged(loss, _MOST_PHASES))
+    if loss.steps.size <= _MOST_PHASES or points == _PATIENT:
+        return ComposedTradeoff.of(loss, tolerance, points)
+    above, below = (ComposedTradeoff.of(run, tolerance, points) for run in merged(loss, _MOST_PHASES))
     method = f"{loss.steps.size:,} phases rounded to {_MOST_PHASES} (patient=True keeps all): {above.method}"
     return BracketTradeoff(above, below, method=method)
 

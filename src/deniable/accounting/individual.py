@@ -18,11 +18,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array, hstack
 
 from deniable._check import FloatArray, InputError, integer, number
 from deniable._floats import EPS, MOST_EXPONENT
@@ -44,7 +43,7 @@ from deniable.accounting.gradient_norms import (
 from deniable.accounting.reductions import own_matrix_mu
 from deniable.accounting.steps.ratios import log_ratio
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.accounting.transform.decay import ByParts, centred, lifts, log_sampled, mean_deviations, shifted
+from deniable.accounting.transform.decay import lifts, shifted
 from deniable.accounting.transform.line import Line
 from deniable.accounting.trapezoid import even_aliases, falling_rest
 from deniable.curves import Assumptions, EnvelopeTradeoff
@@ -67,7 +66,10 @@ from deniable.mechanisms.core import parts_of
 
 _MOST_NODES = 8192
 _CHUNK = 256  # nodes at a time
-_FEW = 64  # steps of a record up to which contours are moved: of more, integration by parts is as good
+_EDGES = 64  # places where a sum may stop
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 # why a record's own norms say nothing sharper, or nothing that is proven
 _STATED = "a guarantee does not say how it depends on the size of a contribution; name the mechanism that gave it"
@@ -197,6 +199,8 @@ def individual_tradeoffs(
     ours = Assumptions(adjacency=tradeoff(mechanism).assumptions.adjacency, notes=_NOTES)
     run = parts[0]
     if len(parts) == 1 and isinstance(run, MatrixMechanism) and run.strategy is not None and run.sample_rate == 1:
+        from scipy.sparse import csr_array
+
         own = np.ones((records, len(known)))
         for column, (where, share) in enumerate(known):
             own[where, column] = share
@@ -247,6 +251,8 @@ class _Tally:
 
 def _tally(shares: Shares, records: int, phases: list[SubsampledGaussian], levels: int) -> _Tally:
     """Count, for every record and phase, the steps at each level of r/C; unknown steps are at level 1."""
+    from scipy.sparse import csr_array, hstack  # slow to import
+
     grid = share_levels(shares, levels)
     gaussian = np.zeros(records)
     noise, rate, blocks = [np.empty(0)], [np.empty(0)], [csr_array((records, 0))]
@@ -272,8 +278,7 @@ def _tally(shares: Shares, records: int, phases: list[SubsampledGaussian], level
 def _invert(tally: _Tally) -> IndividualTradeoffs:
     """Hockey sticks of all records, in groups of similar spread."""
     records = tally.gaussian.size
-    weight, deviation = centred(tally.kinds.real_line(0.5))
-    spread = np.sqrt(tally.total((weight * deviation**2).sum(axis=1)) + tally.gaussian)
+    spread = np.sqrt(tally.total(tally.kinds.line(0.5).moments[1]) + tally.gaussian)
     reach = _reach(tally, spread)
     log_gamma = np.tile(np.linspace(-1.0, 1.0, POINTS), (records, 1))
     hockey_sticks = np.zeros((2, records, POINTS))
@@ -302,7 +307,7 @@ def _reach(tally: _Tally, spread: FloatArray) -> FloatArray:
 def _overlap(tally: _Tally, log_gamma: FloatArray, width: float, period: float) -> FloatArray:
     """Lower bounds on A(γ) = ∫ min(p, γq), shape (records, thresholds)."""
     spacing = 2 * np.pi / period
-    base = tally.kinds.real_line(0.5)
+    base = tally.kinds.line(0.5)
     log_start = tally.total(np.log1p(base.excess)) - tally.gaussian / 8
     end, neglected = _truncation(tally, base, log_start, width, spacing)
     total = np.zeros((log_start.size, log_gamma.size))
@@ -334,37 +339,13 @@ def _truncation(
     tally: _Tally, base: Line, log_start: FloatArray, width: float, spacing: float
 ) -> tuple[FloatArray, FloatArray]:
     """For each record where its sum may stop, and a bound on (1/π)·Σ spacing·|φ|/(t² + ¼) over the nodes beyond."""
-    edges, log_bound = _decay(tally, base, min(0.5 / width, 8 * spacing), _MOST_NODES * spacing)
+    start = min(0.5 / width, 8 * spacing)
+    edges = np.geomspace(start, _MOST_NODES * spacing, _EDGES)
+    log_bound = np.zeros((tally.kinds.steps.size, edges.size))
+    if tally.kinds.steps.size:
+        counts = tally.counts.max(axis=0).todense()
+        log_bound = shifted(base, edges, lifts(np.asarray(counts).ravel(), float(tally.counts.sum(axis=1).max())))
     height = np.exp(log_start[:, None] + tally.total(log_bound) - np.multiply.outer(tally.gaussian, edges**2 / 2))
     beyond = falling_rest(edges, height, spacing)
     stop = np.minimum(np.sum(beyond > NEGLECTED, axis=1), edges.size - 1)
     return edges[stop], beyond[np.arange(stop.size), stop]
-
-
-def _decay(tally: _Tally, base: Line, start: float, most: float) -> tuple[FloatArray, FloatArray]:
-    """Edges of panels, the last one unbounded, and bounds of log |M(½ + it)|/M(½) on each, one row per kind of step.
-
-    As for a single run: samples and a Lipschitz constant in the panels, beyond them integration by parts and, of few
-    steps, moved contours.
-    """
-    parts, steps = ByParts.of(base), float(tally.counts.sum(axis=1).max())
-
-    def beyond(t: FloatArray) -> FloatArray:
-        known = parts(t)
-        return np.minimum(known, shifted(base, t, lifts(steps))) if 0 < steps <= _FEW else known
-
-    coarse = np.asarray(start * 1.5 ** np.arange(100), dtype=np.float64)
-    log_parts = tally.total(beyond(coarse)) - np.multiply.outer(tally.gaussian, coarse**2 / 2)
-    enough = np.flatnonzero(np.all(log_parts < math.log(NEGLECTED) - 5, axis=0))
-    stop = min(float(coarse[enough[0] if enough.size else -1]), most)
-    typical = mean_deviations(base)
-    finest = 0.1 / float(typical.max(initial=1e-300))
-    edges = [start]
-    while edges[-1] < stop:
-        edges.append(edges[-1] + min(0.15 * edges[-1], max(finest, 0.02 * edges[-1])))
-    ends = np.array(edges)
-    log_bound = beyond(ends)
-    if tally.kinds.steps.size and ends.size > 1:
-        line = tally.kinds.line(0.5, edges[-1])
-        log_bound[:, :-1] = np.minimum(log_bound[:, :-1], log_sampled(tally.kinds, line, ends, typical))
-    return ends, log_bound

@@ -20,7 +20,7 @@ from deniable._floats import EPS, LEAST
 from deniable.accounting.steps.base import Step, TooSlowError
 from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.accounting.transform.responses import randomized_responses_rounding
+from deniable.accounting.transform.line import randomized_responses_rounding
 from deniable.curves import Direction, randomized_response_divergence
 
 _DEEPEST = 1500.0  # −log of the smallest probability that matters, twice

@@ -12,11 +12,9 @@ from scipy.stats import norm
 
 import deniable as dn
 from deniable.accounting.engines.finite import FiniteTradeoff
-from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.pld.curve import MultiScaleTradeoff
 from deniable.accounting.steps.discrete import FinitePairStep
 from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
-from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves.safe import faults_shown
 from oracles.composed_losses import two_steps
 
@@ -57,7 +55,7 @@ def meets(ours, other, width):
 def test_sampled_gaussians_as_inversion_has_them(phases):
     mechanism = dn.Composition([dn.SubsampledGaussian(*phase) for phase in phases])
     parts = [(SubsampledGaussianStep(sigma, rate), count) for sigma, rate, count in phases]
-    meets(curve(*parts), InvertedTradeoff(PrivacyLoss.of(mechanism.mechanisms)), 1e-3)
+    meets(curve(*parts), dn.tradeoff(mechanism, engine="inversion"), 1e-3)
 
 
 def test_one_step_as_its_closed_form_has_it():

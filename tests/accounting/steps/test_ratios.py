@@ -11,7 +11,7 @@ from deniable.accounting.steps.ratios import (
     randomized_response_cumulants,
     sampled_losses,
 )
-from deniable.accounting.transform.responses import randomized_responses_turned
+from deniable.accounting.transform.line import randomized_responses_turned
 
 EPS = float(np.finfo(np.float64).eps)
 RATES = (1e-8, 0.3, 0.6, 1 - 1e-6, 1 - 1e-12, 1 - 2.0**-53, 1.0)

@@ -29,7 +29,7 @@ def assert_exact(sigma: float, rate: float, c: float, t: float) -> None:
     spread = math.sqrt(loss.cumulants(c)[2])
     allowed = 2 * line.step_rounding[0] * abs(c + 1j * t) + 1e-13 + 120 * EPS * t * spread
     assert abs(found - turned) <= allowed, (sigma, rate, c, t)
-    known = [line.cumulants[0], loss.log_mgf(np.array([c / 7, c, 1.5 * c]))[1]]
+    known = [line.cumulants[0], loss.cumulants_at(np.array([c / 7, c, 1.5 * c]))[0][1]]
     assert known == pytest.approx([log_mgf] * 2, abs=1e-12 + 1e-15 * abs(c), rel=1e-12)
 
 
@@ -81,12 +81,23 @@ def test_one_grid_serves_many_phases():
 
 
 def test_no_phases_need_no_nodes():
-    assert nodes(np.zeros(0), np.zeros(0), math.inf, (0.5,), 10.0, 44.0).spacing == 1
+    assert nodes(np.zeros(0), np.zeros(0), math.inf, 0.5, 0.5, 10.0).spacing == 1
 
 
 def test_a_law_out_of_reach_is_refused():
-    with pytest.raises(TooSlowError, match="overflows"):
-        nodes(np.array([0.1]), np.array([0.5]), math.inf, (1000.0,), 0.0, 44.0)
+    with pytest.raises(TooSlowError, match="wide"):
+        loss_of(0.1, 0.5).line(1000.0)
+
+
+@pytest.mark.parametrize(("sigma", "rate", "ends"), [(0.3, 0.2, (-30.0, 4.0)), (2.0, 1e-3, (-2000.0, 20.0))])
+def test_one_grid_serves_all_real_parts_between_two(sigma, rate, ends):
+    loss = loss_of(sigma, rate)
+    points = np.concatenate([np.linspace(*ends, 9), [0.3, 1.0]])
+    truth = [transform(sigma, rate, float(c), 0.0)[0] for c in points]
+    k, first, second = loss.cumulants_at(points)
+    assert k == pytest.approx(truth, abs=1e-12, rel=1e-12)
+    single = np.array([loss.cumulants(float(c))[1:] for c in points])
+    assert np.stack([first, second], axis=1) == pytest.approx(single, rel=1e-6)
 
 
 @pytest.mark.parametrize(("sigma", "rate", "c"), [(1.0, 0.01, 0.5), (0.4, 0.2, -2.0), (6.0, 1e-4, 30.0)])
@@ -96,7 +107,6 @@ def test_evenly_spaced_sums_through_tables(sigma, rate, c):
     spacing = 0.001 / width
     t = spacing * np.arange(700)
     line = loss.line(c, t[-1])
-    assert line.shift == 0
     plain, tables = line.log_transform(t) / 1000, line.log_transform(t, spacing) / 1000
     assert np.exp(tables) == pytest.approx(np.exp(plain), abs=1e-14)
     assert tables[1:20] == pytest.approx(plain[1:20], rel=1e-12)

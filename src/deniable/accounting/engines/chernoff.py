@@ -1,4 +1,4 @@
-"""Chernoff's bound on the tails of a composed loss: what is known without any line of its transform."""
+"""K on real points: Chernoff's bound on the tails of a composed loss, and where saddle points put them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,70 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray
-from deniable._floats import EPS
-from deniable.accounting.engines.inversion import ROUNDING_OF_K
+from deniable._floats import EPS, PRODUCT_EXPONENT
 from deniable.accounting.engines.likelihood import Tails
 from deniable.accounting.steps.base import TooSlowError
+from deniable.accounting.steps.ratios import log_ratio
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import Direction
+
+ROUNDING_OF_K = 1e-6  # far above the rounding of K at 10⁷ steps (measured), and nothing to Chernoff's bounds
+_AWAY = np.geomspace(0.1, 200.0, 47)  # distances of points from 0 and 1, in units of 1/√K″
+_MOST_BETWEEN = 8  # parts of a gap between points at most
 
 
 @dataclass(frozen=True, eq=False)
 class Chernoff:
-    """The least of the bounds from a ladder of θ; ``middle`` is K′(½) and ``spread`` √K″(½)."""
+    """K, K′ and K″ at rising ``points``, 0, ½ and 1 among them: K from above, up to :data:`ROUNDING_OF_K`."""
 
     loss: PrivacyLoss
-    middle: float
-    spread: float
+    points: FloatArray
+    growth: FloatArray
+    mean: FloatArray
+    variance: FloatArray
+
+    @classmethod
+    def of(cls, loss: PrivacyLoss) -> Chernoff:
+        """Of the law without its rarest outcomes, in units of its spread.
+
+        Raises
+        ------
+        TooSlowError
+            If K is not known in the middle.
+        """
+        loss, away = loss.truncation, _away(loss)
+        left = right = math.inf
+        if loss.steps.size:
+            left = PRODUCT_EXPONENT / float(np.max(-np.log1p(-loss.rate)))
+            right = PRODUCT_EXPONENT / float(log_ratio(np.array(loss.ceiling), loss.noise, loss.rate).max())
+        points = [-away[away < left][::-1], np.linspace(0.0, 1.0, 5), 1 + away[away < right]]
+        return cls._on(loss, np.concatenate(points))
+
+    @classmethod
+    def far(cls, loss: PrivacyLoss) -> Chernoff:
+        """Of the law with its rarest outcomes, from 1 on."""
+        away, sigma = _away(loss), float(loss.noise.min())
+        last = min(2 * sigma * sigma * (40 - 2 * math.log(float(loss.rate.min()))), 1000 * sigma)
+        return cls._on(loss, np.append(1.0, 1 + away[away < last]))
+
+    @classmethod
+    def _on(cls, loss: PrivacyLoss, points: FloatArray) -> Chernoff:
+        """Points, and more between them where the means of tilted laws lie apart."""
+        found = np.stack([points, *loss.cumulants_at(points)])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            apart = np.diff(found[2]) / (found[3, 1:] * found[3, :-1]) ** 0.25  # in widths of tilted laws
+        more = np.nan_to_num(np.clip(np.ceil(apart), 1, _MOST_BETWEEN), nan=1.0).astype(int).tolist()
+        between = [np.linspace(a, b, n + 1)[1:-1] for a, b, n in zip(points, points[1:], more, strict=False)]
+        if max(more, default=1) > 1:
+            added = np.concatenate(between)
+            found = np.concatenate([found, [added, *loss.cumulants_at(added)]], axis=1)
+        return cls(loss, *found[:, np.argsort(found[0])])
+
+    @cached_property
+    def landmarks(self) -> tuple[float, float, float, float]:
+        """K′ at 0, ½ and 1 (the losses at which the saddle point crosses a pole) and √K″(½)."""
+        low, middle, high = np.searchsorted(self.points, [0.0, 0.5, 1.0])
+        return float(self.mean[low]), float(self.mean[middle]), float(self.mean[high]), math.sqrt(self.variance[middle])
 
     def tails(self, threshold: FloatArray) -> Tails:
         """What is known without a line, from Chernoff's bound on either side of the middle.
@@ -34,59 +83,76 @@ class Chernoff:
         """
         upper = Tails.below(threshold, *self.masses(threshold, 0)).stacked()
         lower = Tails.above(threshold, *self.masses(threshold, 1)).stacked()
-        return Tails(*np.where(threshold > self.middle, upper, lower))
+        return Tails(*np.where(threshold > self.landmarks[1], upper, lower))
 
     def masses(self, threshold: FloatArray, side: int) -> tuple[FloatArray, FloatArray]:
-        """Bounds under "out" and "in" on the mass above thresholds (side 0) or below them (side 1)."""
-        points, growth = self.witnesses[side]
-        # K is computed, so a little is charged for its rounding; at 0 and 1 it is known to be 0
-        slack = np.where((points == 0) | (points == 1), 0.0, ROUNDING_OF_K + 64 * EPS * np.abs(growth))
-        growth = np.where((points == 0) | (points == 1), 0.0, growth) + slack
-        exponent = growth - np.multiply.outer(threshold, points)
+        """Bounds under "out" and "in" on the mass above thresholds (side 0) or below them (side 1).
+
+        For θ ≤ 0 what a ceiling leaves out adds at most its own mass to M(θ) ≥ 1, far less than is charged anyway.
+        """
+        keep = self.points >= 1 if side == 0 else self.points <= 0
+        points = self.points[keep]
+        exponent = self.bounded_growth[keep] - np.multiply.outer(threshold, points)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             out, inside = np.exp(exponent.min(axis=1)), np.exp((exponent + threshold[:, None]).min(axis=1))
-        return np.nan_to_num(out, nan=1.0), np.nan_to_num(inside, nan=1.0)
+        left_out = self.loss.dropped if side == 0 else (0.0, 0.0)
+        return np.nan_to_num(out, nan=1.0) + left_out[0], np.nan_to_num(inside, nan=1.0) + left_out[1]
+
+    @cached_property
+    def bounded_growth(self) -> FloatArray:
+        """K from above: a little is charged for its rounding; at 0 and 1 it is known to be 0."""
+        bound = self.growth + ROUNDING_OF_K + self.loss.dropped[0] + 64 * EPS * np.abs(self.growth)
+        return np.where((self.points == 0) | (self.points == 1), 0.0, bound)
 
     def hockey_stick(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
         """Chernoff's bound on the hockey stick: that on the mass above γ in one order of the worlds or the other."""
         pair = self.masses(log_gamma, 0) if direction == "add" else self.masses(-log_gamma, 1)
         return np.minimum(pair[1 if direction == "add" else 0], 1.0)
 
+    def saddles(self, poles: tuple[float, ...], *, above: bool) -> tuple[FloatArray, FloatArray]:
+        """About the logarithm of an integral over a line at rising thresholds; nothing is claimed of it.
+
+        Each point beyond all ``poles`` is the saddle point c of e^{K(w) − wℓ}/Π(w − pole) for some ℓ. The integral is
+        in units of e^{−pℓ}, p the pole next to c: with one pole a tail under "out" (0) or "in" (1), with both a hockey
+        stick in one order of the worlds.
+        """
+        keep = self.points > max(poles) if above else self.points < min(poles)
+        offsets = np.stack([self.points[keep] - pole for pole in poles])
+        level = self.mean[keep] - (1 / offsets).sum(axis=0)
+        curvature = self.variance[keep] + (1 / offsets**2).sum(axis=0)
+        nearest = np.abs(offsets).min(axis=0) * (1 if above else -1)
+        log_value = self.growth[keep] - nearest * level - np.log(np.abs(offsets)).sum(axis=0)
+        return level, log_value - np.log(2 * np.pi * curvature) / 2
+
+    def threshold_guesses(self, alpha: FloatArray, direction: Direction) -> FloatArray:
+        """Thresholds at which the likelihood ratio test has about these false positive rates."""
+        pole = 0.0 if direction == "add" else 1.0
+        level, odds = [], []
+        for above in (False, True):
+            at, log_tail = self.saddles((pole,), above=above)
+            half = log_tail < math.log(0.5)
+            found = log_tail[half] - np.log1p(-np.exp(log_tail[half]))
+            level.append(at[half])
+            odds.append(found if above else -found)  # of a loss above
+        target = np.log(alpha) - np.log1p(-alpha)
+        falling = np.minimum.accumulate(np.concatenate(odds))
+        wanted = target if direction == "add" else -target
+        return np.asarray(np.interp(-wanted, -falling, np.concatenate(level)))
+
     def epsilon_guesses(self, delta: FloatArray, direction: Direction) -> FloatArray:
-        """About the ε of each δ: the bound solved for ε, corrected as at a saddle point; ∞ where nothing is known."""
-        side = 0 if direction == "add" else 1
-        points, growth = self.witnesses[side]
-        order, growth = np.abs(points[1:] - side), growth[1:]  # θ of the worlds in this order, above 1
-        if not order.size:
-            return np.full_like(delta, np.inf)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            bound = (growth - np.log(delta)[:, None]) / (order - 1)
-            best = np.argmin(np.where(np.isfinite(bound), bound, np.inf), axis=1)
-            c, epsilon = order[best], bound[np.arange(delta.size), best]
-            steep = np.gradient(np.gradient(growth, order), order)[best] if order.size > 2 else np.ones_like(c)
-            factor = np.log(c * (c - 1)) + np.log(2 * np.pi * steep) / 2
-            corrected: FloatArray = epsilon - np.nan_to_num(np.maximum(factor, 0.0), posinf=0.0) / (c - 1)
-        return np.nan_to_num(corrected)
+        """About the ε at which the hockey stick is δ."""
+        level, log_value = self.saddles((0.0, 1.0), above=direction == "add")
+        sign = 1.0 if direction == "add" else -1.0
+        order = np.argsort(sign * level)
+        falling = np.minimum.accumulate(log_value[order])
+        return np.asarray(np.interp(-np.log(delta), -falling, (sign * level)[order]))
 
-    def threshold_guesses(self, fpr: FloatArray, direction: Direction) -> FloatArray:
-        """Thresholds, rising, at which the bound on the FPR is about as asked; none where nothing is known."""
-        points, growth = self.witnesses[0 if direction == "add" else 1]
-        order = np.abs(points if direction == "add" else points - 1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            reach = (growth - np.log(fpr)[:, None]) / order
-        knots = np.min(np.where(order > 0, reach, np.inf), axis=1, initial=np.inf)
-        return np.unique(knots[np.isfinite(knots)] * (1.0 if direction == "add" else -1.0))
 
-    @cached_property
-    def witnesses(self) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
-        """Points θ ≥ 1 with K(θ), up to where the rarest outcomes dominate, and points θ ≤ 0."""
-        loss, spread = self.loss, self.spread
-        last = 40 / max(spread, 1e-150)  # squares of rates below that underflow
-        left = -np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 60) * last])
-        if loss.steps.size:
-            last = min(last, loss.furthest) + 3
-        right = 1 + np.concatenate([[0.0], np.geomspace(min(1e-3, last), last, 40)])
-        return loss.log_mgf_known(right), loss.log_mgf_known(left)
+def _away(loss: PrivacyLoss) -> FloatArray:
+    spread = math.sqrt(loss.cumulants(0.5)[2])
+    if not spread > 1e-12:
+        raise TooSlowError("the law is an atom in double precision")
+    return _AWAY / spread
 
 
 def log_affinity(loss: PrivacyLoss) -> float:

@@ -20,34 +20,30 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
+from deniable.accounting.engines.chernoff import ROUNDING_OF_K, Chernoff
 from deniable.accounting.engines.likelihood import Tails, dual_from, hockey_stick_from
 from deniable.accounting.steps.base import TooSlowError
-from deniable.accounting.steps.ratios import ComplexArray
-from deniable.accounting.transform.composed import PrivacyLoss
+from deniable.accounting.steps.ratios import ComplexArray, log_ratio
 from deniable.accounting.transform.decay import Envelope
 from deniable.accounting.transform.line import TINY
 from deniable.accounting.trapezoid import Sum, half_line, nodes_until, poles
 
 Region = Literal["left", "middle", "right"]  # c < 0, 0 < c < 1, c > 1
 _EDGES: dict[Region, tuple[float, float]] = {"left": (-np.inf, 0.0), "middle": (0.0, 1.0), "right": (1.0, np.inf)}
-_STEPS = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 20.0])
-_MOST_NODES = 1 << 14
-_MOST_SAMPLED, _FEW_PHASES = 1 << 20, 32  # terms of samples that only guess, of runs of at most so many phases
-ROUNDING_OF_K = 1e-6  # far above the rounding of K at 10⁷ steps (measured), and nothing to Chernoff's bounds
-MOST_CUT = 1e-9  # relative error that a ceiling in the midst of the law may cause
+GOOD = 2e-10  # relative errors that are not worth a second line
+_WIDTHS = 3.0  # √K″(c) on either side of its own threshold that a line serves
 
 
 @dataclass(frozen=True, eq=False)
 class Contour:
-    """One line Re w = c with its nodes, serving thresholds near ``design``."""
+    """One line Re w = c with its nodes: thresholds within a few √K″(c) of K′(c) keep relative accuracy."""
 
     region: Region
     c: float
-    design: float
-    width: float  # √K″(c): thresholds within a few widths of the design keep relative accuracy
     growth: float  # K(c)
     period: float
     t: FloatArray
@@ -60,7 +56,7 @@ class Contour:
     dropped: tuple[float, float]  # mass left out of the two laws
 
     def tails(self, threshold: FloatArray) -> Tails:
-        """Evaluate at every threshold; far from the design the errors grow, they never lie."""
+        """Evaluate at every threshold; far from the mean of the tilted law the errors grow, they never lie."""
         found = self.sums(threshold)
         q, p, s, density, in_density = found.value
         eq, ep, es, *_ = found.error
@@ -164,194 +160,81 @@ class Contour:
         return total
 
 
-def saddle(loss: PrivacyLoss, region: Region, threshold: float, start: float | None = None) -> float:
-    """Return c near the minimum of K(c) − cℓ − log|c| − log|c − 1| in the region: the saddle of the integrand."""
-    sign = 1.0 if region == "right" else -1.0
-    # middle: c = 1/(1 + e^{−x}); else c = 1 + e^x or −e^x
-    x = 0.0 if region == "middle" else -0.5 * math.log(max(loss.guessed_cumulants(0.5)[2], 1e-300))
-    if start is not None:
-        x = math.log(start / (1 - start)) if region == "middle" else math.log(abs(start - (sign > 0)))
-    low, high = -MOST_EXPONENT, MOST_EXPONENT
-    for _ in range(60):
-        if region == "middle":
-            c = 1 / (1 + math.exp(-x))
-            speed = c * (1 - c)
-        else:
-            speed = sign * math.exp(x)
-            c = speed + (sign > 0)
-        if c in (0.0, 1.0):
-            raise TooSlowError("the saddle point is at a pole")
-        try:
-            _, first, second = loss.guessed_cumulants(c)
-        except TooSlowError:  # too far out
-            high = x
-            x = (low + high) / 2 if low > -MOST_EXPONENT else x - 2
-            continue
-        slope = (first - threshold - 1 / c - 1 / (c - 1)) * speed
-        curvature = (second + 1 / c**2 + 1 / (c - 1) ** 2) * speed**2
-        low, high = (x, high) if slope < 0 else (low, x)
-        step = max(-2.0, min(2.0, -slope / curvature))
-        if abs(slope) < 0.05 * math.sqrt(curvature):
-            break
-        x = x + step if low < x + step < high else (low + high) / 2
-    return c
-
-
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """A line for thresholds near ``threshold``: where it stands, and about how much it takes to lay it."""
+class Posts:
+    """Where the lines of one region stand, and which thresholds each serves.
 
-    loss: PrivacyLoss
+    The places depend on the mechanism alone, not on what was asked before, and so do the lines laid there: equal
+    questions have equal answers whatever their order.
+    """
+
+    known: Chernoff
     region: Region
-    threshold: float
-    c: float
-    growth: float
-    width: float
-    chernoff: FloatArray
-    log_target: float
-    period: float
-    likely: tuple[float, int]  # t at which samples are negligible, and nodes in u there: nothing is claimed of it
 
-    @classmethod
-    def of(cls, loss: PrivacyLoss, region: Region, threshold: float, tolerance: float) -> Plan:
-        """Choose line and period.
+    @cached_property
+    def places(self) -> NDArray[np.intp]:
+        """Numbers of the points of the region, but for the first and the last of all, and where a ceiling cuts."""
+        (low, high), points, loss = _EDGES[self.region], self.known.points[1:-1], self.known.loss
+        usable = (points > low) & (points < high)
+        if math.isfinite(loss.ceiling):
+            tilt = np.multiply.outer(points, log_ratio(np.array(loss.ceiling), loss.noise, loss.rate))
+            usable &= np.exp(np.minimum(tilt - loss.ceiling**2 / 2, 0.0)) @ loss.steps < GOOD
+        return np.flatnonzero(usable) + 1
+
+    @cached_property
+    def _heights(self) -> FloatArray:
+        c = self.known.points[self.places]
+        return np.asarray(self.known.growth[self.places] - np.log(np.abs(c * (c - 1))))
+
+    def nearest(self, threshold: FloatArray) -> NDArray[np.intp]:
+        """Number of the line for every threshold: where the integrand e^{K(c) − cℓ}/|c(c − 1)| is least."""
+        sizes = self._heights - np.multiply.outer(threshold, self.known.points[self.places])
+        return np.asarray(self.places[np.argmin(sizes, axis=1)])
+
+    def contour(self, place: int, tolerance: float, most: int) -> Contour:
+        """Lay the line at a point, with errors of about ``tolerance`` of the natural size of the integrand.
 
         Raises
         ------
         TooSlowError
-            If the tilted law is out of reach.
+            If it takes more than ``most`` nodes, or 2,000 times as many terms.
         """
-        loss, c = _body_if_enough(loss, region, threshold)
-        growth, _, variance = loss.cumulants(c)
-        width = math.sqrt(variance)
+        known, loss = self.known, self.known.loss
+        c, width = float(known.points[place]), math.sqrt(float(known.variance[place]))
         if not width * (1 + abs(c)) > 1e-12:
             raise TooSlowError("the tilted law is an atom in double precision")
-        chernoff = _chernoff(loss, region, c, width, growth)
         # natural sizes of the three integrals, relative to the prefactor
-        spread = min(1.0, 1 / (width * abs(c)))
-        target = math.log(tolerance) + math.log(spread) - math.log(max(1.0, abs(c - 1)))
-        period = period_for(chernoff, threshold, width, target)
-        return cls(loss, region, threshold, c, growth, width, chernoff, target, period, _likely(loss, c, width, target))
-
-    def within(self, factor: float) -> Plan:
-        """The same line with errors that may be larger by a factor."""
-        target = self.log_target + math.log(factor)
-        period = period_for(self.chernoff, self.threshold, self.width, target)
-        likely = _likely(self.loss, self.c, self.width, target)
-        return replace(self, log_target=target, period=period, likely=likely)
-
-    @property
-    def nodes(self) -> float:
-        """About how many nodes it has."""
-        return self.likely[0] * self.period / (2 * math.pi) + 1
-
-    @property
-    def work(self) -> float:
-        """About how many terms have to be summed to lay it."""
-        return self.nodes * self.likely[1]
-
-    def contour(self, most_nodes: int, work: float = math.inf) -> Contour:
-        """Lay the line.
-
-        Raises
-        ------
-        TooSlowError
-            If it takes more than ``most_nodes`` nodes or ``work`` terms.
-        """
-        loss, c, period = self.loss, self.c, self.period
-        spacing, target = 2 * math.pi / period, math.exp(self.log_target)
-        envelope = Envelope.of(loss, c, self.width, target, work / 8)
-        t_end, truncation = envelope.cut(target, spacing)
-        t = nodes_until(t_end, spacing, most_nodes)
+        target = tolerance * min(1.0, 1 / (width * abs(c))) / max(1.0, abs(c - 1))
+        low, high = _EDGES[self.region]
+        near = (known.points >= low) & (known.points <= high) & (known.points != c)
+        offset, rise = known.points[near] - c, known.growth[near] - known.growth[place]
+        center = float(known.mean[place]) - 1 / c - 1 / (c - 1)  # the threshold of which c is the saddle point
+        period = _period(offset, rise, (center - _WIDTHS * width, center + _WIDTHS * width), math.log(target))
+        spacing = 2 * math.pi / period
+        t_end, truncation = Envelope.of(loss, c, width).cut(target, spacing)
+        t = nodes_until(t_end, spacing, most)
         line = loss.line(c, float(t[-1]))
-        if not t.size * line.loss.size <= work:
+        if t.size * line.loss.size > most << 11:
             raise TooSlowError(f"{t.size} nodes of {line.loss.size} terms")
         log_m, transform_error = line.transform(t, spacing)
+        growth = line.cumulants[0]
         w = c + 1j * t
         weight, kernel = half_line(t.size, period), poles(w)
         coefficients = (weight * np.exp(log_m))[:, None] * kernel
         sizes = np.abs(coefficients)
         rounding = np.abs(kernel).T @ (weight * transform_error) + 64 * EPS * sizes.sum(axis=0)
+        chernoff = np.stack([offset, known.growth[near] - growth])
         return Contour(
-            self.region, c, self.threshold, self.width, self.growth, period, t, coefficients, self.chernoff,
+            self.region, c, growth, period, t, coefficients, chernoff,
             truncation, rounding, 4 * EPS * (sizes.T @ t), loss.dropped,
         )  # fmt: skip
 
 
-def contour(
-    loss: PrivacyLoss,
-    region: Region,
-    threshold: float,
-    tolerance: float,
-    most_nodes: int = _MOST_NODES,
-    work: float = math.inf,
-) -> Contour:
-    """Choose line, period and number of nodes for thresholds near ``threshold``, and lay the line.
-
-    Raises
-    ------
-    TooSlowError
-        If it takes more than ``most_nodes`` nodes or ``work`` terms.
-    """
-    return Plan.of(loss, region, threshold, tolerance).contour(most_nodes, work)
-
-
-def _likely(loss: PrivacyLoss, c: float, width: float, log_target: float) -> tuple[float, int]:
-    """Where samples of the transform, a factor of 2 apart, fall below the target, and terms per sample; or ∞."""
-    t: FloatArray = 0.5 / width * 2.0 ** np.arange(24.0)
-    for part in (t[:6], t[6:12], t[12:18], t[18:]):
-        try:
-            line = loss.line(c, float(part[-1]), 25.0)
-        except TooSlowError:
-            break
-        if not part.size * line.loss.size <= _MOST_SAMPLED * max(1.0, loss.steps.size / _FEW_PHASES):
-            break
-        below = np.flatnonzero(line.log_transform(part).real < log_target)
-        if below.size:
-            return float(part[below[0]]), max(line.loss.size, 1)
-    return math.inf, 1
-
-
-def _body_if_enough(loss: PrivacyLoss, region: Region, threshold: float) -> tuple[PrivacyLoss, float]:
-    """Leave out the rarest outcomes where they are no part of the answer, at a ceiling that cuts through little.
-
-    At large c they are a second mode of the tilted law, far out and much larger than the first.
-    """
-    found: list[tuple[float, int, PrivacyLoss, float]] = []
-    c: float | None = None
-    for truncation in loss.truncations:
-        try:
-            c = saddle(truncation, region, threshold, c)
-            size = truncation.guessed_cumulants(c)[0] - c * threshold
-        except TooSlowError:
-            continue
-        if math.log(max(truncation.dropped[0], 1e-300)) < size - 20:
-            edge = truncation.edge(c) if truncation.guide is None else truncation.guide.edge(c)
-            if edge < 1e-19:
-                return truncation, c
-            found.append((edge, len(found), truncation, c))
-    if found and min(found)[0] * loss.steps.sum() < MOST_CUT:
-        _, _, truncation, c = min(found)
-        return truncation, c
-    return loss, saddle(loss, region, threshold)
-
-
-def _chernoff(loss: PrivacyLoss, region: Region, c: float, width: float, growth: float) -> FloatArray:
-    low, high = _EDGES[region]
-    points: list[float] = []
-    for sign, edge in ((1.0, high), (-1.0, low)):
-        room = abs(edge - c)
-        points += [sign * d for d in _STEPS / width if d < room] + ([sign * room] if np.isfinite(room) else [])
-    offsets = np.array(points)
-    return np.stack([offsets, loss.log_mgf(c + offsets) - growth])
-
-
-def period_for(chernoff: FloatArray, threshold: float, width: float, target: float) -> float:
-    """Smallest Λ for which aliases stay below the target for thresholds within three widths of the design."""
-    offset, log_ratio = chernoff
+def _period(offset: FloatArray, rise: FloatArray, thresholds: tuple[float, float], target: float) -> float:
+    """Smallest Λ for which aliases stay below the target for thresholds between two."""
     need = []
-    for sign in (1.0, -1.0):
+    for sign, threshold in zip((1.0, -1.0), thresholds, strict=True):
         side = offset * sign > 0
-        exponent = log_ratio[side] - offset[side] * threshold - target + 0.7
-        need.append(np.min(exponent / np.abs(offset[side]), initial=np.inf) + 3 * width)
-    return float(max(*need, 6 * width))
+        exponent = rise[side] - offset[side] * threshold - target + 0.7
+        need.append(np.min(exponent / np.abs(offset[side]), initial=np.inf))
+    return float(max(*need, thresholds[1] - thresholds[0]))

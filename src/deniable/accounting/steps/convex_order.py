@@ -32,7 +32,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
@@ -192,6 +191,8 @@ def _pooled(
     The slopes are ``left``, then ``total`` minus ``right``. Regressing two halves apart and then pooling the blocks
     where they meet is isotonic regression of the whole (the order in which violators are pooled does not matter).
     """
+    from scipy.optimize import isotonic_regression  # takes longer to import than most curves to compute
+
     half = left.size
     starts, slope, rest = [np.zeros(0, dtype=np.intp)], [np.zeros(0)], [np.zeros(0)]
     if half:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,44 +17,36 @@ from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.ratios import (
     ComplexArray,
     complex_log1p,
-    complex_log_ratio,
     log_ratio,
     randomized_response_cumulants,
 )
-from deniable.accounting.transform.nodes import Nodes
-from deniable.accounting.transform.responses import randomized_responses_rounding, randomized_responses_turned
+from deniable.accounting.transform.nodes import DIGITS, MISSED, Nodes
 
 TINY = 1e-300  # charged where probabilities come close to underflow
-_MOST_POINTS = 1 << 20  # nodes of all phases together
-_MOST_A_PHASE = 1 << 15  # nodes of one phase
+_MOST_POINTS = 1 << 15, 1 << 20  # nodes of one phase, and of all together
 _FAR = PRODUCT_EXPONENT  # exponents from which −1 is nothing, and φ and r^c are only representable together
-_LEAST = 1e-24  # of the largest weight: nodes with less are left out of sums
-_LEFT_OUT = 1e-18  # relative error of one step's sum over nodes, above e^{−44}
-_LONG = 64  # values of t from which tables pay
+_LEAST = math.exp(-DIGITS)  # of the largest weight: nodes with less are left out of sums
+LARGE = 30.0  # logarithms of r^c·φ from which sums are scaled
+_OF_K = 16  # roundings of K(c) of randomised responses: see randomized_response_cumulants
 _ENTRIES = 1 << 17  # matrix entries evaluated at a time: keeps memory at a few MB
 
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """Nodes in u for the transform on the vertical line Re w = c, for all phases at once.
-
-    With ``shift`` y > 0 the nodes lie on Im u = y, where e^{itL} decays instead of oscillating: fewer for large t.
-    """
+    """Nodes in u for the transform on the vertical line Re w = c, for all phases at once."""
 
     of: ComposedLoss
     c: float
     u: FloatArray
     spacing: float
-    shift: float
-    amplification: float  # how much larger the weights on shifted nodes are
-    log_weight: FloatArray  # −u²/2 at the real nodes, one row per phase
+    log_weight: FloatArray  # −u²/2 at the nodes, one row per phase
     density: FloatArray  # normal density times spacing, one row per phase
-    loss: FloatArray  # L at the real nodes, one row per phase
+    loss: FloatArray  # L at the nodes, one row per phase
 
     @classmethod
     def on(cls, loss: ComposedLoss, c: float, grid: Nodes) -> Line:
         """Lay the nodes of a grid."""
-        most = min(_MOST_POINTS, _MOST_A_PHASE * max(loss.steps.size, 1))
+        most = min(_MOST_POINTS[0] * max(loss.steps.size, 1), _MOST_POINTS[1])
         if not (grid.high - grid.low) * loss.steps.size < most * grid.spacing:
             raise TooSlowError(f"the law tilted by {c:g} is too wide")
         count = int((grid.high - grid.low) / grid.spacing) + 2
@@ -63,12 +56,7 @@ class Line:
         log_weight = np.broadcast_to(-(u**2) / 2, (loss.steps.size, u.size))
         density = np.exp(log_weight) * (grid.spacing / np.sqrt(2 * np.pi))
         ratio = log_ratio(u, loss.noise[:, None], loss.rate[:, None])
-        return cls(loss, c, u, grid.spacing, grid.shift, grid.amplification, log_weight, density, ratio)
-
-    @property
-    def lift(self) -> float:
-        """How much larger φ may be on the shifted nodes."""
-        return math.exp(self.shift**2 / 2)
+        return cls(loss, c, u, grid.spacing, log_weight, density, ratio)
 
     @property
     def density_unit(self) -> float:
@@ -79,7 +67,7 @@ class Line:
     def scale(self) -> FloatArray:
         """Per phase, a power of e that keeps r^c·φ representable (0 in all ordinary cases)."""
         top = (self.c * self.loss + self.log_weight).max(axis=1, initial=-np.inf)
-        return np.where(top > 30, top, 0.0)
+        return np.where(top > LARGE, top, 0.0)
 
     @cached_property
     def _increments(self) -> FloatArray:
@@ -137,13 +125,17 @@ class Line:
         return log_m + self.scale
 
     @cached_property
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of the tilted loss of one step of every phase."""
+        first = (self.tilted * self.loss).sum(axis=1) / self.mgf
+        return first, (self.tilted * (self.loss - first[:, None]) ** 2).sum(axis=1) / self.mgf
+
+    @cached_property
     def cumulants(self) -> tuple[float, float, float]:
         """K, K′ and K″ of the composed loss at the real point c."""
         log_m = self.log_mgf
-        weighted = self.tilted * self.loss
-        first = weighted.sum(axis=1) / self.mgf
-        second = (self.tilted * (self.loss - first[:, None]) ** 2).sum(axis=1) / self.mgf
         c, variance, steps = self.c, self.of.gaussian, self.of.steps
+        first, second = self.moments
         k = [
             float(steps @ log_m) + variance * c * (c - 1) / 2,
             float(steps @ first) + variance * (c - 0.5),
@@ -193,35 +185,30 @@ class Line:
     def step_errors(self, phase: int, size: FloatArray) -> FloatArray:
         """Bound on the error of one step's transform at |w| = ``size``, relative to M(c).
 
-        Rounding, a ceiling in the midst of the law, and the nodes that are left out.
+        Rounding, a ceiling in the midst of the law, what sums miss, and the nodes that are left out.
         """
-        left_out = 4 * _LEAST * self.u.size * (1 + (self.scale[phase] == 0) / self.mgf[phase])
+        left_out = (MISSED + 4 * _LEAST * self.u.size) * (1 + (self.scale[phase] == 0) / self.mgf[phase])
         error: FloatArray = 2 * self.step_rounding[phase] * size + 4 * self.cut[phase] + left_out
         return error
 
     def log_ratio_of(self, phase: int, t: FloatArray, spacing: float | None = None) -> ComplexArray:
         """log M(c + it)/M(c) of one step of one phase; ``spacing`` as above."""
-        # from the difference, so that nothing cancels
-        evaluate = self._shifted_difference if self.shift > 0 else self._difference
         keep = self._relevant(phase)
         if not keep.size:
             raise TooSlowError("the tilted law is lost to underflow")
-        if spacing is not None and t.size > _LONG:
-            even = self._even_shifted if self.shift > 0 else self._even_difference
-            return complex_log1p(even(phase, keep, spacing, t.size) / self.mgf[phase])
+        if spacing is not None:
+            return complex_log1p(self._even_difference(phase, keep, spacing, t.size) / self.mgf[phase])
         rows = max(1, _ENTRIES // keep.size)
-        parts = [evaluate(phase, keep, t[k : k + rows]) for k in range(0, t.size, rows)]
+        parts = [self._difference(phase, keep, t[k : k + rows]) for k in range(0, t.size, rows)]
         z = np.concatenate(parts) / self.mgf[phase]
         return complex_log1p(z)
 
     def _relevant(self, phase: int) -> NDArray[np.intp]:
-        if self.shift > 0:  # off the real line other nodes matter; none is laid in vain
-            return np.arange(self.u.size)
         weight = np.maximum(self.tilted[phase], self.density[phase]) if self.scale[phase] == 0 else self.tilted[phase]
         return np.flatnonzero(weight > _LEAST * weight.max())
 
     def _difference(self, phase: int, keep: NDArray[np.intp], t: FloatArray) -> ComplexArray:
-        """M(c + it) − M(c) = Σ A·(e^{itL} − 1) on real nodes."""
+        """M(c + it) − M(c) = Σ A·(e^{itL} − 1), so that nothing cancels."""
         half = np.multiply.outer(t / 2, self.loss[phase, keep])
         sine, cosine = np.sin(half), np.cos(half)
         weight = 2 * self.tilted[phase, keep]
@@ -239,81 +226,21 @@ class Line:
         every: ComplexArray = (far * weight) @ (1 + near).T + near @ weight
         return every.ravel()[:count]
 
-    def _shifted_weights(self, phase: int) -> tuple[ComplexArray, ComplexArray, NDArray[np.bool_]]:
-        """Logarithm of φ times spacing, the loss on Im u = shift, and where r^c may overflow."""
-        u = np.asarray(self.u + 1j * self.shift, dtype=np.complex128)
-        log_weight = -(u**2) / 2 + math.log(self.density_unit)
-        loss = complex_log_ratio(u, float(self.of.noise[phase]), float(self.of.rate[phase]))
-        far = self.c * loss.real > _FAR
-        return log_weight, loss, np.ones_like(far) if self.scale[phase] > 0 else far
-
-    def _shifted_difference(self, phase: int, keep: NDArray[np.intp], t: FloatArray) -> ComplexArray:
-        """The same on Im u = shift: Σ φ(u)·(r^{c+it} − 1) − (M(c) − 1)."""
-        log_weight, loss, far = self._shifted_weights(phase)
-        tilted = np.exp(log_weight[far] + self.c * loss[far] - self.scale[phase])
-        whole: ComplexArray = np.exp(np.multiply.outer(1j * t, loss[far])) @ tilted - self.excess[phase]
-        if self.scale[phase] > 0:
-            return whole
-        weight, loss = np.exp(log_weight[~far]), loss[~far]
-        x = self.c * loss.real - np.multiply.outer(t, loss.imag)
-        half = (self.c * loss.imag + np.multiply.outer(t, loss.real)) / 2
-        sine, cosine = np.sin(half), np.cos(half)
-        growth = np.expm1(x)
-        real = growth * (cosine**2 - sine**2) - 2 * sine**2
-        small = (real + 2j * (growth + 1) * sine * cosine) @ weight
-        return np.asarray(small + whole, dtype=np.complex128)
-
-    def _even_shifted(self, phase: int, keep: NDArray[np.intp], spacing: float, count: int) -> ComplexArray:
-        """The same at t = spacing·(Ba + b), 0 ≤ b < B, from r^{c+i(x+y)} − 1 = (r^{c+ix} − 1)·r^{iy} + (r^{iy} − 1)."""
-        log_weight, loss, far = self._shifted_weights(phase)
-        length = math.isqrt(count - 1) + 1
-        few, many = spacing * np.arange(length), spacing * length * np.arange(-(-count // length))
-        tilted = np.exp(log_weight[far] + self.c * loss[far] - self.scale[phase])
-        rows = np.exp(np.multiply.outer(1j * many, loss[far])) * tilted
-        every: ComplexArray = rows @ np.exp(np.multiply.outer(1j * few, loss[far])).T - self.excess[phase]
-        if self.scale[phase] == 0:
-            weight, loss = np.exp(log_weight[~far]), loss[~far]
-            near = np.expm1(np.multiply.outer(1j * few, loss))
-            rows = np.expm1(self.c * loss + np.multiply.outer(1j * many, loss)) * weight
-            every = every + (rows @ (1 + near).T + near @ weight)
-        return every.ravel()[:count]
-
-    def log_moduli(self, t: FloatArray) -> FloatArray:
-        """log |M(c + it)/M(c)| of one step, one row per phase."""
-        return self.log_ratios(t).real
-
     def log_ratios(self, t: FloatArray) -> ComplexArray:
         """log M(c + it)/M(c) of one step, one row per phase."""
         rows = [self.log_ratio_of(phase, t) for phase in range(self.of.steps.size)]
         return np.array(rows, dtype=np.complex128).reshape(len(rows), t.size)
 
-    def log_slopes(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Bound |dψ/d log t| on every [a, b], one row per phase: only for shifted nodes, where e^{itL} decays.
-
-        Up to a phase factor ψ(t) is the mean of e^{itX}, X = L − log(1 − q), and |t·X·e^{itX}| ≤ b|X|·e^{−a·Im X}.
-        """
-        rows = []
-        u = self.u + 1j * self.shift
-        phases = zip(self.of.noise, self.of.rate, self.log_weight, self.scale, self.mgf, strict=True)
-        for sigma, rate, log_weight, scale, mgf in phases:
-            odds = np.exp(np.minimum((u / sigma).real - 1 / (2 * sigma**2), PRODUCT_EXPONENT) + 1j * u.imag / sigma)
-            rise = complex_log1p(odds * (rate / (1 - rate)))
-            exponent = log_weight + self.c * (rise.real + np.log1p(-rate)) - scale
-            weight = self.density_unit * np.exp(np.minimum(exponent, MOST_EXPONENT))
-            decay = np.exp(-np.multiply.outer(a, rise.imag))
-            rows.append(self.lift * b * (decay @ (weight * np.abs(rise))) / mgf)
-        return np.stack(rows)
-
     @cached_property
     def posterior(self) -> FloatArray:
-        """P(record was in the batch | u) = q·e^a/r, which is also σ·L′(u), at the real nodes."""
+        """P(record was in the batch | u) = q·e^a/r, which is also σ·L′(u), at the nodes."""
         sigma, rate = self.of.noise[:, None], self.of.rate[:, None]
         return np.exp(np.log(rate) + self.u / sigma - 1 / (2 * sigma**2) - self.loss)
 
     @property
     def real_error(self) -> FloatArray:
         """Bound on the error of M(c) of one step, relative to it: rounding, a ceiling, and what nodes miss."""
-        left_out = _LEFT_OUT * (1 + 1 / np.minimum(self.mgf, 1e300))
+        left_out = MISSED * (1 + 1 / np.minimum(self.mgf, 1e300))
         return 2 * self.step_rounding * (abs(self.c) + 1) + 4 * self.cut + left_out
 
     @cached_property
@@ -322,7 +249,7 @@ class Line:
         sigma = self.of.noise[:, None]
         argument = np.abs(self.loss) * (8 + self.u**2) + self.posterior * (np.abs(self.u) / sigma + 1 / sigma**2)
         plain = np.where(self.scale[:, None] > 0, 0.0, self.density)
-        bound: FloatArray = 4 * EPS * ((self.tilted + plain) * argument).sum(axis=1) / self.mgf * self.amplification
+        bound: FloatArray = 4 * EPS * ((self.tilted + plain) * argument).sum(axis=1) / self.mgf
         return bound
 
 
@@ -342,3 +269,31 @@ def _turned(angle: FloatArray) -> ComplexArray:
     sine = np.sin(half)
     turned: ComplexArray = 2 * sine * (1j * np.cos(half) - sine)
     return turned
+
+
+Responses = Sequence[tuple[float, float]]  # ε and how many
+
+
+def randomized_responses_rounding(responses: Responses, c: float, size: FloatArray) -> FloatArray:
+    """Bound on the error of log M(w) of all responses, |w| = ``size``, at real part c: of K(c), and of what turns."""
+    real = np.asarray(c)
+    known = sum(count * abs(float(randomized_response_cumulants(epsilon, real)[0])) for epsilon, count in responses)
+    return 4 * EPS * sum(epsilon * count for epsilon, count in responses) * size + _OF_K * EPS * known
+
+
+def randomized_responses_turned(responses: Responses, c: float, t: FloatArray) -> tuple[ComplexArray, FloatArray]:
+    """log M(c + it)/M(c) of all responses, and a bound on the error of their product: of the logarithm, to all orders.
+
+    That of K(c) is apart, and so is the rounding of the logarithms themselves.
+
+    One is cos x + i·m·sin x, x = εt, m the tilted mean of the signs: 1 + z with z = −2·sin²(x/2) + i·m·sin x, known to
+    a few roundings of x; where cos x is next to 0 these weigh more.
+    """
+    total, error = np.zeros(t.shape, dtype=np.complex128), np.zeros(t.shape)
+    for epsilon, count in responses:
+        slope = float(randomized_response_cumulants(epsilon, np.asarray(c))[1]) / epsilon
+        angle = epsilon * t
+        one = complex_log1p(-2 * np.sin(angle / 2) ** 2 + 1j * slope * np.sin(angle))
+        total = total + count * one
+        error = error + count * np.logaddexp(0.0, np.log(8 * EPS * angle + TINY) - one.real)
+    return total, error
