@@ -135,17 +135,19 @@ class Chernoff:
             level.append(at[half])
             odds.append(found if above else -found)  # of a loss above
         target = np.log(alpha) - np.log1p(-alpha)
-        falling = np.minimum.accumulate(np.concatenate(odds))
-        wanted = target if direction == "add" else -target
-        return np.asarray(np.interp(-wanted, -falling, np.concatenate(level)))
+        return self._looked_up(target if direction == "add" else -target, np.concatenate(odds), np.concatenate(level))
 
     def epsilon_guesses(self, delta: FloatArray, direction: Direction) -> FloatArray:
         """About the ε at which the hockey stick is δ."""
         level, log_value = self.saddles((0.0, 1.0), above=direction == "add")
         sign = 1.0 if direction == "add" else -1.0
         order = np.argsort(sign * level)
-        falling = np.minimum.accumulate(log_value[order])
-        return np.asarray(np.interp(-np.log(delta), -falling, (sign * level)[order]))
+        return self._looked_up(np.log(delta), log_value[order], (sign * level)[order])
+
+    def _looked_up(self, wanted: FloatArray, falling: FloatArray, level: FloatArray) -> FloatArray:
+        if not level.size:
+            return np.full_like(wanted, self.landmarks[1])
+        return np.asarray(np.interp(-wanted, -np.minimum.accumulate(falling), level))
 
 
 def _away(loss: PrivacyLoss) -> FloatArray:
