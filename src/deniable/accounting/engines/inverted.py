@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import attrgetter
 from typing import Literal, get_args
 
 import numpy as np
@@ -63,8 +62,8 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
     good: float
     method: str = field(default="transform inversion", kw_only=True)
     _posts_on: Kept[Way, Posts] = field(default_factory=Kept, init=False, repr=False, compare=False)
-    _lines: Kept[tuple[Way, int], _Laid] = field(
-        default_factory=lambda: Kept(_MOST_KEPT, attrgetter("size")), init=False, repr=False, compare=False
+    _lines: Kept[tuple[Way, int], Contour | TooSlowError] = field(
+        default_factory=lambda: Kept(_MOST_KEPT, _size), init=False, repr=False, compare=False
     )
 
     @property
@@ -132,13 +131,14 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         return ("middle", "left", "right") if spread > 2.5 else ("left", "middle", "right")
 
     def _line(self, way: Way, place: int) -> Contour | None:
-        def lay() -> _Laid:
+        def lay() -> Contour | TooSlowError:
             try:
-                return _Laid(self._posts(way).contour(place, self.tolerance, self.points))
-            except TooSlowError:
-                return _Laid(None)
+                return self._posts(way).contour(place, self.tolerance, self.points)
+            except TooSlowError as failure:
+                return failure
 
-        return self._lines((way, place), lay).line
+        found = self._lines((way, place), lay)
+        return None if isinstance(found, TooSlowError) else found
 
     def _tails(self, threshold: FloatArray, wanted: str = "hockey_stick", good: float = 0.0) -> Tails:
         """Tails at thresholds, from lines near enough for the ``wanted`` field to be ``good``, or as good as asked."""
@@ -196,8 +196,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         error = float(tails.stacked()[ROWS.index(name), 0])
         for way in self._ways(threshold):
             posts = self._posts(way)
-            laid = self._lines.get((way, int(posts.nearest(at)[0]))) if posts.places.size else None
-            line = None if laid is None else laid.line
+            line = self._line(way, int(posts.nearest(at)[0])) if posts.places.size else None
             if line is not None and float(line.tails(at).stacked()[ROWS.index(name), 0]) == error:
                 found, row = line.sums(at), _QUANTITY[name]
                 aliasing, truncation = float(found.aliasing[row, 0]), float(found.truncation[row, 0])
@@ -249,12 +248,5 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         return tails
 
 
-@dataclass(frozen=True, eq=False)
-class _Laid:
-    """A line, or that there is none."""
-
-    line: Contour | None
-
-    @property
-    def size(self) -> int:
-        return 1 if self.line is None else self.line.size
+def _size(line: Contour | TooSlowError) -> float:
+    return 1 if isinstance(line, TooSlowError) else line.size
