@@ -60,7 +60,8 @@ autodoc_type_aliases = {name: name for name in ("ArrayLike", "FloatArray", "IntA
 python_display_short_literal_types = True  # 'upper' | 'lower'
 python_maximum_signature_line_length = 90  # longer ones: a line a parameter
 autodoc_member_order = "bysource"
-autodoc_default_options = {"members": True, "show-inheritance": False}
+ABOVE = "BaseEstimator,ClassifierMixin,RegressorMixin,TransformerMixin,Exception,Warning,tuple,dict,object"
+autodoc_default_options = {"members": True, "inherited-members": ABOVE, "show-inheritance": False}
 python_use_unqualified_type_names = True
 toc_object_entries_show_parents = "hide"  # next to the page: methods without the name of their class
 napoleon_google_docstring = False
@@ -100,6 +101,16 @@ def escape_bars(app, what, name, obj, options, lines):
         lines[k] = "``".join(parts)
 
 
+def fitted_attributes(app, what, name, obj, options, lines):
+    """Keep the underscore of fitted attributes, which reStructuredText takes for a link, and give each a line."""
+    split = []
+    for line in lines:
+        found = re.fullmatch(r":ivar ([^:]*):(.*)", line)
+        names = found[1].split(", ") if found else []
+        split += [f":ivar {re.sub('_$', r'\_', one)}:{found[2]}" for one in names] or [line]
+    lines[:] = split
+
+
 def with_example(app, what, name, obj, options, lines):
     """End a page of the reference with its example, unless the docstring has one."""
     example = EXAMPLES.get(name.rpartition(".")[2]) if what in ("class", "function", "exception") else None
@@ -125,7 +136,8 @@ def readable(app, what, name, obj, options, signature, returned):
 
 def skip_foreign(app, what, name, obj, skip, options):
     """Leave out what scikit-learn's base classes bring: it is documented there."""
-    return True if str(getattr(obj, "__module__", "")).startswith("sklearn.") else None
+    home = str(getattr(getattr(obj, "fget", obj), "__module__", "deniable"))
+    return True if home.startswith(("sklearn.", "abc", "typing", "enum")) else None
 
 
 def straight_back(app, pagename, templatename, context, doctree):
@@ -144,6 +156,7 @@ def setup(app):
     """Register the hooks."""
     app.connect("source-read", tables_of_benchmarks)
     app.connect("autodoc-process-docstring", escape_bars)
+    app.connect("autodoc-process-docstring", fitted_attributes, priority=900)
     app.connect("autodoc-process-docstring", with_example, priority=900)  # after the sections of NumPy's style
     app.connect("autodoc-process-signature", readable)
     app.connect("autodoc-skip-member", skip_foreign)

@@ -39,7 +39,7 @@ EXAMPLES = {
     (NUMBER, 20_210_419.0): ["20210419"],
     (NUMBER, 12.5 / 24): ["12:30", "12:30 PM", "0 days 12:30:00", dt.time(12, 30), dt.timedelta(hours=12.5)],
     (MISSING, None): [
-        *(None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT"), Decimal("NaN"), Decimal("sNaN")),
+        *(None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT", "s"), Decimal("NaN"), Decimal("sNaN")),
         *("", " ", "NA", "n/a", "NaN", "-", "?", "#N/A", "inf", np.inf, "1e999", 10**400, "9" * 400),
     ],
     (WORD, "true"): [True, "true", "TRUE", np.bool_(True)],
