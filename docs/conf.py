@@ -106,8 +106,9 @@ def fitted_attributes(app, what, name, obj, options, lines):
     split = []
     for line in lines:
         found = re.fullmatch(r":ivar ([^:]*):(.*)", line)
-        names = found[1].split(", ") if found else []
-        split += [f":ivar {re.sub('_$', r'\_', one)}:{found[2]}" for one in names] or [line]
+        names = found[1].replace("_,", r"\_,").removesuffix("_").split(", ") if found else []
+        last = r"\_" if found and found[1].endswith("_") else ""
+        split += [f":ivar {one}{last if one is names[-1] else ''}:{found[2]}" for one in names] or [line]
     lines[:] = split
 
 
