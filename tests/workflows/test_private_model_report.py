@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 import deniable as dn
 import deniable.report
-from deniable.workflows.usefulness import Score, Usefulness, _auc, measure, unprotected
+from deniable.workflows.usefulness import Score, Unprotected, Usefulness, _auc, measure
 
 SCHEMA = json.loads((Path(deniable.report.__file__).parent / "schema.json").read_text())
 
@@ -128,10 +128,14 @@ def test_a_model_of_no_use_meets_no_policy_that_asks_for_use_and_is_never_green(
     assert 'class="card open" id="verdict"' in unasked.to_html()
 
 
-def test_the_unprotected_model_takes_texts_and_blanks():
+def unprotected(X, y, model):
+    return Unprotected(X, np.ones(len(y), dtype=bool), y, model, classification=True)
+
+
+def test_the_unprotected_model_takes_texts_and_blanks(model):
     X, y = data()
     X.loc[::7, "town"], X.loc[::5, "x"] = np.nan, np.nan
-    plain = unprotected(X, y, classification=True)
+    plain = unprotected(X, y, model)
     new = X.assign(town="never seen")
     assert plain.predict(new).shape == y.shape
     assert np.mean(plain.predict(X) == y) > 0.85
@@ -161,7 +165,7 @@ def test_what_is_lost_is_decided_by_an_interval(model):
     expected = roc_auc_score(truth, found, sample_weight=weights)
     assert _auc(found, truth)(weights) == pytest.approx(expected, abs=1e-12)
     X, y = data(seed=1)
-    use = measure(model, X, y, plain=unprotected(X, y, classification=True))
+    use = measure(model, X, y, plain=unprotected(X, y, model))
     assert use.loss is not None
     assert use.loss.of == "AUC"
     assert use.loss.low < use.loss.estimate < use.loss.high

@@ -62,7 +62,10 @@ _NUMBER = re.compile(
 _SIGN = re.compile(rf"[%‰]|{_MONEY}")
 _SWAPPED = str.maketrans(".,", ",.")
 _POINT = re.compile(r"(?<![A-Za-z])[.,]")  # the points of Fr. and kr. stay
-_SHORT = re.compile(r"-?\d{1,99}(?:\.\d{1,99})?", re.A)  # plain and finite: read at once, as it would be below
+_QUICK = re.compile(  # plain and finite, or thousands: read at once, as they would be below; so are words of a code
+    r"(-?\d{1,99}(?:\.\d{1,99})?)|([1-9]\d{0,2}(?:,\d{3}){1,33}(?:\.\d{1,99})?)|(?:(?!EUR|USD|GBP|CHF|JPY|kr)[A-Za-z][\w-]*)",
+    re.A,
+)
 _CLOCK = r"(?P<h>\d{1,2}):(?P<min>\d\d)(?::(?P<s>\d\d)(?:[.,](?P<f>\d{1,9})\d*)?)?(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?"
 _ZONE = r"(?: ?(?:Z|UTC|GMT|(?P<zone>[+-]\d\d(?::?\d\d)?)))?"
 _YEAR, _MONTH = r"(?P<y>\d{4}|\d\d)", r"(?P<name>[A-Za-zÀ-ÿ]{3,9})"
@@ -115,8 +118,8 @@ class CellFormat:
 
     @property
     def plain(self) -> bool:
-        """Whether digits with a point are read as always."""
-        return not (self.decimal == "," or self.as_written or self.words)
+        """Whether digits with a point, and words, are read as always."""
+        return not (self.decimal == "," or self.as_written or self.words or self.unit)
 
 
 USUAL = CellFormat()
@@ -343,9 +346,19 @@ def read_cells(values: Any, form: CellFormat = USUAL) -> ColumnCells:
 
 
 def _read_texts(distinct: NDArray[Any], form: CellFormat) -> list[tuple[int, Value]]:
-    short = map(_SHORT.fullmatch, distinct) if form.plain else [None] * len(distinct)
-    both = zip(distinct, short, strict=True)
-    return [(NUMBER, float(text) + 0.0) if plain else _read_text(text, form) for text, plain in both]
+    if not form.plain:
+        return [_read_text(text, form) for text in distinct]
+    return [
+        _quick(text, match.lastindex) if (match := _QUICK.fullmatch(text)) else _read_text(text, form)
+        for text in distinct
+    ]
+
+
+def _quick(text: str, form: int | None) -> tuple[int, Value]:
+    if form is None:
+        small = text.lower()
+        return (MISSING, None) if text in NOTHING else (WORD, small if small in ("true", "false") else text)
+    return NUMBER, float(text if form == 1 else text.replace(",", "")) + 0.0
 
 
 def _found(cells: list[tuple[int, Value]]) -> ColumnCells:

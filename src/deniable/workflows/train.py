@@ -18,7 +18,7 @@ from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise.queries import SumNoise
 from deniable.report.model import Assessment
-from deniable.tables import DATE, MISSING, NUMBER, WORD, ColumnCells, read_cell, spelled
+from deniable.tables import DATE, MISSING, NUMBER, ColumnCells, read_cell, spelled
 from deniable.tables.files import Opened, open_table
 from deniable.tables.parquet import few
 from deniable.tables.persons import persons_of
@@ -29,7 +29,7 @@ from deniable.training.classifier import labels_of
 from deniable.training.features import TableReader, declared_kind
 from deniable.training.looks import kinds
 from deniable.workflows.assessing import assess
-from deniable.workflows.usefulness import Usefulness, measure, unprotected
+from deniable.workflows.usefulness import Unprotected, Usefulness, measure
 
 TaskChoice = Literal["auto", "classification", "regression"]
 _FEW_VALUES = 20  # a target of whole numbers, most of which are at most this many different ones, is of classes
@@ -267,29 +267,6 @@ def _read(estimator: PrivateClassifier | PrivateRegressor, X: pd.DataFrame) -> l
     return [*both, *[said] * bool(doubt), *gone]
 
 
-class _AsRead:
-    """An unprotected model on a private one's columns: each is of numbers, or of texts if it holds more of these."""
-
-    def __init__(self, X: pd.DataFrame, y: Any, private: Any, *, classification: bool) -> None:
-        self._schema: Schema = private.schema_
-        read = {column.name: self._schema.column(column.name).read(X[column.name]) for column in private.columns_}
-        self._texts = {
-            name: bool(np.mean(cells.kind == WORD) > np.mean(~np.isnan(cells.number))) for name, cells in read.items()
-        }
-        self._trees = unprotected(self._typed(X), y, classification=classification)
-        self.classes_ = self._trees.classes_
-
-    def _typed(self, X: pd.DataFrame) -> pd.DataFrame:
-        read = {name: self._schema.column(name).read(X[name]) for name in self._texts}
-        return pd.DataFrame({str(n): cells.spelled if self._texts[n] else cells.number for n, cells in read.items()})
-
-    def predict(self, X: pd.DataFrame) -> Any:
-        return self._trees.predict(self._typed(X))
-
-    def predict_proba(self, X: pd.DataFrame) -> Any:
-        return self._trees.predict_proba(self._typed(X))
-
-
 def _measured(
     estimator: PrivateClassifier | PrivateRegressor,
     X: pd.DataFrame,
@@ -306,11 +283,11 @@ def _measured(
     else:
         fits = ~np.isnan(cells.number)
         y = cells.number[fits]
-    X, train = X[fits], train[fits]
+    X, train = X if fits.all() else X[fits], train[fits]  # no copy of a large table that needs none
     if train.all():
         return None
     try:
-        plain = _AsRead(X[train], y[train], estimator, classification=classification)
+        plain = Unprotected(X, train, y[train], estimator, classification=classification)
     except ValueError:  # too few records or one class: there is nothing to compare with
         plain = None
     helps = ["a weaker target (for example twice the advantage)", "more records"]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from deniable._check import FloatArray, InputError
 from deniable._shown import shown
 from deniable.report.model import Number, Section
+from deniable.tables import WORD
 
 _RESAMPLES = 400  # of the bootstrap
 _MOST_CATEGORIES = 200  # per column, below the 255 that scikit-learn's boosted trees take
@@ -170,7 +171,11 @@ def measure(model: Any, X: Any, y: Any, *, plain: Any = None, help: tuple[str, .
     pairs = counts[0] * counts[-1] if classes.size == 2 else 1
     noise = 2 * float(np.sqrt((truth.size + 1) / (12 * pairs))) if classes.size == 2 else 0.05
     models = [one for one in (model, plain) if one is not None]
-    asked = [(list(one.classes_), np.asarray(one.predict(X)), one.predict_proba(X)) for one in models]
+    chances = [one.predict_proba(X) for one in models]
+    asked = [
+        (list(one.classes_), np.asarray(one.classes_)[found.argmax(axis=1)], found)
+        for one, found in zip(models, chances, strict=True)
+    ]
     private, *others = (_classification(*found, truth) for found in asked)
     loss, beside = None, next(iter(others), None)
     if beside is not None:
@@ -222,35 +227,47 @@ def _auc(found: FloatArray, truth: NDArray[np.bool_]) -> Callable[[Any], float]:
     return area
 
 
-def unprotected(X: pd.DataFrame, y: Any, *, classification: bool) -> Any:
-    """Return gradient boosted trees fitted without any protection, for comparison only."""
-    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+class Unprotected:
+    """Gradient boosted trees without any protection, on a private model's columns: numbers, or texts if these are more.
 
-    kind = HistGradientBoostingClassifier if classification else HistGradientBoostingRegressor
-    texts = [str(name) for name in X.columns if not pd.api.types.is_numeric_dtype(X[name])]
-    trees = kind(categorical_features=[list(X.columns).index(name) for name in texts] or None, random_state=0)
-    return _OfTexts(trees, texts, X, np.asarray(y))
+    Texts become small whole numbers; rare and unseen ones are missing. It is fitted to these ``rows``, one column after
+    the other: a table is not copied.
+    """
 
+    def __init__(self, X: pd.DataFrame, rows: NDArray[np.bool_], y: Any, private: Any, *, classification: bool) -> None:
+        from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-class _OfTexts:
-    """The unprotected model: texts become small whole numbers, rare and unseen ones are missing."""
-
-    def __init__(self, trees: Any, texts: list[str], X: pd.DataFrame, y: NDArray[Any]) -> None:
-        frequent = {name: X[name].value_counts().index[:_MOST_CATEGORIES] for name in texts}
-        self._known = {name: {value: i for i, value in enumerate(values)} for name, values in frequent.items()}
-        self._trees = trees.fit(self._coded(X), y)
-        self.classes_ = getattr(trees, "classes_", None)
+        self._schema = private.schema_
+        self._names = [column.name for column in private.columns_]
+        self._known: dict[Any, dict[str, int]] = {}
+        made = self._matrix(X, rows)
+        kind = HistGradientBoostingClassifier if classification else HistGradientBoostingRegressor
+        texts = [place for place, name in enumerate(self._names) if name in self._known]
+        self._trees = kind(categorical_features=texts or None, random_state=0).fit(made, np.asarray(y))
+        self.classes_ = getattr(self._trees, "classes_", None)
 
     def predict(self, X: pd.DataFrame) -> Any:
-        return self._trees.predict(self._coded(X))
+        """Return the predicted values."""
+        return self._trees.predict(self._matrix(X))
 
     def predict_proba(self, X: pd.DataFrame) -> Any:
-        return self._trees.predict_proba(self._coded(X))
+        """Return the chances of the classes."""
+        return self._trees.predict_proba(self._matrix(X))
 
-    def _coded(self, X: pd.DataFrame) -> FloatArray:
-        known = self._known
-        coded = {str(name): X[name].map(known[name]) if name in known else X[name] for name in X.columns}
-        return pd.DataFrame(coded).to_numpy(dtype=np.float64, na_value=np.nan)
+    def _matrix(self, X: pd.DataFrame, rows: NDArray[np.bool_] | None = None) -> FloatArray:
+        made = np.empty((len(X) if rows is None else int(rows.sum()), len(self._names)))
+        for place, name in enumerate(self._names):
+            cells = self._schema.column(name).read(X[name] if rows is None else X[name][rows])
+            if rows is not None and np.sum(cells.kind == WORD) > np.sum(~np.isnan(cells.number)):
+                codes, texts = cells.coded
+                often = np.argsort(-np.bincount(codes[codes >= 0], minlength=len(texts)), kind="stable")
+                self._known[name] = {texts[code]: i for i, code in enumerate(often[:_MOST_CATEGORIES].tolist())}
+            if name in self._known:
+                codes, texts = cells.coded
+                made[:, place] = np.array([*(self._known[name].get(text, np.nan) for text in texts), np.nan])[codes]
+            else:
+                made[:, place] = cells.number
+        return made
 
 
 def _classification(classes: list[Any], predicted: Any, chances: Any, truth: Any) -> Score:
