@@ -11,9 +11,9 @@ Item = TypeVar("Item")
 
 
 @contextmanager
-def stage(description: str, *, shown: bool = True) -> Iterator[None]:
-    """Show a spinner with ``description`` while the block runs, if ``shown`` and stderr is a terminal."""
-    if not (shown and sys.stderr.isatty()):
+def stage(description: str) -> Iterator[None]:
+    """Show a spinner with ``description`` while the block runs, if stderr is a terminal."""
+    if not sys.stderr.isatty():
         yield
         return
     try:

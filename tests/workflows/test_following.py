@@ -42,9 +42,6 @@ def test_every_point_is_the_bound_of_the_steps_so_far(accountant):
         t = dn.tradeoff(dn.SubsampledGaussian(5.0, 1.0, point.steps))
         assert (point.advantage, point.tpr) == (t.advantage(), t.tpr(0.1))
     assert follow() is follow.progress[-1]  # only one step has passed since
-    frame = follow.to_frame()
-    assert list(frame.columns) == ["steps", "advantage", "tpr_at_fpr_0.1"]
-    assert frame["advantage"].is_monotonic_increasing
 
 
 def test_the_steps_left_meet_the_limit_and_one_more_does_not(accountant):
@@ -82,7 +79,6 @@ def test_the_assessment_at_the_end_covers_every_step(accountant):
         json.loads(made.to_json()), json.loads(resources.files("deniable.report").joinpath("schema.json").read_text())
     )
     assert "How the bound grew" in made.to_html()
-    assert follow.plot().get_ylabel() == "provable upper bound (%)"
 
 
 @pytest.mark.filterwarnings("ignore")

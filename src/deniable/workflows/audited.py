@@ -5,19 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
-import numpy as np
-
 from deniable import testing
-from deniable._shown import shown
+from deniable._shown import Unit, shown
 from deniable.audit import Interval, OneRunAudit, PromiseCheck, SequentialAudit
 from deniable.curves import Assumptions, Tradeoff
 from deniable.mechanisms import Mechanism
-from deniable.report.model import Assessment, Number, NumberKind, Section, Series, Status
+from deniable.report.model import Assessment, Number, Section, Status
 from deniable.report.sections import NOT_COVERED, Asked
 from deniable.workflows.assessing import assesses
 
-_POINTS = 200  # points drawn in the picture of the wealth
-_LEAST_WEALTH = 1e-6  # drawn in place of less on the logarithmic axis
 _TWO_WORLDS = "two neighbouring inputs are fixed; the attacker is given a fresh release of one and says of which"
 _OTHERS = "Attacks other than this one: a measurement never bounds what others can reach."
 _OUTCOMES = {
@@ -57,10 +53,7 @@ def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mecha
     """Return what the canaries of one training run show; ``bound`` is the promise that they are compared with."""
     sure = _sure(source.confidence)
     numbers = (
-        _shown_advantage(source.advantage(), sure),
-        _shown_epsilon(source.epsilon(), sure),
-        _at_delta(source.epsilon(asked.delta), asked.delta, sure),
-        _shown_mu(source.mu(), sure),
+        *_shown(source, asked.delta, sure),
         Number("attack.right", "Right guesses", source.right / max(source.guesses, 1),
                f"{source.right:,} of {source.guesses:,}; ½ is guessing.", "exact"),
         Number("attack.canaries", "Canaries", float(source.canaries),
@@ -105,10 +98,7 @@ def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mecha
 def _against_a_promise(audit: SequentialAudit, asked: Asked, attack: str, title: str) -> Assessment:
     verdict, sure = audit.verdict(), _sure(audit.confidence)
     numbers = (
-        _shown_advantage(audit.advantage(), sure),
-        _shown_epsilon(audit.epsilon(), sure),
-        _at_delta(audit.epsilon(asked.delta), asked.delta, sure),
-        _shown_mu(audit.mu(), sure),
+        *_shown(audit, asked.delta, sure),
         Number("attack.p", "p-value, valid at any time", verdict.p_value,
                "Under the promise, the probability that it is ever as small as this is at most this.", "exact",
                unit="number"),
@@ -116,7 +106,7 @@ def _against_a_promise(audit: SequentialAudit, asked: Asked, attack: str, title:
                "Of a member's and a nonmember's score, each of a fresh training.", "exact", unit="count"),
     )  # fmt: skip
     notes = [f"{attack}; {sure}.", f"Verdict: {verdict}"]
-    section = _section(numbers, sure, notes, wealth=_wealth(audit))
+    section = _section(numbers, sure, notes)
     access = "whatever the attack that made the scores was given"
     return _assessment(section, verdict.outcome, asked, title, access, audit.promise)
 
@@ -139,13 +129,12 @@ def _assessment(section: Section, status: str, asked: Asked, title: str, access:
     )
 
 
-def _section(numbers: tuple[Number, ...], sure: str, notes: list[str], *, wealth: Series | None = None) -> Section:
+def _section(numbers: tuple[Number, ...], sure: str, notes: list[str]) -> Section:
     return Section(
         key="attack",
         title="What an attack measured",
         summary=f"Empirical lower bounds, {sure}. An attack never proves safety: it shows at least this.",
         numbers=numbers,
-        series=() if wealth is None else (wealth,),
         notes=tuple(notes),
         protected=False,
     )
@@ -155,51 +144,17 @@ def _sure(confidence: float) -> str:
     return f"{100 * confidence:g}\u00a0% confidence"
 
 
-def _shown_advantage(found: Interval, sure: str) -> Number:
-    meaning = f"No mechanism whose best attack has a smaller advantage explains these scores ({sure})."
-    kind: NumberKind = "empirical lower bound"
-    return Number("attack.advantage", "Advantage shown by the attack", found.low, meaning, kind, low=found.low)
-
-
-def _shown_epsilon(found: Interval, sure: str) -> Number:
-    meaning = f"No mechanism with a smaller ε explains these scores ({sure})."
-    return Number("attack.epsilon", "ε shown by the attack", found.low, meaning, "empirical lower bound", "number")
-
-
-def _at_delta(found: Interval, delta: float, sure: str) -> Number:
-    meaning = f"No (ε, {delta:g})-DP mechanism with a smaller ε explains them ({sure})."
-    key, label = f"attack.epsilon@delta={delta:g}", f"ε shown at δ = {delta:g}"
-    return Number(key, label, found.low, meaning, "empirical lower bound", "number")
-
-
-def _shown_mu(found: Interval, sure: str) -> Number:
-    meaning = f"No Gaussian DP mechanism with a smaller μ explains them ({sure})."
-    return Number("attack.mu", "μ shown by the attack", found.low, meaning, "empirical lower bound", "number")
-
-
-def _wealth(audit: SequentialAudit) -> Series | None:
-    """The capital over the pairs: evenly spaced points, and those where it is largest or first reaches the line."""
-    path = audit.path()
-    if len(path) < 2:
-        return None
-    line = 1 / (1 - audit.confidence)
-    kept = {
-        *np.linspace(0, len(path) - 1, _POINTS).astype(int).tolist(),
-        int(path.argmax()),
-        int(np.argmax(path >= line)),
-    }
-    x = sorted(kept)
-    return Series(
-        "wealth",
-        "The wealth of a bettor against the promise, who started with 1 and gains nothing on average if it is true.",
-        "pairs of scores",
-        "wealth",
-        [float(i) for i in x],
-        {
-            "wealth": [float(max(path[i], _LEAST_WEALTH)) for i in x],
-            "promise violated": [line] * len(x),
-        },
-        log_y=True,
-        alt=f"Wealth after {len(path) - 1:,} pairs: {path[-1]:.3g}; largest {path.max():.3g}; "
-        f"the promise is violated at {line:.3g}.",
-    )
+def _shown(audit: SequentialAudit | OneRunAudit, delta: float, sure: str) -> list[Number]:
+    """Lower bounds: what no mechanism that explains the scores stays below."""
+    rows: list[tuple[str, str, Unit, Interval, str]] = [
+        ("advantage", "Advantage shown by the attack", "rate", audit.advantage(), "mechanism with a smaller advantage"),
+        ("epsilon", "ε shown by the attack", "number", audit.epsilon(), "mechanism with a smaller ε"),
+        (f"epsilon@delta={delta:g}", f"ε shown at δ = {delta:g}", "number", audit.epsilon(delta),
+         f"(ε, {delta:g})-DP mechanism with a smaller ε"),
+        ("mu", "μ shown by the attack", "number", audit.mu(), "Gaussian DP mechanism with a smaller μ"),
+    ]  # fmt: skip
+    return [
+        Number(f"attack.{key}", label, found.low, f"No {what} explains these scores ({sure}).", "empirical lower bound",
+               unit, low=found.low if key == "advantage" else None)
+        for key, label, unit, found, what in rows
+    ]  # fmt: skip

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deniable._check import InputError, integer, number
-from deniable._optional import require
-from deniable._plot import new_axes
 from deniable._search import bisect_integers
 from deniable._shown import shown
 from deniable.accounting import tradeoff
@@ -18,11 +16,6 @@ from deniable.mechanisms.core import parts_of
 from deniable.planning.calibration import as_limit
 from deniable.report.model import Assessment, Number, Section, Series
 from deniable.workflows.assessing import assess
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-
 
 _MOST_STEPS = 2**24
 
@@ -113,23 +106,6 @@ class OpacusCallback:
             self._add(run)
         made = assess(run, **options)
         return replace(made, sections=(*made.sections, self._section()))
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return the points as a table: steps, advantage, TPR at the chosen FPR."""
-        pandas = require("pandas", purpose="a data frame")
-        rows = [(point.steps, point.advantage, point.tpr) for point in self.progress]
-        frame: pd.DataFrame = pandas.DataFrame(rows, columns=["steps", "advantage", f"tpr_at_fpr_{self.fpr:g}"])
-        return frame
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw how the bounds grew and return the matplotlib axes."""
-        axes = ax if ax is not None else new_axes()
-        series = self._section().series[0]
-        for label, values in series.lines.items():
-            axes.plot(series.x, values, label=label, marker=".")
-        axes.set(xlabel=series.x_label, ylabel=series.y_label)
-        axes.legend()
-        return axes
 
     def _add(self, run: Mechanism) -> None:
         bound = tradeoff(run)

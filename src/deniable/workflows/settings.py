@@ -17,7 +17,6 @@ from deniable.mechanisms import (
     GaussianDP,
     Mechanism,
     RandomAllocation,
-    RenyiDP,
     SubsampledGaussian,
     WithoutReplacement,
 )
@@ -98,8 +97,6 @@ def settings(mechanism: Mechanism | PrivateFit, limits: list[Limit]) -> list[str
         return _fit_again(mechanism, limits)
     if isinstance(mechanism, Composition):
         return _together(mechanism, limits)
-    if isinstance(mechanism, RenyiDP):
-        return _all_orders(mechanism, limits)
     what: Any = mechanism  # a frozen dataclass, as all are that describe themselves by their parameters
     names = {field.name for field in fields(what)} if is_dataclass(what) else set()
     knobs = [knob for knob in _KNOBS if knob.field in names][: 1 if _is_slow(mechanism) else None]
@@ -132,22 +129,6 @@ def _together(mechanism: Composition, limits: list[Limit]) -> list[str] | None:
     factor = _met(scaled, 1.0, knob, limits)
     times = "" if factor is None else shown(factor, "number", "upper", 5)
     return [] if factor is None else [f"Noise: {times} times the noise in every phase."]
-
-
-def _all_orders(mechanism: RenyiDP, limits: list[Limit]) -> list[str]:
-    """The share of every Rényi divergence that may remain."""
-
-    def scaled(share: float) -> Mechanism:
-        return replace(mechanism, epsilons=tuple(share * epsilon for epsilon in mechanism.epsilons))
-
-    share = _met(scaled, 1.0, _Knob("epsilons", False, _less("ε"), tolerance=_COARSE), limits)
-    if share is None:
-        return []
-    part, times = shown(share, "number", "lower", 3), shown(share**-0.5, "number", "upper", 3)
-    return [
-        f"Rényi ε: at every order at most {part} times what it is (if that comes from Gaussian noise: {times} times "
-        "the noise)."
-    ]
 
 
 def _fit_again(fit: PrivateFit, limits: list[Limit]) -> list[str]:
