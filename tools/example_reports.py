@@ -1,7 +1,7 @@
 """Write the three example reports of the documentation: ``python tools/example_reports.py``.
 
 A DP-SGD run that misses the default policy, a private model that meets it, and an ordinary model about which nothing is
-proven. Invented people, and data that come with scikit-learn; a seed fixes the attack, never the noise that is released.
+proven. Invented people, and data that come with scikit-learn; a seed fixes the attack, never released noise.
 """
 
 import subprocess
