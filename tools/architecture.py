@@ -47,7 +47,10 @@ WALK: list[tuple[tuple[str, ...], str]] = [
     ),
     (("accounting.trapezoid",), "a sum on a line of the transform: value ± (aliasing, truncation, rounding)"),
     (("accounting.loss", "accounting.transform"), "the composed loss, and its transform: nodes, lines, how it decays"),
-    (("accounting.steps",), "the law of one step: all formulas of a mechanism, in one file"),
+    (
+        ("accounting.steps", "accounting.lattices"),
+        "the law of one step: all formulas of a mechanism, in one file; lattices on which losses, or terms, add up",
+    ),
 ]
 
 

@@ -1,16 +1,15 @@
 """Random allocation against quadrature, played-out attacks, other mechanisms and its own order."""
 
 import math
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 
 import deniable as dn
+from deniable.accounting.lattices import power
 from deniable.accounting.steps import allocation
-from deniable.accounting.steps.allocation import Allocation
-from deniable.accounting.steps.law_errors import LawErrors
+from deniable.accounting.steps.allocation import AllocationStep, SumLaw
 from oracles.allocation import hockey_stick, two_of_three, with_gaussian
 
 
@@ -30,17 +29,6 @@ def test_brackets_contain_quadrature(sigma, batches):
         assert high - low < 1e-6
         low, high = (gamma * t.hockey_stick(1 / gamma, "remove", side) for side in ("lower", "upper"))
         assert low - 1e-12 <= dual <= high + 1e-12
-
-
-def test_sums_in_stages_contain_quadrature(monkeypatch):
-    """Two pairs' worth of stages for three batches: single terms, a sum of two of them, and a third."""
-    monkeypatch.setattr(allocation, "_stages", lambda batches: [(1, 0), (2, 1)])
-    t = dn.tradeoff(dn.RandomAllocation(0.6, 3))
-    for gamma in (0.6, 1.0, 3.0, 30.0):
-        truth = hockey_stick(0.6, 3, gamma)
-        low, high = (t.hockey_stick(gamma, "add", side) for side in ("lower", "upper"))
-        assert low - 1e-12 * truth <= truth <= high + 1e-12 * truth
-        assert high - low < 1e-5 * truth
 
 
 @pytest.mark.parametrize(("sigma", "mu"), [(0.6, 1.5)])
@@ -160,66 +148,12 @@ def test_composition_with_other_laws_costs_at_least_either_and_at_most_both():
     assert 0 <= t.advantage() - t.advantage(side="lower") < 1e-4
 
 
-@pytest.mark.parametrize(("sigma", "batches"), [(0.3, 9), (1.0, 30), (6.0, 5000)])
-def test_nothing_is_lost_but_what_is_charged(sigma, batches):
-    for law in (Allocation(sigma, batches).above, Allocation(sigma, batches).below):
-        atoms = law.up_to(len(law.classes))
-        errors = law.errors
-        assert abs(atoms.mass.sum() - 1) <= errors.total
-        assert abs(atoms.mass @ atoms.point / batches - 1) <= max(errors.in_worlds(batches)) + errors.relative
-
-
 @pytest.mark.parametrize(("run", "width"), [((2.0, 100, 100), 5e-5), ((1.0, 10_000, 1000), 5e-5), ((0.7, 3, 1), 5e-4)])
 def test_rates_far_in_the_tail_are_bracketed(run, width):
     t = curve(*run)
     for direction in ("add", "remove"):
         low, high = (float(t._roc(np.array([1e-9]), direction, side)[0]) for side in ("lower", "upper"))
         assert 0 < high - low <= width * high
-
-
-@pytest.mark.parametrize(("way", "loss"), [("add", 2.5), ("remove", -2.5)])
-def test_errors_of_known_place_are_charged_in_far_tails(monkeypatch, way, loss):
-    """Mass that an epoch's law has too much raises rates far in the tail, and no lower bound above them."""
-    t, steps, rate = 10, 4, np.array([1e-9])
-    known = dn.tradeoff(dn.RandomAllocation(2.0, t, steps))._roc(rate, way, "upper")[0]
-    epoch = allocation._epoch.__wrapped__
-
-    def wrong(step, much=1e-11):
-        (x, p, q, *rest), errors = epoch(replace(step, tails=False))
-        if step.side == "upper":
-            return epoch(step)
-        errors = errors.placed(t * np.exp([loss]), np.array([much]), float(t))
-        k = np.searchsorted(x, loss)
-        x, p, q = (np.insert(z, k, v) for z, v in ((x, loss), (p, much * math.exp(loss)), (q, much)))
-        found = allocation.ListedOutcomes(x, p, q, *rest)
-        return allocation._Epoch(found, errors)
-
-    monkeypatch.setattr(allocation, "_epoch", wrong)
-    run = dn.RandomAllocation(2.0, t, steps)
-    charged = dn.tradeoff(run)._roc(rate, way, "lower")[0]
-    assert 0.2 * known < charged <= known
-    monkeypatch.setattr(allocation.AllocationStep, "excess", lambda self, order, *_: (0 * order, 0.0))
-    assert dn.tradeoff(run)._roc(rate, way, "lower")[0] > known
-
-
-def test_means_of_placed_errors_by_quadrature(monkeypatch):
-    """An error at one of three terms: powers of the mean of it and of two others."""
-    x, weight = np.polynomial.hermite_e.hermegauss(120)
-    others = np.add.outer(np.exp(x - 0.5), np.exp(x - 0.5)).ravel()
-    weight = np.outer(weight, weight).ravel() / weight.sum() ** 2
-    step = allocation.AllocationStep(1.0, 3, "lower", tails=True)
-    law = allocation._epoch(step)
-    order = np.array([1.0, 2.0, 4.0])
-    for place in (0.1, 1.0, 4.0):
-        errors = LawErrors().placed(np.array([place]), np.array([1e-6]), 1.0)
-        monkeypatch.setattr(allocation, "_epoch", lambda step, errors=errors: law._replace(errors=errors))
-        for way, power in (("add", order), ("remove", 1 - order)):
-            moments = np.append(0.0, (order - 1)[1:] * step.divergence(order[1:], way))
-            truth = 1e-6 * np.array([weight @ ((others + place) / 3) ** c for c in power])
-            share, _ = step.excess(order, moments, way)
-            assert np.all(truth <= share * np.exp(moments) * (1 + 1e-9))
-            if way == "add":
-                assert np.all(share * np.exp(moments) <= 6 * truth)
 
 
 @pytest.mark.parametrize(("sigma", "batches", "gamma"), [(1.0, 3, 20.0)])
@@ -235,24 +169,6 @@ def test_hockey_sticks_far_in_the_tail_contain_quadrature(sigma, batches, gamma)
 def test_a_hundred_million_batches_in_all_stay_near_a_millionth():
     t = dn.tradeoff(dn.RandomAllocation(1.0, 100_000, 1000))
     assert 0 < t.advantage() - t.advantage(side="lower") < 1e-6
-
-
-def test_errors_of_many_epochs_stand_together(monkeypatch):
-    """n relative errors x are (1 + x)^n − 1 in all, more than n·x; both sides are charged for them."""
-    steps = 400
-    known = dn.tradeoff(dn.RandomAllocation(3.0, 50, steps)).advantage()
-    epoch = allocation._epoch
-
-    def doubtful(step):
-        found = epoch(step)
-        return found._replace(errors=found.errors + LawErrors.rounding(1e-4))
-
-    monkeypatch.setattr(allocation, "_epoch", doubtful)
-    t = dn.tradeoff(dn.RandomAllocation(3.0, 50, steps), engine="pld")
-    for composed in (t.above("add").composed, t.below("remove").composed):
-        assert max(composed.lost) >= 1.0001**steps - 1 > steps * 1e-4
-    assert t.advantage() > known + 0.03
-    assert t.advantage(side="lower") < known - 0.03
 
 
 def test_mass_that_the_laws_of_epochs_miss_raises_no_lower_bound():
@@ -277,3 +193,78 @@ def test_full_batches_are_added_up_exactly():
 def test_squares_of_the_noise_neither_overflow_nor_underflow(sigma):
     t = dn.tradeoff(dn.RandomAllocation(sigma, 5, batches_per_record=5))
     assert 0 <= t.advantage(side="lower") < t.advantage() <= 1
+
+
+def sum_law(side, point, mass, count):
+    """Points and masses of a sum of few terms on lattices so coarse that the order is seen."""
+    law = SumLaw(side, 1.0, 16, {}, True)
+    base = np.floor(point).astype(int)
+    rows = np.stack([mass, 0 * mass])[: 1 if side == "upper" else 2]
+    law.put(0, law.laid(base, point - base, 1.0, 0.0, rows))
+    x, _, rows = power(law, count, lambda k: (2 if k > 2 else 0, 3.0 * k)).listed()
+    seen = rows[0] > 0
+    return (x + rows[1:].sum(axis=0) / np.maximum(rows[0], 1e-300))[seen], rows[0, seen]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_laws_of_sums_are_ordered_by_convex_functions(seed):
+    """Against all sums of three terms; and labels alone, without the means above them, are no lower law."""
+    rng = np.random.default_rng(seed)
+    point, mass = np.append(8 * rng.random(40), 30.0), rng.dirichlet(np.ones(41))
+    truth, weight = point, mass
+    for _ in range(2):
+        truth, weight = np.add.outer(truth, point).ravel(), np.multiply.outer(weight, mass).ravel()
+    laws = {side: sum_law(side, point, mass, 3) for side in ("lower", "upper")}
+    for x, q in laws.values():
+        assert q.sum() == pytest.approx(1, rel=1e-13)
+        assert q @ x == pytest.approx(3 * mass @ point, rel=1e-13)
+    for at in np.linspace(0.0, 95.0, 60):
+        low, middle, high = (
+            float(q @ np.maximum(x - at, 0)) for x, q in (laws["lower"], (truth, weight), laws["upper"])
+        )
+        assert low <= middle * (1 + 1e-12) + 1e-14
+        assert middle <= high * (1 + 1e-12) + 1e-14
+    spread = [float(q @ (x - q @ x) ** 2) for x, q in (laws["lower"], (truth, weight), laws["upper"])]
+    assert spread[0] < spread[1] - 1e-3 < spread[2] - 2e-3
+    labels = np.floor(laws["lower"][0])
+    assert laws["lower"][1] @ np.maximum(24 - labels, 0) > 1.01 * (weight @ np.maximum(24 - truth, 0))
+
+
+@pytest.mark.parametrize(("sigma", "batches"), [(0.3, 9), (0.5, 150), (1.0, 2000), (6.0, 5000)])
+def test_masses_and_moments_lie_between_those_of_either_law(sigma, batches):
+    """E Y² = e^{1/σ²} and E Y³ = e^{3/σ²}: those of sums follow, and convex functions keep the order."""
+    second, third = math.expm1(1 / sigma**2), math.exp(3 / sigma**2) - 3 * math.exp(1 / sigma**2) + 2
+    truth = second / batches, third / batches**2 + 3 * second / batches + 1
+    found = {}
+    for side, sign in (("lower", -1), ("upper", 1)):
+        law = AllocationStep(sigma, batches, side).pieces()[0]
+        for mass in (law.p, law.q):
+            assert 0 < sign * (mass.sum() - 1) < 1e-8
+        s = law.p / law.q
+        found[side] = float(law.q @ (s - 1) ** 2), float(law.q @ s**3)
+    for low, middle, high in zip(found["lower"], truth, found["upper"], strict=True):
+        assert low < middle < high
+        assert high - low < 1e-4 * middle
+
+
+def test_relative_errors_of_sums_are_charged_on_either_side(monkeypatch):
+    """Masses that are a share too small, or too large, move no bound to the wrong side if the law says so."""
+    run, found = dn.RandomAllocation(3.0, 50, 400), {}
+    for wrong in (0.0, 1e-5, -1e-5):
+        for said in (True, False):
+
+            def doubtful(*args, wrong=wrong, said=said):
+                law = power(*args)
+                law.parts = {e: (start, rows * (1 + wrong)) for e, (start, rows) in law.parts.items()}
+                law.relative += 2 * abs(wrong) * said
+                return law
+
+            monkeypatch.setattr(allocation, "power", doubtful)
+            allocation._epoch.cache_clear()
+            t = dn.tradeoff(run)
+            found[wrong, said] = t.advantage(side="lower"), t.advantage()
+    allocation._epoch.cache_clear()
+    low, high = found[0.0, True]
+    for wrong in (1e-5, -1e-5):
+        assert found[wrong, True][0] <= low < high <= found[wrong, True][1]
+    assert found[-1e-5, False][1] < low < high < found[1e-5, False][0]

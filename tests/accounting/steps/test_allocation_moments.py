@@ -7,7 +7,7 @@ import pytest
 from numpy.polynomial import hermite_e, polynomial
 
 import deniable as dn
-from deniable.accounting.steps.allocation import Allocation
+from deniable.accounting.steps.allocation import AllocationStep
 from deniable.accounting.steps.allocation_moments import _NegativeMoment, log_moments
 
 
@@ -19,7 +19,7 @@ def one(step, order):
 @pytest.mark.parametrize("p", [1e-3, 0.5, 2.0])
 def test_negative_moments_of_a_single_log_normal(sigma, p):
     truth = p * (p + 1) / (2 * sigma**2)
-    assert truth <= _NegativeMoment(Allocation(sigma, 1), p).log_bound() <= truth * (1 + 1e-8)
+    assert truth <= _NegativeMoment(AllocationStep(sigma, 1), p).log_bound() <= truth * (1 + 1e-8)
 
 
 @pytest.mark.parametrize("sigma", [0.8, 2.0, 8.0])
@@ -30,7 +30,7 @@ def test_two_batches_by_quadrature(sigma, order):
     weight = weight / weight.sum()
     excess = weight @ np.expm1(order * np.log(np.add.outer(y, y) / 2)) @ weight
     truth = math.log1p(excess)
-    assert truth * (1 - 1e-12) <= one(Allocation(sigma, 2), order) <= truth * (1 + 1e-8)
+    assert truth * (1 - 1e-12) <= one(AllocationStep(sigma, 2), order) <= truth * (1 + 1e-8)
 
 
 @pytest.mark.parametrize("batches", [3, 7, 20])
@@ -46,7 +46,7 @@ def test_whole_moments_by_the_power_of_a_series(batches):
 
 
 def test_chords_between_whole_orders_lie_above():
-    step = Allocation(1.0, 2)
+    step = AllocationStep(1.0, 2)
     x, weight = hermite_e.hermegauss(180)
     y = np.exp(x - 0.5)
     for order in (1.2, 1.5, 2.7, 5.5):
@@ -64,7 +64,7 @@ def test_many_batches_by_simulation(order):
             for _ in range(draws // 20_000)
         ]
     )
-    found = math.expm1(one(Allocation(sigma, batches), order))
+    found = math.expm1(one(AllocationStep(sigma, batches), order))
     error = excess.std() / math.sqrt(draws)
     assert abs(excess.mean() - found) < 4 * error
     assert abs(excess.mean() - 1.2 * found) > 4 * error  # a fifth more would be seen
@@ -74,7 +74,7 @@ def test_many_batches_by_simulation(order):
 @pytest.mark.parametrize(("sigma", "batches"), [(0.16, 5), (1.0, 1), (3.0, 100_000)])
 def test_no_more_than_a_batch_that_is_revealed(order, sigma, batches):
     revealed = order * (order - 1) / (2 * sigma**2)
-    found = one(Allocation(sigma, batches), order)
+    found = one(AllocationStep(sigma, batches), order)
     assert 0 < found <= revealed * (1 + 1e-12)
     if batches == 1:
         assert found == pytest.approx(revealed, rel=1e-12)

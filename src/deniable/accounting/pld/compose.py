@@ -8,14 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
-from deniable.accounting.pld.law import RUNG, Law, product
+from deniable.accounting.lattices import Law, fitting, power, product
 from deniable.accounting.pld.one import Cuttable, one
 from deniable.curves import Side
 
 _COARSEST = -7  # log2 of the coarsest spacing, in nats, unless the law itself is wider
-_DEVIATIONS = 2.0  # of what the finest class can hold must fit it, and this many larger losses are expected at most
 _SLICES = 8  # a pitch is divided by at most this to be that of several steps
 
 
@@ -47,28 +45,16 @@ def compose(parts: Sequence[tuple[Cuttable, int]], side: Side, points: int, dire
     """The law of ``count`` steps of every part."""
     unit, even = unit_of([step for step, _ in parts])
     tables = [step.scales for step, _ in parts]
-    least = RUNG * math.ceil(max(step.finest for step, _ in parts) / RUNG)
+    least = Law.rung * math.ceil(max(step.finest for step, _ in parts) / Law.rung)
     coarsest = 0 if even else math.floor(_COARSEST - math.log2(unit))
 
     def laid(counts: Sequence[int]) -> tuple[int, float]:
-        """The finest class for a sum, and about where what it can hold has its mean.
-
-        It is the least one that holds two deviations of the sum of what it can hold, and beyond which at most two
-        losses are expected: near the infimum of a loss, distances from it are log-normal over many decades, and more
-        deviations would take the scale of rare losses for that of the bulk.
-        """
-        n = np.array(counts, dtype=np.float64)
-        mean, square, beyond = (np.array([table[k] for table in tables]) for k in (1, 2, 3))
-        drift, variance = n @ mean, np.maximum(n @ (square - mean**2), 0.0)
-        size = tables[0][0]
-        fits = (variance * _DEVIATIONS**2 <= size**2) & (n @ beyond <= _DEVIATIONS)
-        if not fits.any():
-            return coarsest, float(drift[-1])
-        k = int(np.argmax(fits))
-        if even:
-            return 0, float(drift[k])
-        e = math.floor(math.log2(size[k] * 2 / points / unit))
-        return max(min(RUNG * (e // RUNG), coarsest), least), float(drift[k])
+        """The finest class for a sum, and about where what it can hold has its mean."""
+        found = fitting(tables, counts)
+        if found is None or even:
+            return coarsest, 0.0 if found is None else found[1]
+        e = math.floor(math.log2(found[0] * 2 / points / unit))
+        return max(min(Law.rung * (e // Law.rung), coarsest), least), found[1]
 
     top = max(coarsest, laid([count for _, count in parts])[0])
     total: Law | None = None
@@ -78,14 +64,8 @@ def compose(parts: Sequence[tuple[Cuttable, int]], side: Side, points: int, dire
         def of(k: int, i: int = i) -> tuple[int, float]:
             return laid([k if j == i else 0 for j in range(len(parts))])
 
-        law = single = one(step, Law(side, unit, points, {}, direct), min(of(1)[0], top), top, step.middle)
-        k = 1
-        for digit in bin(count)[3:]:
-            k *= 2
-            law = product(law, law, *of(k), top)
-            if digit == "1":
-                k += 1
-                law = product(law, single, *of(k), top)
+        single = one(step, Law(side, unit, points, {}, direct), min(of(1)[0], top), top, step.middle)
+        law = power(single, count, of, top)
         so_far[i] = count
         total = law if total is None else product(total, law, *laid(so_far), top)
     assert total is not None  # there is a part
@@ -108,13 +88,3 @@ def unit_of(steps: Sequence[Cuttable]) -> tuple[float, bool]:
         if np.all(np.abs(places - np.rint(places)) < 1e-9 * places):
             return least / slices, all(step.even for step in steps)
     return 1.0, False
-
-
-def labels(composed: ComposedLaw) -> tuple[FloatArray, FloatArray]:
-    """Labels of all lattice points, and half the spacing of each one's lattice."""
-    law = composed.law
-    found = [
-        (law.spacing(e) * (start + np.arange(rows.shape[1])), np.full(rows.shape[1], law.spacing(e) / 2))
-        for e, (start, rows) in law.parts.items()
-    ]
-    return composed.middle + np.concatenate([x for x, _ in found]), np.concatenate([h for _, h in found])

@@ -13,13 +13,11 @@ from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable._kept import Kept
 from deniable.accounting.pld.compose import ComposedLaw, compose
-from deniable.accounting.pld.far import FarCharge
 from deniable.accounting.pld.one import Cuttable, cuttable
 from deniable.accounting.pld.read import Above, Below
 from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.steps.base import Step, TooSlowError
 from deniable.accounting.steps.discrete import ResponseStep
-from deniable.accounting.steps.outcomes import ListedOutcomes
 from deniable.accounting.steps.replaced_gaussian import ReplacedGaussianStep
 from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
 from deniable.accounting.transform.composed import PrivacyLoss
@@ -54,7 +52,7 @@ class MultiScaleTradeoff(Tradeoff):
         default_factory=Kept, init=False, repr=False, compare=False
     )
 
-    _parts: Kept[tuple[bool, Side, bool], tuple[tuple[Cuttable, int], ...]] = field(
+    _parts: Kept[tuple[bool, Side], tuple[tuple[Cuttable, int], ...]] = field(
         default_factory=Kept, init=False, repr=False, compare=False
     )
 
@@ -66,18 +64,14 @@ class MultiScaleTradeoff(Tradeoff):
         steps += [(ResponseStep(epsilon, 2), round(count)) for epsilon, count in loss.randomized_responses]
         return cls(tuple(steps), symmetric=loss.symmetric, loss=loss, otherwise=otherwise, most=most)
 
-    def _of(self, direction: Direction, side: Side = "upper", tails: bool = False) -> tuple[tuple[Cuttable, int], ...]:
+    def _of(self, direction: Direction, side: Side = "upper") -> tuple[tuple[Cuttable, int], ...]:
         """Steps in the order of a direction, in pieces."""
         swapped = direction == "remove" and not self.symmetric
 
         def made() -> tuple[tuple[Cuttable, int], ...]:
-            return tuple((cuttable(step, swapped), count) for step, count in self._steps_on(side, tails))
+            return tuple((cuttable(step.on(side), swapped), count) for step, count in self.steps)
 
-        return self._parts((swapped, side, tails), made)
-
-    def _steps_on(self, side: Side, tails: bool) -> list[tuple[Step, int]]:
-        known = [(step.on(side), count) for step, count in self.steps]
-        return [(step.for_tails(), count) for step, count in known] if tails else known
+        return self._parts((swapped, side), made)
 
     @property
     def points(self) -> int:
@@ -114,31 +108,18 @@ class MultiScaleTradeoff(Tradeoff):
             if side == "upper" and any(count > _MOST_STEPS for _, count in self.steps):
                 return TooSlowError("so many steps that rounding is all that is known")
             parts = [
-                (s, n if n <= _MOST_STEPS else _ENOUGH) for s, n in self._of(direction, side, direct)
+                (s, n if n <= _MOST_STEPS else _ENOUGH) for s, n in self._of(direction, side)
             ]  # fewer tell no more
             try:
                 composed = compose(parts, side, points, direct)
             except TooSlowError as failure:
                 return failure
-            if side == "upper":
-                return Above(composed)
-            return Below(composed, self._far(direction, [count for _, count in parts]) if direct else None)
+            return Above(composed) if side == "upper" else Below(composed)
 
         found = self._laws((direction, side, direct), made)
         if isinstance(found, TooSlowError):
             raise found
         return found
-
-    def _far(self, direction: Direction, counts: list[int]) -> FarCharge | None:
-        """What errors of the steps' laws add to lower bounds far in a tail, if there are any."""
-        parts = self._of(direction, "lower", True)
-        if not any(any(step.lost) for step, _ in parts):
-            return None
-        way: Direction = "remove" if direction == "remove" and not self.symmetric else "add"
-        listed = [max((p.relative for p in s.pieces if isinstance(p, ListedOutcomes)), default=0.0) for s, _ in parts]
-        steps = [step for step, _ in self._steps_on("lower", True)]
-        relative = math.fsum(share * count for share, count in zip(listed, counts, strict=True))
-        return FarCharge.of(list(zip(steps, counts, strict=True)), way, relative)
 
     def bound(self, question: Question, at: float, direction: Direction, side: Side) -> float:
         """Bound on one side at a log γ, or at a false positive rate."""

@@ -10,12 +10,11 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, PRODUCT_EXPONENT
-from deniable.accounting.pld.law import RUNG, UNDERFLOW, Law, trimmed
+from deniable.accounting.lattices import SIZES, UNDERFLOW, Law, scales, trimmed
 from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.outcomes import Cut, ListedOutcomes, Piece
 
 _MOST_POINTS = 1 << 19  # of a class of one step
-_DECADES = np.exp2(np.arange(-60.0, 11.0))  # sizes of losses that are told apart when lattices are chosen
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +54,7 @@ class Cuttable:
     def middle(self) -> float:
         """About the median of the loss under P: lattices are counted from there."""
         atoms = [np.stack([piece.loss, piece.p]) for piece in self.pieces if isinstance(piece, ListedOutcomes)]
-        if atoms:  # so that atoms that are a whole number of pitches apart lie on the lattice
+        if atoms and not self.atomic:  # of atoms between lines the largest is to lie on the lattice
             loss, mass = np.concatenate(atoms, axis=1)
             return float(loss[np.argmax(mass)])
         loss, mass = (np.concatenate(x) for x in zip(*(piece.sample() for piece in self.pieces), strict=True))
@@ -70,19 +69,15 @@ class Cuttable:
 
     @cached_property
     def scales(self) -> FloatArray:
-        """Rows: sizes R, E[X; |X| ≤ R], E[X²; |X| ≤ R] and the mass beyond, X the loss from the middle.
-
-        A guide to where lattices are laid, never a bound.
-        """
-        x = np.concatenate([-_DECADES[::-1], [0.0], _DECADES])
+        """Those of the loss from the middle, by cells."""
         low, high = self.ends
-        edges = np.unique(np.concatenate([x + self.middle, [low - 1.0, high + 1.0]]))
+        edges = np.unique(np.concatenate([self.middle - SIZES, self.middle + SIZES, [self.middle, low - 1, high + 1]]))
+        edges = edges[np.searchsorted(edges, low - 1) :]
+        edges = edges[: np.searchsorted(edges, high + 1) + 1]
         _, p, rise, _ = self.cut(edges)
         with np.errstate(all="ignore"):
             mean = np.where(p > 0, edges[:-1] - np.log1p(-np.minimum(rise / p, 1 - 1e-12)), 0.0) - self.middle
-        size = np.maximum(np.abs(edges[:-1] - self.middle), np.abs(edges[1:] - self.middle))
-        inside, weight = size[None, :] <= _DECADES[:, None] * (1 + 1e-9), p / p.sum()
-        return np.stack([_DECADES, *(inside @ (weight * mean**k) for k in (1, 2)), (~inside) @ weight])
+        return scales(np.maximum(np.abs(edges[:-1] - self.middle), np.abs(edges[1:] - self.middle)), mean, p)
 
     @property
     def finest(self) -> int:
@@ -113,7 +108,7 @@ def one(step: Cuttable, law: Law, bottom: int, top: int, middle: float) -> Law:
                 runs.append((e, round(i), round(k)))
         if last or reach > max(-low, high) + h:
             break
-        inner, e = reach, min(e + RUNG, top) if e < top else e + RUNG
+        inner, e = reach, min(e + Law.rung, top) if e < top else e + Law.rung
     runs.sort(key=lambda run: run[1] * law.spacing(run[0]))
     upper = law.side == "upper"
     cells = [np.r_[i, np.arange(i, k) + 0.5, k] if law.nearest(e) else np.arange(i, k + 1.0) for e, i, k in runs]
@@ -132,7 +127,7 @@ def one(step: Cuttable, law: Law, bottom: int, top: int, middle: float) -> Law:
                 points = h * np.arange(i, i + float(size))
                 moved = rest * np.exp(np.minimum(points - at[here : here + size], PRODUCT_EXPONENT))
             rows = np.stack([least, np.where(least > 0, moved, 0.0)])
-        first, stop, less = trimmed(rows, law.direct)
+        first, stop, less = trimmed(rows, law.least)
         dropped += less
         if first < stop:
             law.put(e, (i + first, rows[:, first:stop]))

@@ -1,6 +1,6 @@
 """Hockey sticks and true positive rates read off composed laws, with every charge.
 
-*Theorem.* Let p̂_j be the rows above at labels x_j, known up to e^{±r} and E (see :mod:`deniable.accounting.pld.law`),
+*Theorem.* Let p̂_j be the rows above at labels x_j, known up to e^{±r} and E (see :mod:`deniable.accounting.lattices`),
 and ℓ the P mass that is on no lattice. Then H_γ(P‖Q) ≤ e^r·(Σ p̂_j·(1 − γe^{−x_j})₊ + E) + ℓ. *Proof.* Step by step the
 pair above dominates: its P masses are the true ones, outcome by outcome, split so that P and Q are kept, at losses that
 were only raised. Domination survives composition, and at most ℓ of P takes part in an outcome that is on no lattice, or
@@ -11,8 +11,7 @@ TPR(α) ≤ γα + H_γ for every γ (weak duality), asked near the best one.
 *From below*, rows p̂_j and q̂_j are merged outcomes. Every set S of them is a test, however it was found: it accuses with
 chance P(S) ≥ e^{−r}·(p̂(S) − E) + only and Q(S) ≤ e^r·(q̂(S) + E·e^{−x_S}), x_S the least label of S, only P mass that
 Q lacks: such outcomes are always accused; and what steps may have too much of P, or lack of Q, is taken from P(S) and
-added to Q(S). H_γ ≥ P(S) − γQ(S), and a true positive rate at α is that of two sets mixed. Far in a tail that may be
-most of it: :mod:`deniable.accounting.pld.far` charges hockey sticks instead.
+added to Q(S). H_γ ≥ P(S) − γQ(S), and a true positive rate at α is that of two sets mixed.
 
 *Errors that climb.* What a row misses may be brought onto coarser lattices later; below, where Q masses stand times
 e^{label}, each time multiplied by at most e^h, h the spacing it comes to, if that is to the nearest point. It climbs
@@ -29,11 +28,9 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MANY_ROUNDINGS, MOST_EXPONENT
-from deniable.accounting.pld.compose import ComposedLaw, labels
-from deniable.accounting.pld.far import FarCharge
+from deniable.accounting.pld.compose import ComposedLaw
 
 _NEIGHBOURS = np.array([-64, -8, -1, 0, 1, 8, 64])  # of the best node, tried as well
-_FALLS = np.append(0.0, np.cumsum(0.02 * 1.15 ** np.arange(45)))  # of log γ, between which charges are those of an end
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +42,9 @@ class Above:
     @cached_property
     def _sorted(self) -> tuple[FloatArray, FloatArray]:
         """Labels, falling, and P masses."""
-        x, _ = labels(self.composed)
-        mass = np.concatenate([rows[0] for _, rows in self.composed.law.parts.values()])
+        x, _, rows = self.composed.law.listed()
         order = np.argsort(-x, kind="stable")
-        return x[order], mass[order]
+        return self.composed.middle + x[order], rows[0, order]
 
     @cached_property
     def _out(self) -> FloatArray:
@@ -101,14 +97,12 @@ class Below:
     """Lower bounds from a composed law of merged outcomes."""
 
     composed: ComposedLaw
-    far: FarCharge | None = None
 
     @cached_property
     def _sorted(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Ratios as computed, falling and kept within a spacing of labels; labels; P masses; Q masses times e^label."""
-        law = self.composed.law
-        x, half = labels(self.composed)
-        p, q = (np.concatenate([rows[k] for _, rows in law.parts.values()]) for k in (0, 1))
+        x, half, (p, q) = self.composed.law.listed()
+        x = x + self.composed.middle
         with np.errstate(all="ignore"):
             ratio = np.where(p > 0, x + np.log(p) - np.log(q), -np.inf)
         key = np.clip(np.where(np.isnan(ratio), -np.inf, ratio), x - 2 * half, x + 2 * half)
@@ -127,31 +121,20 @@ class Below:
         return self.composed.only * (1 - 64 * EPS)
 
     @cached_property
-    def _tests(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        return self._nested(self.composed.lost)
-
-    @cached_property
-    def _far_tests(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        return self._nested((0.0, 0.0))
-
-    def _nested(self, lost: tuple[float, float]) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Ratios of nested sets of outcomes, falling; lower bounds on their P and upper bounds on their Q masses."""
-        key, x, p, q = self._sorted
+    def _tests(self) -> tuple[FloatArray, FloatArray]:
+        """Nested sets of outcomes, ratios falling: lower bounds on their P and upper bounds on their Q masses."""
+        _, x, p, q = self._sorted
+        lost = self.composed.lost
         missed, least = self.composed.missed, np.minimum.accumulate(x)
         with np.errstate(over="ignore", invalid="ignore"):  # where Q masses leave the doubles, no test is known
             out = np.cumsum(np.where(q > 0, q * np.exp(-x), 0.0)) + missed * np.exp(-least)
             inside = np.cumsum(p) / self._rounding - missed - lost[0]
         sure = np.where(np.isfinite(inside), np.maximum(inside, 0.0), 0.0) + self._sure
-        return key, sure, (out + lost[1]) * self._rounding
+        return sure, (out + lost[1]) * self._rounding
 
     def hockey_stick(self, log_gamma: float) -> float:
         """Lower bound on H_γ."""
-        found = self._hockey_stick(log_gamma, self.composed.lost)
-        if self.far is None:
-            return found
-        return max(found, self._hockey_stick(log_gamma, (0.0, 0.0)) - self.far.at(log_gamma))
-
-    def _hockey_stick(self, log_gamma: float, lost: tuple[float, float]) -> float:
+        lost = self.composed.lost
         key, x, p, q = self._sorted
         k = int(np.searchsorted(-key, -log_gamma, side="right"))
         if k == 0:
@@ -166,25 +149,7 @@ class Below:
 
     def rate(self, alpha: float) -> float:
         """Lower bound on the true positive rate."""
-        found = self._mixed(self._tests, alpha)
-        return found if self.far is None else max(found, self._far_rate(self.far, alpha))
-
-    def _far_rate(self, far: FarCharge, alpha: float) -> float:
-        """The least of γα + H_γ, between thresholds that fall."""
-        key, inside, out = self._far_tests
-        k, least = int(np.searchsorted(out, alpha, side="right")), self._mixed(self._far_tests, alpha)
-        if k == out.size or not np.isfinite(key[k]):
-            return 0.0
-        log_gamma = float(key[k]) - _FALLS
-        sets = np.maximum(np.searchsorted(-key, -log_gamma, side="right") - 1, k)
-        with np.errstate(over="ignore", invalid="ignore"):
-            line = inside[sets] - np.exp(log_gamma) * (out[sets] - alpha) * (1 + 8 * EPS)
-        line = np.fmax(np.where(np.isfinite(line), line, least), least) * (1 - 16 * EPS)
-        charges = np.array([far.at(x) for x in log_gamma.tolist()] + [far.everywhere])
-        return float(min(least - charges[0], np.min(line - charges[1:])))
-
-    def _mixed(self, tests: tuple[FloatArray, FloatArray, FloatArray], alpha: float) -> float:
-        _, inside, out = tests
+        inside, out = self._tests
         k = int(np.searchsorted(out, alpha, side="right"))
         low = (float(out[k - 1]), float(inside[k - 1])) if k else (0.0, self._sure)
         if k == out.size:

@@ -60,20 +60,6 @@ class Step(Mechanism, ABC):
         """Return a step whose pair is at least ("lower": at most) as easy to tell apart: itself, if it is known."""
         return self
 
-    def for_tails(self) -> Step:
-        """Return the same step with errors that are relative wherever they can be, which serves far tails."""
-        return self
-
-    def excess(self, order: FloatArray, log_moment: FloatArray, direction: Direction) -> tuple[FloatArray, float]:
-        """Return how far means of convex functions of dP/dQ under the pieces of a lower step may exceed true ones.
-
-        Of functions that rise and are at most r^c, c an order ≥ 1, as a share of e^{``log_moment``} ≥ E r^c; and what
-        is to be added for any that is at most r. For "remove" P and Q change places: functions that fall, of orders
-        1 − c, and at most 1. Relative errors of masses are apart.
-        """
-        none = np.full(order.shape, np.inf) if any(self.lost) or any(self.only) else np.zeros(order.shape)
-        return none, 0.0
-
     @property
     def even(self) -> bool:
         """Whether there is nothing but atoms that are a whole number of :attr:`pitch` apart."""

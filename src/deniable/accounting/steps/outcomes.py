@@ -63,12 +63,15 @@ class Cut(NamedTuple):
 
 
 class ListedOutcomes(NamedTuple):
-    """Outcomes one by one: losses known to ``shift``, positive masses of P and of Q to a factor 1 ± ``relative``."""
+    """Outcomes one by one: losses known to ``shift``, positive masses of P and of Q to a factor 1 ± ``relative``.
+
+    Below, both masses of an outcome may be too small by the same factor, above too large.
+    """
 
     loss: FloatArray
     p: FloatArray
     q: FloatArray
-    shift: float
+    shift: float | FloatArray
     relative: float
 
     def swapped(self) -> ListedOutcomes:
@@ -84,7 +87,8 @@ class ListedOutcomes(NamedTuple):
     def ends(self) -> tuple[float, float]:
         """Losses between which all lie, their errors allowed for."""
         low, high = float(self.loss.min()), float(self.loss.max())
-        return low - 2 * self.shift - 16 * EPS * (1 + abs(low)), high + 2 * self.shift + 16 * EPS * (1 + abs(high))
+        shift = 2 * float(np.max(self.shift))
+        return low - shift - 16 * EPS * (1 + abs(low)), high + shift + 16 * EPS * (1 + abs(high))
 
     def sample(self) -> tuple[FloatArray, FloatArray]:
         """Losses and about their P masses: a guide."""

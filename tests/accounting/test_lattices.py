@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable.accounting.pld.compose import compose, labels
-from deniable.accounting.pld.law import Law, product
+from deniable.accounting.lattices import Law, product
+from deniable.accounting.pld.compose import compose
 from deniable.accounting.pld.one import cuttable
 from deniable.accounting.steps.discrete import ResponseStep
 from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
@@ -57,8 +57,8 @@ def test_products_add_up_over_classes_and_their_rounding_is_charged():
 def test_a_lattice_law_is_exact():
     """Randomised responses: binomial masses on their own lattice, one class."""
     law = compose([(cuttable(ResponseStep(0.7, 2), False), 20)], "upper", 1 << 13)
-    x, _ = labels(law)
-    masses = law.law.parts[0][1][0]
+    x, _, (masses,) = law.law.listed()
+    x = x + law.middle
     likely = 1 / (1 + math.exp(-0.7))
     for x_, mass in zip(x, masses, strict=True):
         k = round((x_ / 0.7 + 20) / 2)

@@ -17,7 +17,7 @@ classes are chosen decides about widths and never about truth. What leaves a cla
 *Charges.* The truth is bounded by rows that are known up to three errors, kept apart:
 - ``relative``: every mass is known up to a factor e^{±relative}. A product adds up both laws' own, and a rounding for
   every term that it sums up: those that come to one lattice point, and a few. Laws that are ``direct`` make no
-  transforms: their products add up at most as many terms as the shorter row has, so that tails of any size are known.
+  transforms: tails of any size are known.
 - ``error`` E: what rows miss, or have too much, in L1 (of the larger one): entries below all doubles, dropped ends,
   and the rounding of FFTs. An error of A meets all of B on the lattice of its own class at least, so that with |B| the
   largest over k of B_{≤k}, brought onto lattice k, and all that is coarser, E(A∗B) = E_A·|B| + E_B·|A| + c·E_A·E_B + ν,
@@ -35,9 +35,12 @@ classes are chosen decides about widths and never about truth. What leaves a cla
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Self, TypeVar
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from scipy.fft import irfft, next_fast_len, rfft
 
 from deniable._check import FloatArray, Indices
@@ -45,15 +48,17 @@ from deniable._floats import EPS, MOST_EXPONENT, PRODUCT_EXPONENT
 from deniable._fourier import fft_error
 from deniable.curves import Side
 
-RUNG = 3  # log2 of the ratio of neighbouring lattices
 _FURTHEST = 12  # log2 of the ratio that one split or merge bridges
 _COARSE = 1.0  # spacing in nats above which losses are merged downwards
-_FEW = 64  # roundings of a mass that is split, merged or shifted
+_BLOCK = 64  # terms that are added up at a time where there are no transforms
+_DEVIATIONS = 2.0  # of what the finest class can hold must fit it, and this many larger losses are expected at most
 _DROPPED, _LEAST = 1e-19, 1e-60  # mass that is given up at either end of a row, a product; of direct ones
 _PEAKS = 16  # places of a row that may be shifted instead of transformed
 _PEAK, _HIGH = 1e-3, 5e-3  # mass of such a place, and of the largest if there are any
+_TOP = 1 << 16  # more than any class
 _MOST_ENTRIES = 1 << 17  # of a row of the coarsest class
 
+SIZES = np.exp2(np.arange(-256.0, 256.0))  # of losses, or terms, that are told apart when lattices are chosen
 UNDERFLOW = 1e-290  # L1 that rows may lose to numbers below all doubles, a product
 
 LatticePart = tuple[int, FloatArray]  # place of the first lattice point, and rows
@@ -73,9 +78,17 @@ class Law:
     coarsest: float = 0.0  # spacing of all lattices that something was brought onto, if to the nearest point
     summed: int = 0  # terms that were added up on the way
 
-    def like(self) -> Law:
+    rung = 3  # log2 of the ratio of neighbouring lattices
+    few = 128  # roundings of a mass that is split, merged or shifted, but for sums
+
+    def like(self) -> Self:
         """An empty law of the same kind."""
-        return Law(self.side, self.unit, self.points, {}, self.direct)
+        return type(self)(self.side, self.unit, self.points, {}, self.direct)
+
+    @property
+    def least(self) -> float:
+        """Mass that is given up at either end of a row."""
+        return _LEAST if self.direct else _DROPPED
 
     def spacing(self, e: int) -> float:
         """Of class e."""
@@ -102,6 +115,15 @@ class Law:
         """Bound on what moving once through all classes multiplies errors by."""
         return math.exp(min(self.coarsest * 8 / 7, MOST_EXPONENT)) if self.side == "lower" else 1.0
 
+    def listed(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Labels of all lattice points, half the spacing of each one's lattice, and rows."""
+        found = [
+            (self.spacing(e) * (start + np.arange(rows.shape[1])), np.full(rows.shape[1], self.spacing(e) / 2), rows)
+            for e, (start, rows) in self.parts.items()
+        ]
+        x, half, rows = (np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
+        return x, half, rows
+
     def coarser(self, e: int, part: LatticePart, f: int) -> LatticePart:
         """A measure of class e on the lattice of class f ≥ e: split above, merged below."""
         while f > e + _FURTHEST:
@@ -110,29 +132,86 @@ class Law:
             return part
         start, rows = part
         ratio, h = 1 << (f - e), self.spacing(e)
-        self.summed += ratio + _FEW
+        self.summed += ratio + self.few
         nearest = self.nearest(f)
         self.coarsest = max(self.coarsest, h * ratio if nearest else 0.0)
         half = ratio // 2 if nearest else 0
         place = start + np.arange(rows.shape[1]) + half
         base = place // ratio
-        above = h * (place - base * ratio)  # the lower neighbour, or half a cell below the nearest
-        first = int(base[0])
-        base, count = base - first, int(base[-1]) - first + 2
+        return self.laid(base, np.asarray(h * (place - base * ratio), np.float64), h * ratio, h * half, rows)
+
+    def laid(self, base: Indices, above: FloatArray, spacing: float, middle: float, rows: FloatArray) -> LatticePart:
+        """Masses that lie ``above`` points ``base`` of a lattice: split, or merged at ``middle`` above the points."""
+        first = int(base.min())
+        base, count = base - first, int(base.max()) - first + 2
         if self.side == "upper":
-            up = -np.expm1(-above) / -math.expm1(-h * ratio)
+            up = self.share(above, spacing)
             split = np.bincount(base, rows[0] * (1 - up), count) + np.bincount(base + 1, rows[0] * up, count)
             return first, split[None].astype(np.float64)
-        move = np.minimum(h * half - above, PRODUCT_EXPONENT)
-        return first, np.stack([np.bincount(base, row, count) for row in (rows[0], rows[1] * np.exp(move))])
+        return first, np.stack([np.bincount(base, row, count) for row in self.moved_by(middle - above, rows)])
 
-    def lifted(self, bottom: int) -> Law:
+    def share(self, above: FloatArray, spacing: float) -> FloatArray:
+        """Share of a mass that a split gives to the upper neighbour."""
+        return np.expm1(-above) / math.expm1(-spacing)
+
+    def moved_by(self, far: FloatArray, rows: FloatArray) -> FloatArray:
+        """Rows of masses that are labelled so much further up."""
+        return np.stack([rows[0], rows[1] * np.exp(np.minimum(far, PRODUCT_EXPONENT))])
+
+    def times(self, rows: FloatArray, others: FloatArray) -> FloatArray:
+        """Rows of a product, without transforms."""
+        return np.stack([convolved(one, other) for one, other in zip(rows, others, strict=True)])
+
+    def lifted(self, bottom: int) -> Self:
         """The same without classes below ``bottom``."""
         out = self.like()
         out.relative, out.error, out.coarsest = self.relative, self.error, self.coarsest
         for e, part in sorted(self.parts.items()):
             out.put(max(e, bottom), out.coarser(e, part, max(e, bottom)))
         return out
+
+
+AnyLaw = TypeVar("AnyLaw", bound=Law)
+
+
+def convolved(x: FloatArray, y: FloatArray) -> FloatArray:
+    """x∗y without transforms, in blocks of x: no sum goes through more than _BLOCK + ⌈n/_BLOCK⌉ roundings."""
+    if x.size > y.size:
+        x, y = y, x
+    blocks = np.pad(x, (0, -x.size % _BLOCK)).reshape(-1, _BLOCK)
+    parts = blocks[:, ::-1] @ sliding_window_view(np.pad(y, _BLOCK - 1), _BLOCK).T
+    found = np.zeros(blocks.size + y.size - 1)
+    for k, part in enumerate(parts):
+        found[k * _BLOCK : k * _BLOCK + part.size] += part
+    return found[: x.size + y.size - 1]
+
+
+def fitting(
+    tables: Sequence[FloatArray], counts: Sequence[int], larger: float = _DEVIATIONS
+) -> tuple[float, float] | None:
+    """The size that the finest class of a sum should hold, and about the mean of what it can hold, if there is any.
+
+    ``tables`` are :func:`scales` of its terms. It is the least size that two deviations of the sum of what is held do
+    not exceed, and beyond which at most two terms, or ``larger``, are expected: near the infimum of a loss, distances
+    from it are log-normal over many decades, and more deviations would take the scale of rare losses for that of the
+    bulk.
+    """
+    n = np.array(counts, dtype=np.float64)
+    mean, square, beyond = (np.array([table[k] for table in tables]) for k in range(3))
+    variance = np.maximum(n @ (square - mean**2), 0.0)
+    fits = (variance * _DEVIATIONS**2 <= SIZES**2) & (n @ beyond <= larger)
+    k = int(np.argmax(fits))
+    return (float(SIZES[k]), float(n @ mean[:, k])) if fits[k] else None
+
+
+def scales(size: FloatArray, mean: FloatArray, mass: FloatArray) -> FloatArray:
+    """Rows: E[X; |X| ≤ R], E[X²; |X| ≤ R] and the mass beyond, R each of SIZES, of cells of such masses and means.
+
+    A guide to where lattices are laid, never a bound.
+    """
+    place, mass = np.searchsorted(SIZES, size * (1 - 1e-9)), mass / mass.sum()
+    inside = [np.cumsum(np.bincount(place, mass * mean**k, SIZES.size + 1))[:-1] for k in range(3)]
+    return np.stack([inside[1], inside[2], np.maximum(1 - inside[0], 0.0)])
 
 
 def added(a: LatticePart, b: LatticePart) -> LatticePart:
@@ -145,7 +224,7 @@ def added(a: LatticePart, b: LatticePart) -> LatticePart:
     return start, rows
 
 
-def product(a: Law, b: Law, bottom: int, centre: float, top: int) -> Law:
+def product(a: AnyLaw, b: AnyLaw, bottom: int, centre: float, top: int) -> AnyLaw:
     """The law of the sum of independent losses in classes ``bottom`` to ``top``, their ranges around ``centre``."""
     same = a is b
     a = a.lifted(bottom)
@@ -173,12 +252,25 @@ def product(a: Law, b: Law, bottom: int, centre: float, top: int) -> Law:
             fine_b = None if all_b is None else b.coarser(e, all_b, following)
     done, dropped = _classed(out, centre, top)
     done.coarsest = max(done.coarsest, a.coarsest, b.coarsest, out.coarsest)
-    longest = max(rows.shape[1] for law in (a, b) for _, rows in law.parts.values()) if a.direct else 0
-    summed = _FEW + longest / 2 + a.summed + out.summed + (0 if same else b.summed)
-    done.relative = a.relative + b.relative + summed * EPS
+    summed = a.few + a.summed + out.summed + (0 if same else b.summed)
+    if a.direct:
+        summed += _BLOCK + 1 + max(rows.shape[1] for law in (a, b) for _, rows in law.parts.values()) / _BLOCK
+    done.relative = a.relative + b.relative + summed * EPS / 2
     errors = a.error * max(sizes[1]) + b.error * max(sizes[0]) + a.error * b.error * done.moved * done.moved
     done.error = (errors + noise + dropped + UNDERFLOW) * (1 + 64 * EPS)
     return done
+
+
+def power(one: AnyLaw, count: int, laid: Callable[[int], tuple[int, float]], top: int = _TOP) -> AnyLaw:
+    """The law of ``count`` independent losses by squaring; ``laid`` names bottom and centre of a sum of so many."""
+    law, k = one, 1
+    for digit in bin(count)[3:]:
+        k *= 2
+        law = product(law, law, *laid(k), top)
+        if digit == "1":
+            k += 1
+            law = product(law, one, *laid(k), top)
+    return law
 
 
 def _both(a: LatticePart | None, b: LatticePart | None) -> LatticePart | None:
@@ -192,7 +284,7 @@ def _convolve(out: Law, e: int, x: LatticePart, y: LatticePart) -> float:
     rows, others = x[1], y[1]
     count = rows.shape[1] + others.shape[1] - 1
     if out.direct:
-        out.put(e, (x[0] + y[0], np.stack([np.convolve(one, other) for one, other in zip(rows, others, strict=True)])))
+        out.put(e, (x[0] + y[0], out.times(rows, others)))
         return 0.0
     found = np.zeros((rows.shape[0], count))
     rows = _shifted(found, rows, others)
@@ -231,7 +323,7 @@ def _peaks(row: FloatArray) -> Indices:
     return places[row[places] > _PEAK] if count < row.size else places
 
 
-def _classed(law: Law, centre: float, top: int) -> tuple[Law, float]:
+def _classed(law: AnyLaw, centre: float, top: int) -> tuple[AnyLaw, float]:
     """Classes cut to their ranges around the centre, what lies outside moved up; and the mass dropped at the ends."""
     done, todo, dropped = law.like(), law.like(), 0.0
     for e, part in law.parts.items():
@@ -239,7 +331,7 @@ def _classed(law: Law, centre: float, top: int) -> tuple[Law, float]:
     while todo.parts:
         e = min(todo.parts)
         start, rows = todo.parts.pop(e)
-        first, last, less = trimmed(rows, law.direct)
+        first, last, less = trimmed(rows, law.least)
         dropped += less
         if last <= first:
             continue
@@ -250,7 +342,7 @@ def _classed(law: Law, centre: float, top: int) -> tuple[Law, float]:
             continue
         middle = round(centre / law.spacing(e))
         low, high = max(start, middle - law.points // 2), min(stop, middle + law.points // 2)
-        following = min(e + RUNG, top) if e < top else e + RUNG
+        following = min(e + law.rung, top) if e < top else e + law.rung
         pieces = [(start, low), (low, high), (high, stop)] if low < high else [(start, stop), (0, 0), (0, 0)]
         for k, (i, j) in enumerate(pieces):
             if i < j:
@@ -263,9 +355,9 @@ def _classed(law: Law, centre: float, top: int) -> tuple[Law, float]:
     return done, dropped
 
 
-def trimmed(rows: FloatArray, direct: bool) -> tuple[int, int, float]:
-    """First place and end of what is kept of rows, and the mass of what is not."""
-    mass, least = rows.max(axis=0), _LEAST if direct else _DROPPED
-    first = int(np.searchsorted(np.cumsum(mass), least))
-    last = max(mass.size - int(np.searchsorted(np.cumsum(mass[::-1]), least)), first)
+def trimmed(rows: FloatArray, least: float) -> tuple[int, int, float]:
+    """First place and end of what is kept of rows if ``least`` may go at either, and the mass of what is not."""
+    mass = rows.max(axis=0)
+    first = int(np.searchsorted(np.cumsum(mass), least, side="right"))
+    last = max(mass.size - int(np.searchsorted(np.cumsum(mass[::-1]), least, side="right")), first)
     return first, last, float(mass[:first].sum() + mass[last:].sum())
