@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from oracles.scripts import loaded
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
 def evidence():
-    spec = importlib.util.spec_from_file_location("evidence", ROOT / "benchmarks" / "evidence.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded("benchmarks/evidence.py")
 
 
 def test_the_page_is_made_of_the_recorded_figures(evidence):
