@@ -1,6 +1,5 @@
 """Figures of README and docs/evidence.md are those of benchmarks/evidence.json, and one that moved is found."""
 
-import importlib.util
 import json
 import re
 import sys
