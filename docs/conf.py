@@ -18,6 +18,10 @@ import architecture_picture  # noqa: E402
 
 (HERE / "api.rst").write_text(api_pages.page())
 EXAMPLES = api_pages.examples()
+PAGES = {f"{module}.{name}" for _, module, names in api_pages.sections() for name in names}
+for path in (HERE / "api").glob("*.rst"):  # of an earlier build
+    if path.stem not in PAGES:
+        path.unlink()
 MERMAID = re.compile(r"```mermaid\n(.*?)```", re.DOTALL)
 for page in ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "SECURITY"):  # they live next to the README
     text = (HERE.parent / f"{page}.md").read_text().replace("](docs/", "](")
