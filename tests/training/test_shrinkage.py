@@ -6,29 +6,30 @@ import pytest
 import deniable as dn
 from deniable.testing import insecure_noise
 from deniable.training import bins, fitting
-from deniable.training.descent import DescentPlan, Seen, kept_shares, responses
+from deniable.training.fitting import Seen, kept_shares, responses
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
 
 
-def averaged(plan: DescentPlan, curvature: float, forces: np.ndarray) -> float:
+def averaged(length: float, curvature: float, forces: np.ndarray) -> float:
     """The descent itself, in one dimension, on a parabola that is pushed by ``forces``: slow oracle."""
     w = velocity = mean = 0.0
-    for step in range(plan.steps):
-        velocity = plan.momentum * velocity + curvature * w - forces[step]
-        w -= plan.step * velocity
-        mean += w * (step >= plan.steps // 2)
-    return mean / (plan.steps - plan.steps // 2)
+    for step, force in enumerate(forces):
+        velocity = fitting.MOMENTUM * velocity + curvature * w - force
+        w -= length * velocity
+        mean += w * (step >= len(forces) // 2)
+    return mean / (len(forces) - len(forces) // 2)
 
 
-@pytest.mark.parametrize("plan", [DescentPlan(40, 0.02), DescentPlan(7, 0.1, 0.5), DescentPlan(400, 1e-4)])
-def test_responses_are_those_of_the_descent(plan):
+@pytest.mark.parametrize(("steps", "length"), [(40, 0.02), (7, 0.1), (400, 1e-4)])
+def test_responses_are_those_of_the_descent(steps, length, monkeypatch):
+    monkeypatch.setattr(fitting, "STEPS", steps)
     curvature = np.array([0.0, 0.3, 5.0])
-    gain, noise = responses(plan, curvature)
-    pushes = np.eye(plan.steps)
+    gain, noise = responses(length, curvature)
+    pushes = np.eye(steps)
     for k, one in enumerate(curvature):
-        weights = [averaged(plan, one, push) for push in pushes]
-        assert gain[k] == pytest.approx(averaged(plan, one, np.ones(plan.steps)), rel=1e-10)
+        weights = [averaged(length, one, push) for push in pushes]
+        assert gain[k] == pytest.approx(averaged(length, one, np.ones(steps)), rel=1e-10)
         assert noise[k] == pytest.approx(np.square(weights).sum(), rel=1e-10)
 
 

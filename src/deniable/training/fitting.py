@@ -1,40 +1,48 @@
-"""One fit from a table to coefficients: bins, gradients, pairs; each query is paid for before it happens."""
+"""One fit from a table to coefficients: bins, noisy gradients, pairs; each query is paid for before it happens.
+
+Noisy full-batch gradient descent with momentum and averaging: all that is released are noised integer sums.
+
+What a descent found is then shrunk towards smooth shape functions and towards zero, by as much as the known noise calls
+for: that of privacy exactly, that of sampling from the number of records. Empirical Bayes: in each column the principal
+directions are treated one by one, their coefficients have a normal prior of unknown variance and smoothness; both are
+averaged over, weighted by the likelihood of what the fit found and by how often the other columns have them. All of it
+is post-processing of noised numbers and costs nothing.
+
+The residuals of a first fit choose pairs of columns: summed times products of two signs per column (above or below the
+middle, inside or outside the middle half), they show what no sum of shape functions can express.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from deniable._check import FloatArray, InputError
+from deniable._check import FloatArray, InputError, IntArray
 from deniable._floats import MANY_ROUNDINGS
-from deniable.noise.queries import Paid, Queries
-from deniable.training.descent import (
-    Contributions,
-    DescentPlan,
-    Weighted,
-    descend,
-    products,
-    products_noise,
-    residuals_at,
-    shrunk_coefficients,
-    strongest,
-)
-from deniable.training.design import Basis, Design, design_of
+from deniable.noise.queries import Channel, Queries
+from deniable.training.design import CHUNK, Basis, Design, design_of
 from deniable.training.encoders import Codes, Encoder, Pair, levels_of
 from deniable.training.features import Declared, FeatureTable
 from deniable.training.looks import CENTRES_SHARE, Columns, bins_mu, centred, encoders_for
 from deniable.training.losses import RESIDUAL, ClippedLoss
 
-STEPS = 400  # sums of gradients in a descent; matters for convergence only (:func:`plan_for`)
+STEPS = 400  # sums of gradients in a descent; matters for convergence only (:func:`length_of_step`)
 MOMENTUM = 0.95  # weight of the past in the velocity
 MAINS_SHARE = 0.30  # of μ², with pairs: the first fit, whose residuals show what is missing
 CHOICE_SHARE = 0.10  # of μ²: the noisy release that chooses the pairs
 _EXACT = 2**53  # whole numbers below are exact in double precision
 _LARGEST_NOISE = 2.0**36  # lattice points: above it the sampler is slow
 _STABLE = 3.5  # largest step·n·curvature: from 2·(1 + momentum) on the steps would oscillate
+_VARIANCES = np.concatenate(([0.0], np.logspace(-4, 3, 36)))  # prior variances of coefficients, wider than what occurs
+_SMOOTHNESS = (0.0, 1.0)  # powers of the curvature by which rough directions are rarer
+_ROUNDS = 20  # of expectation–maximisation, after which the laws' frequencies hardly change
+_SIGNS = np.array([[-1, -1, 1, 1, 0], [1, -1, -1, 1, 0]], dtype=np.int64)  # middle; outer half; 0: missing
+_FLAT = 1e-9  # share of the largest curvature below which a direction is ignored
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,27 +72,25 @@ class Additive:
         return out
 
 
-def plan_for(loss: ClippedLoss, mu: float, n: float, usual: float = 1.0) -> DescentPlan:
-    """Return the number and length of the steps from the gradients' budget and the noisy number of records.
+def length_of_step(loss: ClippedLoss, mu: float, n: float, usual: float = 1.0) -> float:
+    """Return the factor on the averaged sums of gradients, from their budget and the noisy number of records.
 
-    One over step·T/(1 − momentum) is an implicit ridge; T matters for convergence only. ``usual`` is the length of a
-    usual row before scaling: the path is as long as without scaling, and the noise smaller by this factor.
+    One over length·steps/(1 − momentum) is an implicit ridge; the number of steps matters for convergence only.
+    ``usual`` is the length of a usual row before scaling: the path is as long as without scaling, and the noise smaller
+    by this factor.
     """
     reach = min(loss.travel * mu, loss.reach) * usual
-    return DescentPlan(STEPS, min(reach * (1 - MOMENTUM) / STEPS, _STABLE / (loss.curvature * n)), MOMENTUM)
+    return min(reach * (1 - MOMENTUM) / STEPS, _STABLE / (loss.curvature * n))
 
 
-def gradient_noise(basis: Basis, loss: ClippedLoss, plan: DescentPlan, mu: float, unit: float) -> FloatArray:
-    """Return the standard deviations, (coordinates, outputs), that make ``plan.steps`` sums μ-GDP with μ ≤ ``mu``.
+def gradient_noise(basis: Basis, clip: float, mu: float) -> FloatArray:
+    """Return the standard deviations, (coordinates,), that make :data:`STEPS` sums μ-GDP with μ ≤ ``mu``.
 
-    A record's part of a sum is r·z: r has norm ≤ clip, z one basis row per block. In units of the noise its square is
-    at most (clip·unit)²·:func:`longest_row`, the same in each step; ``unit`` is the number of lattice points of a
-    residual of size 1.
+    A record's part of a sum is r·z: r has norm ≤ clip (in lattice points), z one basis row per block. In units of the
+    noise its square is at most clip²·:func:`longest_row`, the same in each step.
     """
     shape = 1 / basis.scale  # after scaling, every coordinate has the same noise
-    at_one = plan.steps * (loss.clip * unit) ** 2 * longest_row(basis, shape)
-    sd = shape * (math.sqrt(at_one) / mu * (1 + MANY_ROUNDINGS))
-    return np.repeat(sd[:, None], loss.outputs, axis=1)
+    return np.asarray(shape * (math.sqrt(STEPS * clip**2 * longest_row(basis, shape)) / mu * (1 + MANY_ROUNDINGS)))
 
 
 def longest_row(basis: Basis, sd: FloatArray) -> float:
@@ -100,9 +106,9 @@ def shares(squares: FloatArray, longest: float) -> FloatArray:
     return np.asarray(np.minimum(np.sqrt(longest / np.maximum(squares, longest)), 1.0) * (1 - MANY_ROUNDINGS))
 
 
-def gradient_mu(basis: Basis, loss: ClippedLoss, plan: DescentPlan, sd: FloatArray, unit: float) -> float:
+def gradient_mu(basis: Basis, clip: float, sd: FloatArray) -> float:
     """Return the Gaussian DP parameter of the sums, from the noise that they get, rounded up."""
-    worst = plan.steps * (loss.clip * unit) ** 2 * longest_row(basis, sd[:, 0])
+    worst = STEPS * clip**2 * longest_row(basis, sd)
     return math.sqrt(worst) * (1 + MANY_ROUNDINGS / 32)  # the noise was enlarged by MANY_ROUNDINGS
 
 
@@ -116,21 +122,65 @@ def all_codes(table: FeatureTable, encoders: tuple[Encoder, ...], pairs: tuple[P
     yield np.zeros(table.n_rows, dtype=np.uint16)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Descent:
-    """A fitted model with what later looks at the same records need: their cells, and what they contributed."""
+    """What the sums of gradients are made of: records as rows, targets, whole-number weights (None: each weighs 1).
 
-    model: Additive
+    ``coarser``, a power of ½, makes the lattice of the residuals coarser where the noise is so large that fine steps
+    would be wasted. ``shares``, at most 1, are factors on the residuals of records whose rows are long; ``row`` is each
+    record's Σ (basis entry / noise)² over the coordinates, for a residual of 1. ``squares`` adds up each record's
+    squared contribution in units of the noise.
+    """
+
     design: Design
-    squares: FloatArray
+    basis: Basis
+    loss: ClippedLoss
+    target: FloatArray
+    weights: FloatArray | None
+    coarser: float
+    shares: FloatArray
+    row: FloatArray
+    squares: FloatArray = field(init=False)
+
+    def run(self, channel: Channel, unit: float, length: float) -> FloatArray:
+        """Return the averaged coefficients, (coordinates, outputs); ``unit``: lattice points of a residual of 1."""
+        shape = (self.basis.scale.size, self.loss.outputs)
+        w, velocity, mean = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        scale, started = self.basis.scale[:, None] / unit, STEPS // 2
+        self.squares = np.zeros(self.row.size)
+        for step in range(STEPS):
+            velocity = MOMENTUM * velocity + channel(self.gradient(w)) * scale
+            w = w - length * velocity
+            if step >= started:
+                mean += w
+        return mean / (STEPS - started)
+
+    def gradient(self, w: FloatArray) -> IntArray:
+        """Return the sum of residuals times rows, (coordinates, outputs): exact, whatever the order of the records."""
+        sums = self.design.empty(self.loss.outputs)
+        for rows, residuals in self._pass(w):
+            self.squares[rows] += sum(r * r for r in residuals) * self.row[rows]
+            shares = self.shares[rows] * self.coarser
+            self.design.add(sums, [np.trunc(r * shares) for r in self._weighted(residuals, rows)], rows)
+        return self.design.total(sums)
+
+    def residuals(self, w: FloatArray) -> list[FloatArray]:
+        """Return each record's weighted residuals, one array per output."""
+        parts = [self._weighted(residuals, rows) for rows, residuals in self._pass(w)]
+        return [np.concatenate(column) for column in zip(*parts, strict=True)]
+
+    def _pass(self, w: FloatArray) -> Iterator[tuple[slice, list[FloatArray]]]:
+        prepared = self.design.prepare(self.basis.scale[:, None] * w)
+        for rows in self.design.chunks():
+            yield rows, self.loss.residuals(self.design.scores(prepared, rows), self.target[rows])
+
+    def _weighted(self, residuals: list[FloatArray], rows: slice) -> list[FloatArray]:
+        return residuals if self.weights is None else [r * self.weights[rows] for r in residuals]
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is fitted: a table, its target, a loss, about how many units there are.
-
-    Nothing here is paid for: the caller spends ``mu`` beforehand.
-    """
+    """What is fitted: a table, its target, a loss, about how many units there are."""
 
     look: Queries
     n: float
@@ -138,87 +188,71 @@ class Task:
     target: FloatArray
     loss: ClippedLoss
 
-    @property
-    def data(self) -> Weighted:
-        """Targets and weights of the records."""
-        return Weighted(self.target, self.look.units.weights, self.look.units.heaviest)
+    def columns(self, declared: Declared, model: str) -> Columns:
+        """Look at the columns; the ledger may have been charged for the count and the target already."""
+        look, table = self.look, self.table
+        if not look.units.total(table.n_rows) * RESIDUAL < _EXACT:
+            raise InputError(f"X must have few enough rows for exact sums in double precision, got {table.n_rows}")
+        mu = bins_mu(look, table, declared, self.n)
+        encoders = encoders_for(look, table, declared, model, mu, self.n, self.loss.outputs)
+        return centred(look, table, encoders, look.ledger.mu * math.sqrt(CENTRES_SHARE), self.n)
 
-    def descend(self, name: str, paid: Paid, columns: Columns, pairs: tuple[Pair, ...]) -> Descent:
-        """Fit the coefficients of these blocks: sums of gradients that are together ``paid.mu``-GDP."""
-        table, loss, units, encoders, mu = self.table, self.loss, self.look.units, columns.encoders, paid.mu
+    def descend(self, name: str, mu: float, columns: Columns, pairs: tuple[Pair, ...] = ()) -> tuple[Additive, Descent]:
+        """Pay ``mu`` and fit the coefficients of these blocks: sums of gradients that are together ``mu``-GDP."""
+        paid = self.look.pay(name, f"{STEPS} sums of gradients for the {name}", mu)
+        table, loss, units, encoders = self.table, self.loss, self.look.units, columns.encoders
         basis = Basis.of((*encoders, *pairs), columns.masses_with(pairs))
-        blocks = all_codes(table, encoders, pairs)
-        design = design_of(blocks, basis, table.n_rows, loss.outputs, self.n, units.heaviest)
-        plan, data = plan_for(loss, mu, self.n, basis.usual), self.data
-        largest = float(gradient_noise(basis, loss, plan, mu, data.unit).max())
-        data = replace(data, coarser=2.0 ** -max(math.ceil(math.log2(largest / _LARGEST_NOISE)), 0))
-        sd = gradient_noise(basis, loss, plan, mu, data.unit)
-        if not gradient_mu(basis, loss, plan, sd, data.unit) <= mu:
+        unit = RESIDUAL * float(units.heaviest)
+        largest = float(gradient_noise(basis, loss.clip * unit, mu).max())
+        coarser = 2.0 ** -max(math.ceil(math.log2(largest / _LARGEST_NOISE)), 0)
+        unit *= coarser
+        sd = gradient_noise(basis, loss.clip * unit, mu)
+        if not gradient_mu(basis, loss.clip * unit, sd) <= mu:
             raise RuntimeError("the noise of a descent does not cover its budget")
-        norms, row = basis.squared_norms(sd[:, 0]), np.zeros(table.n_rows)
-        for start, codes in zip(basis.starts, all_codes(table, encoders, pairs), strict=True):
-            row += norms[start + codes.astype(np.int64)]
-        counted = shares(row, longest_row(basis, sd[:, 0]))
-        data, row = replace(data, shares=counted), row * np.square(counted)
-        seen = Contributions(row, data.coarser)
-        channel = paid.channel(name, sd, plan.steps)
-        coefficients = descend(design, basis, loss, data, plan, channel, seen)
-        felt = float(sd[0, 0] * basis.scale[0]) / data.unit
-        coefficients = shrunk_coefficients(coefficients, columns, basis, loss, plan, self.n, felt)
-        return Descent(Additive(encoders, pairs, basis, coefficients), design, seen.squares)
+        norms, row = basis.squared_norms(sd), np.zeros(table.n_rows)
 
-    def residuals(self, descent: Descent, data: Weighted) -> list[FloatArray]:
-        """Return each record's weighted residuals under a fitted model: one array per output."""
-        model = descent.model
-        return residuals_at(descent.design, model.basis, self.loss, data, model.coefficients)
+        def counted() -> Iterator[Codes]:
+            for start, codes in zip(basis.starts, all_codes(table, encoders, pairs), strict=True):
+                np.add(row, norms[start + codes.astype(np.int64)], out=row)
+                yield codes
 
-    def choose(self, name: str, paid: Paid, mains: Descent, wanted: int) -> tuple[Pair, ...]:
-        """Return the pairs that the residuals of a first fit suggest, by one query that is paid for."""
-        look, model, encoders = self.look, mains.model, mains.model.encoders
-        cells, starts = model.cell_scores(), model.basis.starts
+        design = design_of(counted(), basis, table.n_rows, loss.outputs, self.n, units.heaviest)
+        kept = shares(row, longest_row(basis, sd))
+        contributed = row * np.square(kept * coarser)
+        descent = Descent(design, basis, loss, self.target, units.weights, coarser, kept, contributed)
+        length = length_of_step(loss, mu, self.n, basis.usual)
+        found = descent.run(paid.channel(name, np.repeat(sd[:, None], loss.outputs, axis=1), STEPS), unit, length)
+        found = shrunk_coefficients(found, columns, basis, loss, length, self.n, float(sd[0] * basis.scale[0]) / unit)
+        return Additive(encoders, pairs, basis, found), descent
+
+    def choose(self, mu: float, model: Additive, residuals: Sequence[FloatArray], wanted: int) -> tuple[Pair, ...]:
+        """Pay ``mu`` and return the pairs that the residuals of a first fit suggest."""
+        paid = self.look.pay("pairs", "which pairs of columns act together", mu)
+        encoders, cells, starts = model.encoders, model.cell_scores(), model.basis.starts
         levels = [
             levels_of(encoder, cells[start : start + encoder.size].mean(axis=1))
             for encoder, start in zip(encoders, starts, strict=False)
         ]
-        residuals = self.residuals(mains, self.data)
         of_records = [level[codes] for level, codes in zip(levels, all_codes(self.table, encoders), strict=False)]
-        sums = products(self.loss, residuals, of_records)
-        sd = products_noise(self.loss, len(encoders), paid.mu, look.units.heaviest)
-        released = paid.channel(name, np.full(sums.shape, sd))(sums)
+        sums = products(residuals, of_records)
+        sd = products_noise(self.loss, len(encoders), mu, self.look.units.heaviest)
+        released = paid.channel("pairs", np.full(sums.shape, sd))(sums)
         chosen = strongest(released.astype(np.float64), len(encoders), wanted)
         return tuple(Pair(a, b, (encoders[a].name, encoders[b].name), levels[a], levels[b]) for a, b in chosen)
-
-    def pay_and_descend(self, name: str, mu: float, columns: Columns, pairs: tuple[Pair, ...] = ()) -> Descent:
-        """Pay ``mu`` for a descent and run it."""
-        paid = self.look.pay(name, f"{STEPS} sums of gradients for the {name}", mu)
-        return self.descend(name, paid, columns, pairs)
-
-
-def columns_of(task: Task, declared: Declared, models: Sequence[str]) -> list[Columns]:
-    """Look at the columns; the ledger may have been charged for the count and the target already."""
-    look, table = task.look, task.table
-    if not look.units.total(table.n_rows) * RESIDUAL < _EXACT:
-        raise InputError(f"X must have few enough rows for exact sums in double precision, got {table.n_rows}")
-    share = bins_mu(look, table, declared, task.n)
-    found = encoders_for(look, table, declared, models, share, task.n, task.loss.outputs)
-    mu = look.ledger.mu * math.sqrt(CENTRES_SHARE / len(models)) * (1 - MANY_ROUNDINGS)
-    names = ["centres", *(f"centres for {model}" for model in models[1:])]
-    return [centred(look, name, table, encoders, mu, task.n) for name, encoders in zip(names, found, strict=True)]
 
 
 def fit_table(task: Task, declared: Declared, model: str, pairs: int) -> tuple[Additive, FloatArray]:
     """Fit ``model`` with ``pairs`` joint shape functions; return it, and each unit's own Gaussian DP parameter."""
-    ledger = task.look.ledger
-    (columns,) = columns_of(task, declared, (model,))
-    if not pairs:
-        last = task.pay_and_descend("coefficients", ledger.left, columns)
-        return last.model, exposures(task.look, {"coefficients": last.squares})
-    first, mu = ledger.parts(MAINS_SHARE, CHOICE_SHARE)
-    mains = task.pay_and_descend("first fit", first, columns)
-    paid = task.look.pay("pairs", "which pairs of columns act together", mu)
-    chosen = task.choose("pairs", paid, mains, pairs)
-    last = task.pay_and_descend("coefficients", ledger.left, columns, chosen)
-    return last.model, exposures(task.look, {"first fit": mains.squares, "coefficients": last.squares})
+    ledger, columns = task.look.ledger, task.columns(declared, model)
+    chosen: tuple[Pair, ...] = ()
+    squares = {}
+    if pairs:
+        first, mu = ledger.parts(MAINS_SHARE, CHOICE_SHARE)
+        mains, descent = task.descend("first fit", first, columns)
+        squares["first fit"] = descent.squares
+        chosen = task.choose(mu, mains, descent.residuals(mains.coefficients), pairs)
+    last, descent = task.descend("coefficients", ledger.left, columns, chosen)
+    return last, exposures(task.look, squares | {"coefficients": descent.squares})
 
 
 def exposures(look: Queries, squares: Mapping[str, FloatArray]) -> FloatArray:
@@ -232,3 +266,163 @@ def exposures(look: Queries, squares: Mapping[str, FloatArray]) -> FloatArray:
         return np.asarray(np.sqrt(whole + beside))
     per_person = np.bincount(units.owners, units.weights * np.sqrt(whole))
     return np.asarray(np.sqrt(per_person**2 + beside))
+
+
+def shrunk_coefficients(
+    coefficients: FloatArray,
+    columns: Columns,
+    basis: Basis,
+    loss: ClippedLoss,
+    length: float,
+    n: float,
+    sd: float,
+) -> FloatArray:
+    """Return the coefficients, (coordinates, outputs), with those of the placed columns shrunk.
+
+    Columns whose bins lie where the records are only (``Encoder.placed``): the others, categories and pairs stay.
+
+    Parameters
+    ----------
+    length
+        That of the steps of the descent.
+    n
+        About how many records there are.
+    sd
+        Standard deviation of the noise on each coordinate of a sum of gradients, in the units of the coefficients.
+    """
+    out = coefficients.copy()
+    found = [_directions(mass, cell, start, basis) for mass, cell, start in _placed(columns, basis)]
+    found = [one for one in found if one[1].size]  # not those whose records are all in one bin
+    if not found:
+        return out
+    gain, noise = responses(length, n * loss.bend * np.concatenate([curvature for _, curvature, _, _ in found]))
+    cuts = np.cumsum([curvature.size for _, curvature, _, _ in found])[:-1]
+    seen = []
+    for (rows, curvature, axes, _), g, v in zip(found, np.split(gain, cuts), np.split(noise, cuts), strict=True):
+        variance = g**2 * n * loss.scatter * curvature + v * sd**2
+        seen.append(Seen(axes.T @ out[rows], g * n * loss.bend * curvature, variance, curvature / curvature.max()))
+    for (rows, _, axes, middle), column, kept in zip(found, seen, kept_shares(seen), strict=True):
+        change = axes @ ((kept - 1)[:, None] * column.values)
+        out[rows] += change
+        out[-1] -= middle @ change / basis.scale[-1]  # the column's mean is the intercept's, which is not shrunk
+    return out
+
+
+def responses(length: float, curvature: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return (gain, noise): how the averaged descent on a parabola responds to a constant gradient and to noise.
+
+    It is linear in the gradients: a constant 1 in every step gives ``gain``, independent noise of variance 1 in each
+    step gives the variance ``noise``; both have the shape of ``curvature``.
+    """
+    w, velocity = np.zeros_like(curvature), np.ones_like(curvature)
+    reached = np.zeros((STEPS + 1, curvature.size))  # sums of the responses to one impulse
+    for step in range(STEPS):
+        velocity = velocity if step == 0 else MOMENTUM * velocity - curvature * w
+        w = w + length * velocity
+        reached[step + 1] = reached[step] + w
+    started, pushed = STEPS // 2, np.arange(STEPS)
+    weights = (reached[STEPS - pushed] - reached[np.maximum(started, pushed) - pushed]) / (STEPS - started)
+    return weights.sum(axis=0), np.square(weights).sum(axis=0)
+
+
+def _placed(columns: Columns, basis: Basis) -> list[tuple[FloatArray, int, slice]]:
+    """Return the masses, the first cell and the coordinates of the columns whose bins lie where the records are."""
+    ends = np.cumsum([encoder.basis()[1].size for encoder in columns.encoders])
+    return [
+        (np.nan_to_num(mass), int(cell), slice(int(end) - encoder.basis()[1].size, int(end)))
+        for encoder, mass, cell, end in zip(columns.encoders, columns.masses, basis.starts, ends, strict=False)
+        if encoder.placed
+    ]
+
+
+def _directions(
+    mass: FloatArray, cell: int, rows: slice, basis: Basis
+) -> tuple[slice, FloatArray, FloatArray, FloatArray]:
+    """Return a column's coordinates, and curvatures and axes of its scores' variance; the mean of its rows.
+
+    The missing values' cell has no mass: it is a direction of its own, which stays.
+    """
+    cells = basis.entries[cell : cell + mass.size, rows].toarray() * basis.scale[rows]
+    middle = mass @ cells
+    apart = cells - middle
+    curvature, axes = np.linalg.eigh(apart.T @ (mass[:, None] * apart))
+    real = curvature > _FLAT * max(float(curvature[-1]), 1e-300)
+    return rows, curvature[real], axes[:, real], middle
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """One column's directions: ``values`` = gain·truth + N(0, variance), truth ~ N(0, τ²·relative^p).
+
+    ``values`` has shape (directions, outputs), the others (directions,).
+    """
+
+    values: FloatArray
+    gain: FloatArray
+    variance: FloatArray
+    relative: FloatArray
+
+    def expected(self) -> tuple[FloatArray, FloatArray]:
+        """Return the variance of the signal and of what is seen, (laws, directions), under each prior law."""
+        prior = np.array([spread * self.relative**power for power in _SMOOTHNESS for spread in _VARIANCES])
+        return self.gain * prior, self.gain**2 * prior + self.variance
+
+    def log_likelihood(self) -> FloatArray:
+        """Return the log likelihood of each law, (laws,)."""
+        _, total = self.expected()
+        outputs, squares = self.values.shape[1], np.square(self.values).sum(axis=1)
+        return np.asarray(-0.5 * (outputs * np.log(total) + squares / total).sum(axis=1))
+
+
+def kept_shares(columns: Sequence[Seen]) -> list[FloatArray]:
+    """Return the share of each direction that is kept, (directions,) per column: posterior means, at most 1.
+
+    How often columns have each law (τ² and p) is unknown: a uniform prior, which counts as one column, is updated by
+    the other columns (expectation–maximisation).
+    """
+    logs = np.array([column.log_likelihood() for column in columns])
+    flat = np.full(logs.shape[1], 1 / logs.shape[1])
+    often = flat
+    for _ in range(_ROUNDS):
+        laws = logs + np.log(often)
+        laws = np.exp(laws - laws.max(axis=1, keepdims=True))
+        laws /= laws.sum(axis=1, keepdims=True)
+        often = (flat + laws.sum(axis=0)) / (1 + len(columns))
+    out = []
+    for law, column in zip(laws, columns, strict=True):
+        signal, total = column.expected()
+        out.append(np.minimum(law @ np.minimum(signal / total, 1.0), 1.0))
+    return out
+
+
+def products(residuals: Sequence[FloatArray], levels: Sequence[NDArray[np.uint16]]) -> IntArray:
+    """Return Σ residual · sign · sign, (pairs · 4, outputs), exact; ``levels`` has the level of each record."""
+    columns, n = len(levels), levels[0].size
+    total = np.zeros((len(residuals), 2 * columns, 2 * columns))
+    for start in range(0, n, CHUNK):
+        rows = slice(start, start + CHUNK)
+        signs = np.concatenate([_SIGNS[:, level[rows]] for level in levels]).astype(np.float64)
+        for k, r in enumerate(residuals):
+            total[k] += (signs * r[rows]) @ signs.T  # whole numbers: exact in any order
+    first, second = _pairs(columns)
+    blocks = [total[:, 2 * first + a, 2 * second + b] for a in (0, 1) for b in (0, 1)]
+    return np.concatenate(blocks, axis=1).T.astype(np.int64)
+
+
+def products_noise(loss: ClippedLoss, columns: int, mu: float, heaviest: int) -> float:
+    """Return the standard deviation for μ-GDP: a record moves each product by at most its residual."""
+    count = 4 * math.comb(columns, 2)
+    return loss.clip * RESIDUAL * heaviest * math.sqrt(count) / mu * (1 + MANY_ROUNDINGS)
+
+
+def strongest(released: FloatArray, columns: int, wanted: int) -> list[tuple[int, int]]:
+    """Return the ``wanted`` pairs with the largest sum of squared products."""
+    first, second = _pairs(columns)
+    strength = np.square(released).sum(axis=1).reshape(4, -1).sum(axis=0)
+    best = np.argsort(-strength, kind="stable")[:wanted]
+    return sorted((int(first[i]), int(second[i])) for i in best)
+
+
+def _pairs(columns: int) -> tuple[IntArray, IntArray]:
+    pairs = np.array(list(combinations(range(columns), 2)), dtype=np.int64)
+    return pairs[:, 0], pairs[:, 1]

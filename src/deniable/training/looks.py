@@ -179,12 +179,12 @@ def encoders_for(
     look: Queries,
     table: FeatureTable,
     declared: Declared,
-    models: Sequence[str],
+    model: str,
     mu: float,
     n: float,
     outputs: int = 1,
-) -> list[tuple[Encoder, ...]]:
-    """Return for each of the ``models`` one encoder per column, all from the same looks; numeric ones share ``mu``.
+) -> tuple[Encoder, ...]:
+    """Return one encoder per column; numeric ones share ``mu``.
 
     ``outputs`` is the number of scores per record: the more there are, the fewer records tell about each.
     """
@@ -195,7 +195,7 @@ def encoders_for(
     few = [] if informed else [c for c in table.columns if c.measured and c.name not in declared.ranges]
     seen = [_octaves(look, c.name, table.numbers(c), each) for c in few]
     beforehand = dict(zip(few, zip(seen, bins.shared_priors(seen, 1 / each, n), strict=True), strict=True))
-    out: list[list[Encoder]] = []
+    out: list[Encoder] = []
     for column in table.columns:
         name = column.name
         word: Listed | Hashed | None = None
@@ -208,7 +208,7 @@ def encoders_for(
             word = Listed(name, declared.categories[name])
         elif column.words == "many":
             word = Hashed(name, declared.hash_cells)
-        numbers: Sequence[Thermometer | Levels | None] = [None] * len(models)
+        number: Thermometer | Levels | None = None
         if column.measured:
             span = declared.ranges.get(name)
             if span is not None and not informed:
@@ -219,11 +219,9 @@ def encoders_for(
                 cells = few_cells(look, name, table.numbers(column), each, *beforehand[column], n)
             placed = span is not None or n * each >= PLACED
             line = line_share(n * each / outputs) if informed else LINE_OF_FEW if placed else LINE_OF_FEWEST
-            numbers = [
-                _number_encoder(column, cells, model, span, line, informed=informed, placed=placed) for model in models
-            ]
-        out.append([Encoder(number, word, column.axis) for number in numbers])
-    return [tuple(encoders) for encoders in zip(*out, strict=True)]
+            number = _number_encoder(column, cells, model, span, line, informed=informed, placed=placed)
+        out.append(Encoder(number, word, column.axis))
+    return tuple(out)
 
 
 def line_share(records: float) -> float:
@@ -274,19 +272,16 @@ class Columns:
         return np.asarray(joint.ravel())
 
 
-def centred(
-    look: Queries, name: str, table: FeatureTable, encoders: tuple[Encoder, ...], mu: float, n: float
-) -> Columns:
+def centred(look: Queries, table: FeatureTable, encoders: tuple[Encoder, ...], mu: float, n: float) -> Columns:
     """Return the columns with the masses of their cells; pays at most ``mu``, nothing if all are known."""
     found = {j: encoder.mass for j, encoder in enumerate(encoders) if encoder.mass is not None}
     unknown = [j for j in range(len(encoders)) if j not in found]
-    found |= _released(look, name, table, encoders, unknown, mu, n) if unknown else {}
+    found |= _released(look, table, encoders, unknown, mu, n) if unknown else {}
     return Columns(encoders, tuple(found[j] for j in range(len(encoders))))
 
 
 def _released(
     look: Queries,
-    name: str,
     table: FeatureTable,
     encoders: tuple[Encoder, ...],
     unknown: list[int],
@@ -295,7 +290,7 @@ def _released(
 ) -> dict[int, FloatArray]:
     """Return the masses from one noisy sum: each column moves it by at most 1 (in norm), a unit by √columns."""
     rows = [_rows(encoders[j]) for j in unknown]
-    paid = look.pay(name, "how the records lie in columns without bins of known mass", mu)
+    paid = look.pay("centres", "how the records lie in columns without bins of known mass", mu)
     units = look.units
     sums = []
     for j, row in zip(unknown, rows, strict=True):
@@ -304,7 +299,7 @@ def _released(
         sums.append(row.T @ counts)
     sd = math.sqrt(len(unknown)) * _PLACES * units.heaviest / mu * (1 + MANY_ROUNDINGS)
     whole = np.concatenate(sums)
-    noised = paid.channel(name, np.full(whole.size, sd))(whole) / (_PLACES * units.heaviest * n)
+    noised = paid.channel("centres", np.full(whole.size, sd))(whole) / (_PLACES * units.heaviest * n)
     parts = np.split(noised, np.cumsum([row.shape[1] for row in rows])[:-1])
     felt = sd / (_PLACES * units.heaviest * n)
     found = {j: _clear(part, felt) for j, part in zip(unknown, parts, strict=True) if part.size > 1}

@@ -280,9 +280,9 @@ def _steeper(product: float, spread: float, felt: float, unsure: float) -> float
 
 def _means(task: Task, columns: list[FloatArray], paid: Paid, squared: float) -> list[float]:
     """Return noisy means over the units of columns that together have squared norm at most ``squared`` per record."""
-    units, data = task.look.units, task.data
+    units = task.look.units
     entries = np.stack([np.trunc(column * _PARTS) for column in columns])
-    sums = (entries if data.weights is None else entries * data.weights).sum(axis=1).astype(np.int64)
+    sums = (entries if units.weights is None else entries * units.weights).sum(axis=1).astype(np.int64)
     unit = units.heaviest * _PARTS
     sd = np.full(sums.size, unit * math.sqrt(squared) / paid.mu * (1 + MANY_ROUNDINGS))
     released = paid.channel("level", sd)(sums)
