@@ -435,7 +435,6 @@ classifier(limit=Limit(tpr=0.1, fpr=0.0)) -> promises nothing
 classifier(limit=PureDP(1.0)) -> full-batch Gaussian
 classifier(advantage=1e-7, categories="discover") -> beside a failure probability of 1e-06
 classifier(model="forest") -> additive
-classifier(loss="hinge") -> loss
 classifier(model="linear", interactions=2) -> additive
 classifier(interactions=-1) -> interactions
 classifier(group="patient") -> group

@@ -110,7 +110,7 @@ def test_pairs_are_paid_for():
                 assert shift <= paid[name] * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("loss", ["squared", "huber", "poisson"])
+@pytest.mark.parametrize("loss", ["squared", "poisson"])
 def test_regression_pays_for_its_target(loss):
     frame, _ = people(60, 2)
     y = np.random.default_rng(3).poisson(4, 60).astype(float)

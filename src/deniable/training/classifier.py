@@ -22,7 +22,7 @@ from deniable.noise.queries import Queries
 from deniable.tables import NUMBER, ColumnCells, read_cell, spelled
 from deniable.tables.schema import ColumnSchema, Schema
 from deniable.training.base import Begun, PrivateModel
-from deniable.training.losses import ClippedLogistic, ClippedLoss, ClippedSoftmax
+from deniable.training.losses import ClippedLogistic, ClippedSoftmax
 
 CLASSES_SHARE = 0.05  # of μ²: which classes there are, where they are to be discovered
 
@@ -47,9 +47,6 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         k. Or what may be spent, as a full-batch Gaussian mechanism, for example ``GaussianDP(0.25)``.
     model
         "additive": a shape function per column (see ``plot``); "linear": one coefficient per numeric column.
-    loss
-        "auto", "logistic" (two classes) or "softmax". Residuals are clipped at norm ½, which makes the losses
-        Huber-like.
     schema
         A :class:`deniable.Schema`: what everybody knows of the columns, the target and the persons. What it declares is
         not looked at; ``ranges``, ``categories``, ``classes`` and ``group`` are short for parts of it.
@@ -105,7 +102,6 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         advantage: float | None = None,
         limit: Limit | Mechanism | None = None,
         model: str = "additive",
-        loss: str = "auto",
         schema: Schema | None = None,
         ranges: Mapping[Any, tuple[Any, Any]] | None = None,
         categories: Mapping[Any, Any] | str | None = None,
@@ -118,7 +114,6 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.advantage = advantage
         self.limit = limit
         self.model = model
-        self.loss = loss
         self.schema = schema
         self.ranges = ranges
         self.categories = categories
@@ -194,23 +189,15 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         if len(classes) < 2:
             found = "" if isinstance(self.classes, str) else ", got one class"
             raise InputError(f"y must have at least two classes{found or ' that stand out of the noise: list them'}")
-        loss = self._loss(len(classes))
+        loss = ClippedLogistic() if len(classes) == 2 else ClippedSoftmax(outputs=len(classes))
         self._advise(n, begun)
         fitted = self._common(begun, codes, loss, n, public)
         return fitted | {"classes_": classes, "loss_": loss}
 
-    def _loss(self, k: int) -> ClippedLoss:
-        choice("loss", self.loss, ("auto", "logistic", "softmax"))
-        if self.loss == "logistic" and k > 2:
-            raise InputError(f"loss='logistic' is for two classes, got {k}; use loss='softmax'")
-        return ClippedLogistic() if k == 2 and self.loss != "softmax" else ClippedSoftmax(k)
-
     def decision_function(self, X: Any) -> FloatArray:
         """Return the scores: (rows,) for two classes, positive for the second; (rows, classes) otherwise."""
         scores = self._scores(X)
-        if len(self.classes_) == 2:
-            return scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
-        return scores
+        return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each row."""

@@ -19,6 +19,7 @@ from deniable.tables.parquet import few, target_among
 from deniable.tables.schema import Schema
 
 _WORDS = ("hash", "discover")
+_KEPT = 1 << 20  # cells of a table in memory up to which numbers are kept as read, at 13 bytes each
 _HOLDS: dict[str, dict[str, Any]] = {  # what a column of a declared kind holds
     "number": {"kind": "number"},
     "whole": {"kind": "number", "whole": True},
@@ -92,7 +93,7 @@ class FeatureTable:
             return self._read[place]
         raw = self._X.iloc[:, place] if hasattr(self._X, "iloc") else self._X[:, place]
         found = read(raw)
-        if getattr(raw.dtype, "kind", "O") not in "biufmM":
+        if getattr(raw.dtype, "kind", "O") not in "biufmM" or self.n_rows * len(self.columns) <= _KEPT:
             self._read[place] = found
         return found
 

@@ -79,8 +79,8 @@ def length_of_step(loss: ClippedLoss, mu: float, n: float, usual: float = 1.0) -
     ``usual`` is the length of a usual row before scaling: the path is as long as without scaling, and the noise smaller
     by this factor.
     """
-    reach = min(loss.travel * mu, loss.reach) * usual
-    return min(reach * (1 - MOMENTUM) / STEPS, _STABLE / (loss.curvature * n))
+    reach = min(loss.bend.travel * mu, loss.bend.reach) * usual
+    return min(reach * (1 - MOMENTUM) / STEPS, _STABLE / (loss.bend.largest * n))
 
 
 def gradient_noise(basis: Basis, clip: float, mu: float) -> FloatArray:
@@ -295,12 +295,13 @@ def shrunk_coefficients(
     found = [one for one in found if one[1].size]  # not those whose records are all in one bin
     if not found:
         return out
-    gain, noise = responses(length, n * loss.bend * np.concatenate([curvature for _, curvature, _, _ in found]))
+    bent = n * loss.bend.usual
+    gain, noise = responses(length, bent * np.concatenate([curvature for _, curvature, _, _ in found]))
     cuts = np.cumsum([curvature.size for _, curvature, _, _ in found])[:-1]
     seen = []
     for (rows, curvature, axes, _), g, v in zip(found, np.split(gain, cuts), np.split(noise, cuts), strict=True):
-        variance = g**2 * n * loss.scatter * curvature + v * sd**2
-        seen.append(Seen(axes.T @ out[rows], g * n * loss.bend * curvature, variance, curvature / curvature.max()))
+        variance = g**2 * n * loss.bend.scatter * curvature + v * sd**2
+        seen.append(Seen(axes.T @ out[rows], g * bent * curvature, variance, curvature / curvature.max()))
     for (rows, _, axes, middle), column, kept in zip(found, seen, kept_shares(seen), strict=True):
         change = axes @ ((kept - 1)[:, None] * column.values)
         out[rows] += change

@@ -34,6 +34,7 @@ MOST_BINS = 0.30  # of μ²: the same where records are few, since coefficients 
 FOUND = 20.0  # records in units of a column's noise for which more than BINS_SHARE is spent, if need be
 CLOSER = 3  # how many closer looks may follow, each for half of a column's μ²
 ONLY_ZEROS = 2.0**-19  # width of the range of a column in which only zeros stand out
+HASH = 31  # cells of words where neither words nor numbers stand out of the noise: few records, few cells
 BINS = 32  # of a numeric column in the additive model
 LINE_OF_FEW = 0.8  # share of a column's linear term below INFORMATIVE
 LINE_OF_MANY, MOST_LINE, LEAST_LINE = 25.0, 0.6, 0.2  # the same above it, falling with the records (:func:`line_share`)
@@ -207,7 +208,7 @@ def encoders_for(
         elif name in declared.categories:
             word = Listed(name, declared.categories[name])
         elif column.words == "many":
-            word = Hashed(name, declared.hash_cells)
+            word = Hashed(name, declared.hash_cells if column.sure else HASH)
         number: Thermometer | Levels | None = None
         if column.measured:
             span = declared.ranges.get(name)

@@ -7,9 +7,9 @@ equal scores give equal residuals wherever in the data the record stands.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,46 +20,51 @@ from deniable._floats import MANY_ROUNDINGS
 
 SCORE = 1 << 12  # lattice points per unit of score
 RESIDUAL = 1 << 15  # lattice points per unit of residual
+CLIP = 0.5  # of residuals, unless a target has a long tail
 _FARTHEST = 16  # scores are clipped to ± this
 _COARSE = 4  # adjacent scores that share an entry of a table
 
 Scores = NDArray[np.int32]
 
 
-class ClippedLoss(Protocol):
-    """The gradient of a loss with respect to the scores, clipped and rounded towards zero."""
+@dataclass(frozen=True)
+class Bend:
+    """What the length of the steps and shrinkage need to know of a loss.
+
+    Attributes
+    ----------
+    largest, usual
+        Second derivative, at most and for scores near 0.
+    scatter
+        Usual mean square of a residual.
+    travel
+        How far the coefficients may go, in units of μ: one over the implicit ridge against the noise.
+    reach
+        How far they may go at most, however large μ is: one over the ridge against overfitting.
+    """
+
+    largest: float
+    usual: float
+    scatter: float
+    travel: float
+    reach: float
+
+
+@dataclass(frozen=True)
+class ClippedLoss(ABC):
+    """The gradient of a loss with respect to the ``outputs`` scores, clipped at size ``clip``, rounded towards zero."""
+
+    clip: float = CLIP
+    outputs: int = 1
 
     @property
-    def clip(self) -> float:
-        """Largest size of a residual."""
+    @abstractmethod
+    def bend(self) -> Bend:
+        """Second derivatives and the sizes that follow from them."""
 
-    @property
-    def outputs(self) -> int:
-        """Number of scores per record."""
-
-    @property
-    def curvature(self) -> float:
-        """Largest second derivative, which limits the length of a step."""
-
-    @property
-    def bend(self) -> float:
-        """Usual second derivative, for scores near 0."""
-
-    @property
-    def scatter(self) -> float:
-        """Usual mean square of a residual."""
-
-    @property
-    def travel(self) -> float:
-        """How far the coefficients may go, in units of μ: one over the implicit ridge against the noise."""
-
-    @property
-    def reach(self) -> float:
-        """How far they may go at most, however large μ is: one over the ridge against overfitting."""
-
+    @abstractmethod
     def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
         """Return one array of whole numbers per output; ``target`` holds one number per record."""
-        ...
 
 
 def _position(scores: Scores) -> NDArray[np.int32]:
@@ -84,17 +89,10 @@ def _exponential_table() -> FloatArray:
     return np.exp(_grid())
 
 
-@dataclass(frozen=True)
-class ClippedLogistic:
+class ClippedLogistic(ClippedLoss):
     """Two classes, σ(score) − y clipped at ½: the gradient of a convex, Huberised logistic loss."""
 
-    clip: float = 0.5
-    outputs: int = 1
-    curvature: float = 0.25
-    bend: float = 0.25
-    scatter: float = 0.25
-    travel: float = 3.0
-    reach: float = 3.0
+    bend = Bend(largest=0.25, usual=0.25, scatter=0.25, travel=3.0, reach=3.0)
 
     def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
         """Return σ(score) − y, clipped, on the lattice."""
@@ -103,32 +101,19 @@ class ClippedLogistic:
 
     def probabilities(self, scores: FloatArray) -> FloatArray:
         """Return P(y = 1): the inverse link that belongs to the clipped loss."""
-        p = np.asarray(expit(scores))
-        if self.clip >= 1:
-            return p
+        p = expit(scores)
         yes, no = np.minimum(p, self.clip), np.minimum(1 - p, self.clip)
         return np.asarray(yes / (yes + no))
 
 
-@dataclass(frozen=True)
-class ClippedSoftmax:
+class ClippedSoftmax(ClippedLoss):
     """Several classes: softmax minus indicator, the vector clipped to Euclidean norm ``clip``."""
 
-    outputs: int
-    clip: float = 0.5
-    curvature: float = 0.5
-    travel: float = 3.0
-    reach: float = 3.0
-
     @property
-    def bend(self) -> float:
-        """Second derivative at equal probabilities."""
-        return (1 - 1 / self.outputs) / self.outputs
-
-    @property
-    def scatter(self) -> float:
-        """Mean square of one residual at equal probabilities, clipped."""
-        return min(self.bend, self.clip**2 / self.outputs)
+    def bend(self) -> Bend:
+        """At equal probabilities."""
+        usual = (1 - 1 / self.outputs) / self.outputs
+        return Bend(0.5, usual, min(usual, self.clip**2 / self.outputs), travel=3.0, reach=3.0)
 
     def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
         """Return the clipped residual vectors, one array per class."""
@@ -148,21 +133,13 @@ class ClippedSoftmax:
         return [np.trunc(part * factor) for part in parts]
 
 
-@dataclass(frozen=True)
-class ClippedSquared:
+class ClippedSquared(ClippedLoss):
     """Prediction minus target, clipped at ``clip`` target units: squared loss near, absolute loss far."""
 
-    clip: float = 0.5
-    outputs: int = 1
-    curvature: float = 1.0
-    bend: float = 1.0
-    travel: float = 1.05
-    reach: float = 0.5
-
     @property
-    def scatter(self) -> float:
-        """Half of the target's variance, or what the clip leaves."""
-        return min(self.clip**2, 0.5)
+    def bend(self) -> Bend:
+        """A residual's mean square is half of the target's variance, or what the clip leaves."""
+        return Bend(1.0, 1.0, min(self.clip**2, 0.5), travel=2.1 * self.clip, reach=0.5)
 
     def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
         """Return the clipped differences; targets are in the units of the scores."""
@@ -171,17 +148,13 @@ class ClippedSquared:
         return [np.clip(np.trunc((scores[0] - aimed) * (RESIDUAL / SCORE)), -end, end)]
 
 
-@dataclass(frozen=True)
-class ClippedPoisson:
+class ClippedPoisson(ClippedLoss):
     """exp(score) minus a count in units of its typical size, clipped at ``clip``."""
 
-    clip: float = 0.5
-    outputs: int = 1
-    curvature: float = 2.0
-    bend: float = 1.0
-    scatter: float = 0.25
-    travel: float = 1.05
-    reach: float = 0.5
+    @property
+    def bend(self) -> Bend:
+        """At rates near their typical size."""
+        return Bend(2.0, 1.0, 0.25, travel=2.1 * self.clip, reach=0.5)
 
     def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
         """Return the clipped differences between rate and count."""

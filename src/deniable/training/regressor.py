@@ -31,7 +31,7 @@ from deniable.training import bins
 from deniable.training.base import LEVEL_SHARE, Begun, PrivateModel, TrainingWarning
 from deniable.training.fitting import Additive, Task
 from deniable.training.looks import number_cells
-from deniable.training.losses import ClippedLoss, ClippedPoisson, ClippedSquared
+from deniable.training.losses import CLIP, ClippedLoss, ClippedPoisson, ClippedSquared
 
 _NARROW = 20.0  # the squared clip, in spreads of the target, is n·μ over this: bias and noise both vanish as n·μ grows
 _WORTH = 5.0  # a clip below this many times that of the steps is not worth a look
@@ -45,7 +45,6 @@ _PARTS = 1 << 15  # lattice points of an entry of size 1
 _SQUARED = 2.5  # largest squared norm of (e, e·u, u/2, u²/2) for |e|, |u| ≤ 1
 _POISSON = 2.0  # largest squared norm of (y, rate), both between 0 and 1
 TARGET_SHARE = 0.05  # of μ²: location and spread of the target
-_CLIP = 0.5  # in spreads of the target
 _MANY = 800.0  # n·μ above which a larger clip pays: less bias on skewed targets, noise matters less
 _WIDEST = 4.0  # times the smallest clip, for the number of records alone
 _WIDER = 2.0 ** np.arange(6)  # what is tried where the target has a long tail
@@ -67,8 +66,8 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         As for the classifier.
     loss
         "squared": residuals are clipped at ½ to 16 spreads of the target (half of what lies between 16 % and 84 %, or
-        the mean distance from the median), by the number of records and the weight of its tail; "huber": always at ½;
-        "poisson": counts, with a logarithmic link.
+        the mean distance from the median), by the number of records and the weight of its tail; "poisson": counts, with
+        a logarithmic link.
     target_range
         (low, high) of the target if it is public; otherwise its location and spread are found privately. Where most
         of the target is at one end (zeros) and records are few, ``fit`` warns that the rest may not be found.
@@ -113,7 +112,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
 
     def _target(self, y: Any, look: Queries) -> tuple[FloatArray, tuple[float, float] | None]:
         """Return the targets, and their range if it is declared; what is no number in it then weighs nothing."""
-        choice("loss", self.loss, ("squared", "huber", "poisson"))
+        choice("loss", self.loss, ("squared", "poisson"))
         aim = self._aim
         if aim.kind not in ("", "number", "whole", "date"):
             raise InputError(f"the target is declared as {aim.kind!r}, a regression needs numbers or dates")
@@ -151,10 +150,8 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         centre, spread = _location(cells, self.loss, mu, one_sided)
         loss = _loss(self.loss, n * look.ledger.left, _tails(cells, centre, spread, mu))
         public = ("the range of the target",) * (span is not None)
-        wide, one = None, 1 / spread if self.loss == "poisson" else None
-        if self.loss != "huber":
-            part = look.ledger.mu * math.sqrt(LEVEL_SHARE)
-            wide = wide_clip(part, n, loss.clip, one, one_sided=one_sided)
+        part, one = look.ledger.mu * math.sqrt(LEVEL_SHARE), 1 / spread if self.loss == "poisson" else None
+        wide = wide_clip(part, n, loss.clip, one, one_sided=one_sided)
         level = None if wide is None else partial(levelled, wide=wide)
         fitted = self._common(begun, (values - centre) / spread, loss, n, public, level)
         return fitted | {"centre_": centre, "spread_": spread}
@@ -181,15 +178,13 @@ def _loss(name: str, strength: float, tails: FloatArray) -> ClippedLoss:
     wider = min(max(math.sqrt(strength / _MANY), 1.0), _WIDEST)
     cost = np.square(tails) + np.square(_NOISE * _WIDER / max(strength, 1e-9))
     wider = max(wider, float(_WIDER[np.argmin(cost)]))
-    if name == "poisson":
-        return ClippedPoisson(_CLIP * wider, travel=1.05 * wider)
-    return ClippedSquared(_CLIP * wider if name == "squared" else _CLIP, travel=1.05 * wider)
+    return (ClippedPoisson if name == "poisson" else ClippedSquared)(CLIP * wider)
 
 
 def _tails(cells: bins.NoisyCells, centre: float, spread: float, mu: float) -> FloatArray:
-    """Return what the clips ``_CLIP·_WIDER`` cut off on average, in spreads, beyond what a normal law loses."""
+    """Return what the clips ``CLIP·_WIDER`` cut off on average, in spreads, beyond what a normal law loses."""
     mass, away = _seen(cells, mu), np.abs(_middles(cells) - centre) / spread
-    clips = _CLIP * _WIDER
+    clips = CLIP * _WIDER
     cut = np.maximum(away[:, None] - clips, 0.0)
     usual = 2 * (np.exp(-(clips**2) / 2) / math.sqrt(2 * math.pi) - clips * ndtr(-clips))
     return np.asarray(np.maximum(mass @ cut / max(float(cells.mass.sum()), 1e-300) - usual, 0.0))
