@@ -13,7 +13,7 @@ from deniable.audit.one_run import OneRunAudit, audit_one_run
 from deniable.audit.scoring import loss_of
 from deniable.audit.shadow import LearningTask, model_signals
 
-CanaryKind = Literal["mislabelled", "shuffled", "extreme"]
+CanaryKind = Literal["mislabelled", "extreme"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +73,7 @@ def canaries(X: Any, y: ArrayLike, k: int = 200, kind: CanaryKind = "mislabelled
         Number of canaries; about half of them will be in. More canaries reveal more and harm the model more.
     kind
         "mislabelled": records of the data with another class (regression: with a target at the far end of the range),
-        which only a model that saw them predicts; "shuffled": each column drawn from another record, so that a canary
-        looks plausible and is nobody's record; "extreme": mislabelled, with every number at an end of its column's
+        which only a model that saw them predicts; "extreme": mislabelled, with every number at an end of its column's
         range, for the largest gradients.
     rng
         Seed or generator; by default the operating system's entropy. Whoever scores the canaries must not know it.
@@ -85,7 +84,7 @@ def canaries(X: Any, y: ArrayLike, k: int = 200, kind: CanaryKind = "mislabelled
         For labels of one class, lengths that differ, or too few records.
     """
     k = integer("k", k, at_least=10)
-    choice("kind", kind, ("mislabelled", "shuffled", "extreme"))
+    choice("kind", kind, ("mislabelled", "extreme"))
     refuse_sparse("X", X)
     labels = np.asarray(y)
     if not hasattr(X, "iloc"):
@@ -98,11 +97,7 @@ def canaries(X: Any, y: ArrayLike, k: int = 200, kind: CanaryKind = "mislabelled
         raise InputError("y must hold at least two different values, got one; there is nothing to learn")
     generator = seeded(rng)
     place = generator.permutation(np.arange(max(k, len(labels))) % len(labels))[:k]
-    canary_X, canary_y = _rows(X, place), labels[place]
-    if kind == "shuffled":
-        canary_X, canary_y = _shuffled(X, k, generator), generator.choice(labels, size=k)
-    else:
-        canary_y = _other_labels(labels, canary_y, generator)
+    canary_X, canary_y = _rows(X, place), _other_labels(labels, labels[place], generator)
     if kind == "extreme":
         canary_X = _extreme(X, canary_X, generator)
     included = generator.random(k) < 0.5
@@ -126,17 +121,6 @@ def _other_labels(all_labels: NDArray[Any], own: NDArray[Any], rng: np.random.Ge
     classes = np.unique(all_labels)
     shift = rng.integers(1, len(classes), size=len(own))
     return np.asarray(classes[(np.searchsorted(classes, own) + shift) % len(classes)])
-
-
-def _shuffled(X: Any, k: int, rng: np.random.Generator) -> Any:
-    if not hasattr(X, "iloc"):
-        flat = X.reshape(len(X), -1)
-        picked = rng.integers(len(X), size=(k, flat.shape[1]))
-        return np.take_along_axis(flat, picked, axis=0).reshape(k, *X.shape[1:])
-    made = _rows(X, rng.integers(len(X), size=k)).reset_index(drop=True)
-    for name in X.columns:
-        made[name] = X[name].iloc[rng.integers(len(X), size=k)].to_numpy()
-    return made
 
 
 def _extreme(X: Any, made: Any, rng: np.random.Generator) -> Any:

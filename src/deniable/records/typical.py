@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -22,36 +21,8 @@ from deniable.laws.loss_law import LossLaw, in_chunks
 _AT_A_TIME = 500_000  # records per block, to bound the memory
 
 
-class Typical(ABC):
-    """The attack curves of all records over models drawn from the in-world; arrays have one entry per record."""
-
-    @abstractmethod
-    def advantage(self, side: Side) -> FloatArray:
-        """TV of the two worlds."""
-
-    @abstractmethod
-    def tpr(self, fpr: float, side: Side) -> FloatArray:
-        """Largest true positive rate at ``fpr``."""
-
-    @abstractmethod
-    def epsilon(self, delta: float, side: Side) -> FloatArray:
-        """Smallest ε ≥ 0 with H_{e^ε}(in‖out) and H_{e^ε}(out‖in) at most ``delta``."""
-
-    @abstractmethod
-    def mean_loss(self) -> FloatArray:
-        """E l_i."""
-
-    @abstractmethod
-    def mean_size(self) -> FloatArray:
-        """E|l_i|."""
-
-    @abstractmethod
-    def tradeoff(self, record: int) -> Tradeoff:
-        """One record's whole curve."""
-
-
 @dataclass(frozen=True, eq=False)
-class ExactTypical(Typical):
+class ExactTypical:
     """Output noise: record i's curve is that of a known law at ρ_i, which the certificate confines to an interval."""
 
     law: LossLaw
@@ -113,7 +84,7 @@ class ExactTypical(Typical):
 
 
 @dataclass(frozen=True, eq=False)
-class SampledTypical(Typical):
+class SampledTypical:
     """Privacy losses at drawn models: H_γ = E(1 − γe^{−l})₊, with a confidence band for all γ at once.
 
     For every γ the integrand grows with l from 0 to 1, so its mean is within ε = √(log(1/(1−confidence))/(2·draws))
@@ -177,6 +148,9 @@ class SampledTypical(Typical):
         less = np.where(np.isfinite(less), less, 0.0)  # an overflow drops only what would be subtracted: the safe side
         count = np.arange(1, len(growing) + 1)[:, None]
         return np.asarray(np.maximum(count - less, 0.0)[::-1] / len(growing))
+
+
+Typical = ExactTypical | SampledTypical  # the attack curves of all records over models drawn from the in-world
 
 
 def _grown(fpr: float, exponent: FloatArray) -> FloatArray:
