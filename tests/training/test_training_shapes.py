@@ -195,16 +195,7 @@ def test_zeros_of_flags_and_counts_have_a_bin_of_their_own(values, zeros):
         assert abs(zero - one) >= many, noise
 
 
-def test_pictures_leave_out_what_lies_between_the_numbers_of_a_count():
-    """Claims 0, 1, 2: three steps around these numbers, whatever the empty cells between them were given."""
-    edges = np.array([1e-4, 1e-3, 0.3, 1.0, 1.004, 1.5, 2.0, 2.004])
-    mass = np.array([0.4, 0.01, 0.01, 0.01, 0.25, 0.01, 0.01, 0.297, 0.003])
-    claims = Thermometer("claims", edges, 0.0, 4.0, 0.2, mass)
-    ends, levels, logarithmic = drawn_bins(claims, np.arange(10.0))
-    assert not logarithmic
-    assert ends[0] == 0
-    assert np.allclose(ends[1:3], [0.5, 1.5], atol=0.01)
-    assert levels.tolist() == [0, 4, 7]
+def test_a_picture_of_wide_bins_is_logarithmic_and_shows_all():
     spread = Thermometer("income", np.geomspace(10, 1e5, 31), 8.0, 2.0**17, 0.2, np.full(32, 1 / 32))
     ends, levels, logarithmic = drawn_bins(spread, np.arange(33.0))
     assert logarithmic

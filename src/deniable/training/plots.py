@@ -22,10 +22,6 @@ _WHOLE = 1 / 3  # the same: open bins up to this width are drawn in full, those 
 _LONGEST = 24  # characters of a label
 _WIDE = 100.0  # ratio of the outermost edges above which an axis is logarithmic
 _FAR_TAIL = 30.0  # the same for the last edge and the median of what lies beyond the bin of the zeros
-_POINT = 2.0  # times the mean mass of a bin, above which a bin is that of a single frequent value
-_BESIDE = 0.5  # share of the smaller of two frequent values' records, below which those between them are not drawn
-_BEYOND = 1 / 32  # the same for what lies beyond the outermost one
-_THIN = 0.01  # share of the span of the edges: narrower bins beside a frequent value belong to it
 
 
 def draw(
@@ -121,12 +117,9 @@ def drawn_bins(encoder: Thermometer, values: FloatArray) -> tuple[FloatArray, Fl
     """Return the ends of the bins as drawn, what they add to the score, and whether the axis is logarithmic.
 
     The outermost bins are open. All that is known of their range is an octave, which may be mostly empty (the years
-    1024 to 2047), so only a margin of wide ones is drawn. Bins between frequent values (the numbers 0, 1, 2 of a count)
-    that hold hardly any records are left out.
+    1024 to 2047), so only a margin of wide ones is drawn.
     """
     edges, levels, mass = np.asarray(encoder.edges), np.asarray(values[: encoder.edges.size + 1]), encoder.mass
-    if mass is not None and edges.size > 1:
-        edges, levels, mass = _without_empty(encoder, levels, mass)
     if edges.size < 2:
         return np.concatenate(([encoder.low], edges, [encoder.high])), levels, False
     first, last = float(edges[0]), float(edges[-1])
@@ -144,38 +137,6 @@ def drawn_bins(encoder: Thermometer, values: FloatArray) -> tuple[FloatArray, Fl
             for end, edge in ((encoder.low, first), (encoder.high, last))
         )
     return np.concatenate(([max(low, encoder.low)], edges, [min(high, encoder.high)])), levels, wide
-
-
-def _without_empty(
-    encoder: Thermometer, levels: FloatArray, mass: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return edges, levels and masses without the bins beside frequent values that hold hardly any records."""
-    edges, heavy = encoder.edges, np.flatnonzero(mass > _POINT / mass.size)
-    if not heavy.size:
-        return edges, levels, mass
-    bounds, span = np.concatenate(([encoder.low], edges, [encoder.high])), float(edges[-1] - edges[0])
-    cuts: list[float] = []
-    kept: list[int] = []
-    for left, right in zip([-1, *heavy], [*heavy, mass.size], strict=True):
-        between = np.arange(left + 1, right)
-        sides = [float(mass[j]) for j in (left, right) if 0 <= j < mass.size]
-        least = min(sides) * (_BESIDE if len(sides) == 2 else _BEYOND)
-        if float(mass[between].sum()) < least:
-            between = between[:0]  # those who are here differ little from the noise of empty cells
-        while between.size and left >= 0 and bounds[between[0] + 1] - bounds[left + 1] < _THIN * span:
-            between = between[1:]
-        while between.size and right < mass.size and bounds[right] - bounds[between[-1]] < _THIN * span:
-            between = between[:-1]
-        if between.size:
-            cuts += [float(bounds[j]) for j in between if j > 0]
-            kept += [int(j) for j in between]
-            if right < mass.size:
-                cuts.append(float(bounds[between[-1] + 1]))
-        elif len(sides) == 2:
-            cuts.append(float(bounds[left + 1] + bounds[right]) / 2)
-        if right < mass.size:
-            kept.append(int(right))
-    return np.array(cuts), levels[kept], mass[kept]
 
 
 def _show_dates(ax: Any) -> None:
