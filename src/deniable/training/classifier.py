@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax, ndtri, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
@@ -24,7 +24,7 @@ from deniable.tables.schema import ColumnSchema, Schema
 from deniable.training.base import Begun, PrivateModel
 from deniable.training.losses import ClippedLogistic, ClippedSoftmax
 
-CLASSES_SHARE = 0.05  # of μ²: which classes there are, where they are to be discovered
+CLASSES_SHARE, MOST_CLASSES = 0.05, 0.30  # of μ²: which classes there are, where they are to be discovered
 
 
 class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
@@ -172,9 +172,14 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         look.units = look.units.only(codes >= 0)
         return classes, np.maximum(codes, 0.0)
 
-    def _discovered(self, begun: Begun, cells: ColumnCells) -> dict[str, float]:
-        """Return the labels that are frequent with their noisy counts."""
-        mu, delta = begun.look.ledger.mu * math.sqrt(CLASSES_SHARE), self.discovery_delta / self._discovers()
+    def _discovered(self, begun: Begun, cells: ColumnCells, n: float) -> dict[str, float]:
+        """Return the labels that are frequent with their noisy counts.
+
+        Where records are few, as much is spent as finds a class that a quarter of them have, within limits.
+        """
+        whole, delta = begun.look.ledger.mu, self.discovery_delta / self._discovers()
+        needed = (4 * (1 - float(ndtri(delta))) / (n * whole)) ** 2
+        mu = whole * math.sqrt(min(max(needed, CLASSES_SHARE), MOST_CLASSES))
         return begun.look.words("the target", cells.spelled, mu, delta * (1 - MANY_ROUNDINGS))
 
     def _learn(self, begun: Begun, target: Any, n: float) -> dict[str, Any]:
@@ -184,11 +189,13 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             else ("the list of classes" + ", as y has it" * (not self._declared_target),)
         )
         if isinstance(target, ColumnCells):
-            target = self._listed(target, labels_of(self._discovered(begun, target), self._aim), begun.look)
+            target = self._listed(target, labels_of(self._discovered(begun, target, n), self._aim), begun.look)
         classes, codes = target
         if len(classes) < 2:
             found = "" if isinstance(self.classes, str) else ", got one class"
-            raise InputError(f"y must have at least two classes{found or ' that stand out of the noise: list them'}")
+            raise InputError(
+                f"y must have at least two classes{found or ' that stand out of the noise: list them (classes=, --classes)'}"
+            )
         loss = ClippedLogistic() if len(classes) == 2 else ClippedSoftmax(outputs=len(classes))
         self._advise(n, begun)
         fitted = self._common(begun, codes, loss, n, public)

@@ -209,7 +209,7 @@ def fit_column(
         if task == "classification" and fractions and not aim.words and not declared.kind:
             raise InputError("task 'classification' needs classes, this target holds fractions; use task 'regression'")
         if task == "classification" or (task == "auto" and (aim.words or not fractions)):
-            found = classifier._discovered(begun, cells)
+            found = classifier._discovered(begun, cells, n)
             most = len(found) <= _FEW_VALUES and sum(found.values()) > n / 2
             if task == "classification" or aim.kind == "category" or (len(found) > 1 and most):
                 target: Any = classifier._listed(cells, labels_of(found, declared), begun.look)
