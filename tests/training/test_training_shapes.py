@@ -11,7 +11,6 @@ from deniable.noise.columns import CELLS, octave_cells
 from deniable.training import bins
 from deniable.training.bins import _ALIKE, _library, _log_likelihood, cells_from_octaves, shared_priors
 from deniable.training.encoders import Thermometer
-from deniable.training.plots import drawn_bins
 
 
 def octaves(values, sd, seed=0):
@@ -197,7 +196,7 @@ def test_zeros_of_flags_and_counts_have_a_bin_of_their_own(values, zeros):
 
 def test_a_picture_of_wide_bins_is_logarithmic_and_shows_all():
     spread = Thermometer("income", np.geomspace(10, 1e5, 31), 8.0, 2.0**17, 0.2, np.full(32, 1 / 32))
-    ends, levels, logarithmic = drawn_bins(spread, np.arange(33.0))
+    ends, levels, logarithmic = spread.drawn(np.arange(33.0))
     assert logarithmic
     assert levels.tolist() == list(range(32))
     assert np.array_equal(ends[1:-1], spread.edges)

@@ -192,10 +192,8 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             target = self._listed(target, labels_of(self._discovered(begun, target, n), self._aim), begun.look)
         classes, codes = target
         if len(classes) < 2:
-            found = "" if isinstance(self.classes, str) else ", got one class"
-            raise InputError(
-                f"y must have at least two classes{found or ' that stand out of the noise: list them (classes=, --classes)'}"
-            )
+            lost = " that stand out of the noise: list them (classes=, --classes)" * isinstance(self.classes, str)
+            raise InputError(f"y must have at least two classes{lost or ', got one class'}")
         loss = ClippedLogistic() if len(classes) == 2 else ClippedSoftmax(outputs=len(classes))
         self._advise(n, begun)
         fitted = self._common(begun, codes, loss, n, public)

@@ -22,6 +22,10 @@ from deniable.tables import NUMBER, ColumnCells, flag_of
 Codes = NDArray[np.uint16]
 PAIR_LEVELS = 4  # of each column in a pair
 _LEVELS = 127  # a linear feature is a whole number in −127 … 127
+_MARGIN = 0.05  # share of the span of the edges by which the open bins beyond them are drawn
+_WHOLE = 1 / 3  # the same: open bins up to this width are drawn in full, those that end at zero up to three times it
+_WIDE = 100.0  # ratio of the outermost edges above which an axis is logarithmic
+_FAR_TAIL = 30.0  # the same for the last edge and the median of what lies beyond the bin of the zeros
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +67,33 @@ class Thermometer:
         rows[m + 1, m + 1] = 1.0
         steps, line = np.sqrt(1 - self.line), np.sqrt(self.line)
         return rows, np.concatenate((np.full(m, steps / np.sqrt(max(m, 1))), [line / _LEVELS, 1.0]))
+
+    def drawn(self, values: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
+        """Return the ends of the bins as drawn, what they add to the score, and whether the axis is logarithmic.
+
+        The outermost bins are open. All that is known of their range is an octave, which may be mostly empty (the years
+        1024 to 2047), so only a margin of wide ones is drawn.
+        """
+        edges, levels, mass = self.edges, np.asarray(values[: self.edges.size + 1]), self.mass
+        if edges.size < 2:
+            return np.concatenate(([self.low], edges, [self.high])), levels, False
+        first, last = float(edges[0]), float(edges[-1])
+        wide = first > 0 and last > _WIDE * first
+        if self.low <= 0:  # with zeros, whose bin has no place on a logarithmic axis
+            beyond = np.cumsum(np.ones(levels.size - 1) if mass is None else mass[1:])
+            wide &= last > _FAR_TAIL * float(edges[np.searchsorted(beyond, beyond[-1] / 2)])
+        if wide:
+            beyond_it = (last / first) ** _MARGIN
+            low, high = first / beyond_it, last * beyond_it
+        else:
+            span = last - first
+            low, high = (
+                end
+                if abs(end - edge) <= _WHOLE * span * (1 if end else 3)
+                else edge + np.sign(end - edge) * _MARGIN * span
+                for end, edge in ((self.low, first), (self.high, last))
+            )
+        return np.concatenate(([max(low, self.low)], edges, [min(high, self.high)])), levels, wide
 
 
 def _normal_scores(bins: int) -> FloatArray:

@@ -71,6 +71,31 @@ class Additive:
             out += cells[start + codes.astype(np.int64)]
         return out
 
+    def block(self, j: int) -> FloatArray:
+        """Return what each cell of block j adds to the scores, centred over its :meth:`occupied` cells."""
+        start = int(self.basis.starts[j])
+        values = self.cell_scores()[start : start + self.blocks[j].size]
+        return np.asarray(values - values[self.occupied(j)].mean(axis=0))
+
+    def spread(self, j: int, output: int = -1) -> float:
+        """Return how far block j moves the score between two records."""
+        values = self.block(j)[self.occupied(j), output]
+        return float(np.ptp(values)) if values.size else 0.0
+
+    def occupied(self, j: int) -> IntArray:
+        """Return the cells of block j that records are known to be in: of numbers all, but for the missing values' one.
+
+        Of categories those whose noisy count stood out, which the mean row of the basis still shows; what other cells
+        add to the score is mostly noise. All but the missing one, if no count stood out. Of words beside numbers none.
+        """
+        encoder, every = self.blocks[j], np.arange(self.blocks[j].size - 1)
+        if isinstance(encoder, Pair) or encoder.bins:
+            return every if isinstance(encoder, Pair) else np.arange(encoder.bins)
+        start, coordinate = int(self.basis.starts[j]), sum(b.basis()[1].size for b in self.blocks[:j])
+        rows = self.basis.entries[start : start + encoder.size, coordinate : coordinate + encoder.size]
+        lowest = rows.toarray().min(axis=0)
+        return np.flatnonzero(lowest < 0) if (lowest < 0).any() else every
+
 
 def length_of_step(loss: ClippedLoss, mu: float, n: float, usual: float = 1.0) -> float:
     """Return the factor on the averaged sums of gradients, from their budget and the noisy number of records.

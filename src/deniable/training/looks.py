@@ -17,10 +17,10 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
 from deniable._check import FloatArray, IntArray
 from deniable._floats import MANY_ROUNDINGS
-from deniable._search import bisect
 from deniable.noise.columns import CELLS, ColumnKind, ask_kinds, octave_cells, range_from_counts
 from deniable.noise.queries import Queries
 from deniable.tables import ColumnCells
@@ -338,5 +338,6 @@ def tilted(places: FloatArray, mean: float) -> FloatArray:
         weights = np.exp(tilt * places - np.max(tilt * places))
         return np.asarray(weights / weights.sum())
 
-    tilt, _ = bisect(lambda tilt: float(masses(float(tilt)) @ places) < mean, -_STEEPEST, _STEEPEST, halvings=44)
-    return masses(float(tilt))
+    if not np.ptp(places):
+        return masses(0.0)
+    return masses(float(brentq(lambda tilt: float(masses(tilt) @ places) - mean, -_STEEPEST, _STEEPEST)))

@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 _MOST = 12  # panels drawn if no columns are named
 _BARS = 12  # bars of a panel, the strongest of a long list
-_MARGIN = 0.05  # share of the span of the edges by which the open bins beyond them are drawn
-_WHOLE = 1 / 3  # the same: open bins up to this width are drawn in full, those that end at zero up to three times it
 _LONGEST = 24  # characters of a label
-_WIDE = 100.0  # ratio of the outermost edges above which an axis is logarithmic
-_FAR_TAIL = 30.0  # the same for the last edge and the median of what lies beyond the bin of the zeros
 
 
 def draw(
@@ -55,8 +51,8 @@ def draw(
         ax.set_axis_off()
     for ax, j in zip(axes.ravel(), chosen, strict=False):
         drawn = model.blocks[j]
-        known, words = occupied(model, j), (texts or {}).get(drawn.name)
-        _panel(ax, drawn, block(model, j)[:, output], known, words)
+        known, words = model.occupied(j), (texts or {}).get(drawn.name)
+        _panel(ax, drawn, model.block(j)[:, output], known, words)
         if not isinstance(drawn, Pair) and drawn.bins:
             ax.axhline(0.0, color="grey", linewidth=0.6)
         if drawn.name in dates:
@@ -67,38 +63,10 @@ def draw(
     return figure
 
 
-def block(model: Additive, j: int) -> FloatArray:
-    """Return what each cell of column j adds to the scores, centred over its :func:`occupied` cells."""
-    start = int(model.basis.starts[j])
-    values = model.cell_scores()[start : start + model.blocks[j].size]
-    return np.asarray(values - values[occupied(model, j)].mean(axis=0))
-
-
-def occupied(model: Additive, j: int) -> IntArray:
-    """Return the cells of column j that records are known to be in: of numbers all, but for the missing values' one.
-
-    Of categories those whose noisy count stood out, which the mean row of the basis still shows; what other cells add
-    to the score is mostly noise. All but the missing one, if no count stood out. Of words beside numbers none is known.
-    """
-    encoder, every = model.blocks[j], np.arange(model.blocks[j].size - 1)
-    if isinstance(encoder, Pair) or encoder.bins:
-        return every if isinstance(encoder, Pair) else np.arange(encoder.bins)
-    start, coordinate = int(model.basis.starts[j]), sum(b.basis()[1].size for b in model.blocks[:j])
-    block_rows = model.basis.entries[start : start + encoder.size, coordinate : coordinate + encoder.size]
-    lowest = block_rows.toarray().min(axis=0)
-    return np.flatnonzero(lowest < 0) if (lowest < 0).any() else every
-
-
-def spread_of(model: Additive, j: int, output: int) -> float:
-    """Return how far column j moves the score between two records."""
-    values = block(model, j)[occupied(model, j), output]
-    return float(np.ptp(values)) if values.size else 0.0
-
-
 def _chosen(model: Additive, columns: Any, output: int) -> list[int]:
     names = [encoder.name for encoder in model.blocks]
     if columns is None:
-        spread = [spread_of(model, j, output) for j in range(len(names))]
+        spread = [model.spread(j, output) for j in range(len(names))]
         return [int(j) for j in np.argsort(spread, kind="stable")[::-1][:_MOST]]
     wanted = [columns] if isinstance(columns, str) else list(columns)
     for name in wanted:
@@ -111,32 +79,6 @@ def _chosen(model: Additive, columns: Any, output: int) -> list[int]:
     if not wanted:
         raise InputError("columns must name at least one column")
     return [names.index(name) for name in wanted]
-
-
-def drawn_bins(encoder: Thermometer, values: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
-    """Return the ends of the bins as drawn, what they add to the score, and whether the axis is logarithmic.
-
-    The outermost bins are open. All that is known of their range is an octave, which may be mostly empty (the years
-    1024 to 2047), so only a margin of wide ones is drawn.
-    """
-    edges, levels, mass = np.asarray(encoder.edges), np.asarray(values[: encoder.edges.size + 1]), encoder.mass
-    if edges.size < 2:
-        return np.concatenate(([encoder.low], edges, [encoder.high])), levels, False
-    first, last = float(edges[0]), float(edges[-1])
-    wide = first > 0 and last > _WIDE * first
-    if encoder.low <= 0:  # with zeros, whose bin has no place on a logarithmic axis
-        beyond = np.cumsum(np.ones(levels.size - 1) if mass is None else mass[1:])
-        wide &= last > _FAR_TAIL * float(edges[np.searchsorted(beyond, beyond[-1] / 2)])
-    if wide:
-        beyond_it = (last / first) ** _MARGIN
-        low, high = first / beyond_it, last * beyond_it
-    else:
-        span = last - first
-        low, high = (
-            end if abs(end - edge) <= _WHOLE * span * (1 if end else 3) else edge + np.sign(end - edge) * _MARGIN * span
-            for end, edge in ((encoder.low, first), (encoder.high, last))
-        )
-    return np.concatenate(([max(low, encoder.low)], edges, [min(high, encoder.high)])), levels, wide
 
 
 def _show_dates(ax: Any) -> None:
@@ -152,7 +94,7 @@ def _panel(ax: Any, encoder: Encoder | Pair, values: FloatArray, known: IntArray
     part = encoder if isinstance(encoder, Pair) else encoder.number or encoder.word
     match part:
         case Thermometer():
-            ends, levels, wide = drawn_bins(part, values)
+            ends, levels, wide = part.drawn(values)
             ax.stairs(levels, ends, baseline=None)
             if wide:
                 ax.set_xscale("log")

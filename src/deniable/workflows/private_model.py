@@ -15,7 +15,6 @@ from deniable.report.model import Assessment, Grid, Number, Section, Series
 from deniable.report.sections import TUNING_WARNING, Asked, bound_headline, bound_section, risk_section
 from deniable.training.base import PrivateModel
 from deniable.training.encoders import Encoder, Levels, Listed, Thermometer
-from deniable.training.plots import block, drawn_bins, spread_of
 from deniable.workflows.assessing import assesses
 from deniable.workflows.settings import PrivateFit, settings
 from deniable.workflows.usefulness import Usefulness, measure
@@ -116,8 +115,8 @@ def _shapes(model: PrivateModel) -> Section:
     fitted = model.model_
     names = [str(encoder.name) for encoder in fitted.encoders]
     dates = [column.name for column in model.columns_ if column.kind == "date"]
-    blocks = [np.atleast_2d(block(fitted, j).T)[-1] for j in range(len(names))]
-    spread = np.array([spread_of(fitted, j, -1) for j in range(len(names))])
+    blocks = [np.atleast_2d(fitted.block(j).T)[-1] for j in range(len(names))]
+    spread = np.array([fitted.spread(j) for j in range(len(names))])
     order = [int(j) for j in np.argsort(-spread, kind="stable")]
     numeric = [j for j in order if fitted.encoders[j].bins][:_MOST_SHAPES]
     rows: list[list[Any]] = [[names[j], float(spread[j]), _extremes(fitted.encoders[j], blocks[j])] for j in order]
@@ -147,7 +146,7 @@ def _shapes(model: PrivateModel) -> Section:
 def _shape(encoder: Encoder, values: Any, key: str, dates: Sequence[Any]) -> Series:
     name, number = str(encoder.name), encoder.number
     if isinstance(number, Thermometer):
-        ends, levels, wide = drawn_bins(number, values)
+        ends, levels, wide = number.drawn(values)
         x, y = np.repeat(ends, 2)[1:-1], np.repeat(levels, 2)
     else:
         low, high = (0.0, 1.0) if number is None else (number.low, number.high)
