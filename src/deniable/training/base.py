@@ -6,7 +6,7 @@ import copy
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -63,7 +63,7 @@ class FitCertificate:
     mechanism
         The composition of all uses, for adding or removing one unit.
     insecure
-        Whether the noise was that of a test (:func:`deniable.testing.insecure_noise`): then nothing is promised.
+        Whether the noise was that of a test (:mod:`deniable.testing`): then nothing is promised.
     """
 
     target: str
@@ -129,14 +129,10 @@ class RecordTradeoffs:
 
     Attributes
     ----------
-    mu
-        One number per record (or person), at most ``bound``.
+    mu, bound
+        One number per record (or person), and what they are at most: the certificate's μ.
     labels
         The persons in the order of ``mu``, or None for records in the order of the rows.
-    bound
-        The guarantee for everybody: the certificate's μ.
-    insecure
-        Whether the noise was that of a test (:func:`deniable.testing.insecure_noise`).
     """
 
     mu: FloatArray
@@ -168,16 +164,6 @@ class RecordTradeoffs:
         order = np.argsort(-self.mu, kind="stable")[: integer("k", k, at_least=1)]
         advantage = self.advantage()
         return [(int(i) if self.labels is None else self.labels[i], float(advantage[i])) for i in order]
-
-    def groups(self, by: Sequence[Any]) -> dict[Any, dict[str, float]]:
-        """Return for each value of ``by`` (one per record): count, mean, median and largest advantage."""
-        if len(by) != len(self):
-            raise InputError(
-                f"by must have one entry per {'person' if self.labels else 'record'} ({len(self)}), got {len(by)}"
-            )
-        table = pd.DataFrame({"by": np.asarray(by), "advantage": self.advantage()}).groupby("by")["advantage"]
-        found = table.agg(["count", "mean", "median", "max"])
-        return {key: {str(k): float(v) for k, v in row.items()} for key, row in found.iterrows()}
 
 
 @dataclass

@@ -100,9 +100,8 @@ class Additive:
 def length_of_step(loss: ClippedLoss, mu: float, n: float, usual: float = 1.0) -> float:
     """Return the factor on the averaged sums of gradients, from their budget and the noisy number of records.
 
-    One over length·steps/(1 − momentum) is an implicit ridge; the number of steps matters for convergence only.
-    ``usual`` is the length of a usual row before scaling: the path is as long as without scaling, and the noise smaller
-    by this factor.
+    One over length·steps/(1 − momentum) is an implicit ridge. ``usual`` is the length of a usual row before scaling:
+    the path is as long as without scaling, and the noise smaller by this factor.
     """
     reach = min(loss.bend.travel * mu, loss.bend.reach) * usual
     return min(reach * (1 - MOMENTUM) / STEPS, _STABLE / (loss.bend.largest * n))
@@ -306,14 +305,8 @@ def shrunk_coefficients(
 
     Columns whose bins lie where the records are only (``Encoder.placed``): the others, categories and pairs stay.
 
-    Parameters
-    ----------
-    length
-        That of the steps of the descent.
-    n
-        About how many records there are.
-    sd
-        Standard deviation of the noise on each coordinate of a sum of gradients, in the units of the coefficients.
+    ``length`` is that of the steps of the descent, ``n`` about how many records there are, ``sd`` the standard
+    deviation of the noise on each coordinate of a sum of gradients, in the units of the coefficients.
     """
     out = coefficients.copy()
     found = [_directions(mass, cell, start, basis) for mass, cell, start in _placed(columns, basis)]
