@@ -1,7 +1,8 @@
 """Models fitted to a membership target: noisy sums over all records, each query of the data in one account."""
 
 from deniable.noise.queries import Use
-from deniable.training.base import FitCertificate, RecordTradeoffs, TrainingWarning
+from deniable.training.account import FitCertificate, RecordTradeoffs
+from deniable.training.base import TrainingWarning
 from deniable.training.classifier import PrivateClassifier
 from deniable.training.regressor import PrivateRegressor
 

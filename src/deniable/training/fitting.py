@@ -17,15 +17,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError, IntArray
 from deniable._floats import MANY_ROUNDINGS
 from deniable.noise.queries import Channel, Queries
-from deniable.training.design import CHUNK, Basis, Design, design_of
+from deniable.training.design import Basis, Design, design_of, products, products_noise, shares, strongest
 from deniable.training.encoders import Codes, Encoder, Pair, levels_of
 from deniable.training.features import Declared, FeatureTable
 from deniable.training.looks import CENTRES_SHARE, Columns, bins_mu, centred, encoders_for
@@ -41,7 +39,6 @@ _STABLE = 3.5  # largest step·n·curvature: from 2·(1 + momentum) on the steps
 _VARIANCES = np.concatenate(([0.0], np.logspace(-4, 3, 36)))  # prior variances of coefficients, wider than what occurs
 _SMOOTHNESS = (0.0, 1.0)  # powers of the curvature by which rough directions are rarer
 _ROUNDS = 20  # of expectation–maximisation, after which the laws' frequencies hardly change
-_SIGNS = np.array([[-1, -1, 1, 1, 0], [1, -1, -1, 1, 0]], dtype=np.int64)  # middle; outer half; 0: missing
 _FLAT = 1e-9  # share of the largest curvature below which a direction is ignored
 
 
@@ -111,28 +108,15 @@ def gradient_noise(basis: Basis, clip: float, mu: float) -> FloatArray:
     """Return the standard deviations, (coordinates,), that make :data:`STEPS` sums μ-GDP with μ ≤ ``mu``.
 
     A record's part of a sum is r·z: r has norm ≤ clip (in lattice points), z one basis row per block. In units of the
-    noise its square is at most clip²·:func:`longest_row`, the same in each step.
+    noise its square is at most clip²·:meth:`Basis.longest_row`, the same in each step.
     """
     shape = 1 / basis.scale  # after scaling, every coordinate has the same noise
-    return np.asarray(shape * (math.sqrt(STEPS * clip**2 * longest_row(basis, shape)) / mu * (1 + MANY_ROUNDINGS)))
-
-
-def longest_row(basis: Basis, sd: FloatArray) -> float:
-    """Return the largest Σ (entry/sd)² that counts in full: that of a scaled row of norm 1, or of the longest row.
-
-    A longer row's residuals are scaled down (:func:`shares`): noise for usual rows, of mean square norm 1, is enough.
-    """
-    return min(1 / float(np.square(basis.scale * sd).max()), basis.largest_squared_norm(sd))
-
-
-def shares(squares: FloatArray, longest: float) -> FloatArray:
-    """Return the factors that keep rows with these Σ (entry/sd)² within ``longest``, rounded down."""
-    return np.asarray(np.minimum(np.sqrt(longest / np.maximum(squares, longest)), 1.0) * (1 - MANY_ROUNDINGS))
+    return np.asarray(shape * (math.sqrt(STEPS * clip**2 * basis.longest_row(shape)) / mu * (1 + MANY_ROUNDINGS)))
 
 
 def gradient_mu(basis: Basis, clip: float, sd: FloatArray) -> float:
     """Return the Gaussian DP parameter of the sums, from the noise that they get, rounded up."""
-    worst = STEPS * clip**2 * longest_row(basis, sd)
+    worst = STEPS * clip**2 * basis.longest_row(sd)
     return math.sqrt(worst) * (1 + MANY_ROUNDINGS / 32)  # the noise was enlarged by MANY_ROUNDINGS
 
 
@@ -241,7 +225,7 @@ class Task:
                 yield codes
 
         design = design_of(counted(), basis, table.n_rows, loss.outputs, self.n, units.heaviest)
-        kept = shares(row, longest_row(basis, sd))
+        kept = shares(row, basis.longest_row(sd))
         contributed = row * np.square(kept * coarser)
         descent = Descent(design, basis, loss, self.target, units.weights, coarser, kept, contributed)
         length = length_of_step(loss, mu, self.n, basis.usual)
@@ -412,36 +396,3 @@ def kept_shares(columns: Sequence[Seen]) -> list[FloatArray]:
         signal, total = column.expected()
         out.append(np.minimum(law @ np.minimum(signal / total, 1.0), 1.0))
     return out
-
-
-def products(residuals: Sequence[FloatArray], levels: Sequence[NDArray[np.uint16]]) -> IntArray:
-    """Return Σ residual · sign · sign, (pairs · 4, outputs), exact; ``levels`` has the level of each record."""
-    columns, n = len(levels), levels[0].size
-    total = np.zeros((len(residuals), 2 * columns, 2 * columns))
-    for start in range(0, n, CHUNK):
-        rows = slice(start, start + CHUNK)
-        signs = np.concatenate([_SIGNS[:, level[rows]] for level in levels]).astype(np.float64)
-        for k, r in enumerate(residuals):
-            total[k] += (signs * r[rows]) @ signs.T  # whole numbers: exact in any order
-    first, second = _pairs(columns)
-    blocks = [total[:, 2 * first + a, 2 * second + b] for a in (0, 1) for b in (0, 1)]
-    return np.concatenate(blocks, axis=1).T.astype(np.int64)
-
-
-def products_noise(loss: ClippedLoss, columns: int, mu: float, heaviest: int) -> float:
-    """Return the standard deviation for μ-GDP: a record moves each product by at most its residual."""
-    count = 4 * math.comb(columns, 2)
-    return loss.clip * RESIDUAL * heaviest * math.sqrt(count) / mu * (1 + MANY_ROUNDINGS)
-
-
-def strongest(released: FloatArray, columns: int, wanted: int) -> list[tuple[int, int]]:
-    """Return the ``wanted`` pairs with the largest sum of squared products."""
-    first, second = _pairs(columns)
-    strength = np.square(released).sum(axis=1).reshape(4, -1).sum(axis=0)
-    best = np.argsort(-strength, kind="stable")[:wanted]
-    return sorted((int(first[i]), int(second[i])) for i in best)
-
-
-def _pairs(columns: int) -> tuple[IntArray, IntArray]:
-    pairs = np.array(list(combinations(range(columns), 2)), dtype=np.int64)
-    return pairs[:, 0], pairs[:, 1]
