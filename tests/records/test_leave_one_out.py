@@ -62,6 +62,9 @@ def test_one_pass_is_within_its_certificate(breast_cancer, regularization):
     error = np.linalg.norm(rough.leave_one_out() - fine.leave_one_out(), axis=1)
     assert np.all(error <= rough.radius() + fine.radius())
     assert np.all(np.isfinite(rough.radius()))
+    assert np.all(np.abs(rough.distance - fine.distance) <= rough.distance_error + fine.distance_error)
+    assert np.all(rough.advantage("lower") <= fine.advantage())  # what is not known of a distance is no one's gain
+    assert np.all(fine.advantage("lower") <= rough.advantage())
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared", "squared_hinge", "huber", "poisson"])
