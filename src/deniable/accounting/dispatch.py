@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Literal, get_args
@@ -199,12 +199,12 @@ def _stated(own: list[Any], others: list[Mechanism], request: Request) -> Tradeo
 
 # kinds that are not sums of independent losses: who belongs to them, and the curve of a run in which some do; the first
 # that is there decides
-SPECIAL = (
+SPECIAL: list[tuple[Callable[[Any], bool], Callable[[list[Any], list[Mechanism], Request], Tradeoff]]] = [
     (lambda part: isinstance(part, Dominated), _between),
     (_gives_away, lambda own, others, request: ApproximateTradeoff(math.inf, 1.0)),
     (lambda part: isinstance(part, ApproximateDP), _failing),
     (is_stated_in_divergences, _stated),
-)
+]
 
 
 def _composed(parts: list[Mechanism], request: Request) -> Tradeoff:

@@ -17,9 +17,8 @@ from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.registry import step_of
 from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
 from deniable.curves import Direction, Side
+from deniable.curves.safe import TINY
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
-
-_LEAST_SQUARE = 1e-300  # of a Gaussian part
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +138,7 @@ class ComposedLoss:
 def sum_of_squares(squares: list[float]) -> float:
     """μ² of all parts within two roundings, however many there are, and never 0 where some μ is not.
 
-    A μ whose square is no normal number counts as one of 1e-150: every bound is off by more for its rounding.
+    A μ whose square is no normal number counts as the least one that has: every bound is off by more for its rounding.
     """
-    normal = [max(square, _LEAST_SQUARE) for square in squares]
+    normal = [max(square, TINY) for square in squares]
     return math.inf if math.inf in normal else math.fsum(normal)

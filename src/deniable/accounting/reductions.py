@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from deniable._check import FloatArray, Indices
-from deniable._floats import EPS
+from deniable._floats import EPS, SQUARE_EXPONENT
 from deniable.accounting.engines.closed import LargestOutcomeTradeoff
 from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.steps.allocation import SHARPEST, AllocationStep
@@ -43,7 +43,6 @@ from deniable.mechanisms.matrix import bands
 
 _THRESHOLDS = (0.5, 0.65, 0.8, 1.0)  # for the largest batch, in units of a contribution
 _LARGEST = 1e150  # μ
-_LEAKS = 300.0  # largest 1/σ² that tells phases apart by what they leak
 NO_NOISE = 0.01  # noise multipliers below tell for certain who took part: Φ(−50) is 1e-545
 HARDLY_EVER = 1e-140  # sampling rates below: the variance of the loss would underflow
 
@@ -292,7 +291,7 @@ def merged(loss: PrivacyLoss, most: int) -> tuple[PrivacyLoss, PrivacyLoss]:
     """
     noise, rate = loss.noise, loss.rate
     place = np.column_stack([np.log(noise), np.log(rate)])
-    slope = np.minimum(1 / noise**2, _LEAKS)
+    slope = np.minimum(1 / noise**2, SQUARE_EXPONENT)
     steepness = np.column_stack([2 + 2 * slope, np.full_like(rate, 2.0)])  # of what a step leaks, about
     leak = loss.steps * rate**2 * np.expm1(slope)
 

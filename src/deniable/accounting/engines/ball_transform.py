@@ -29,8 +29,7 @@ from deniable._floats import PRODUCT_EXPONENT, SQUARE_EXPONENT
 Ball = TypeVar("Ball", arb, acb)
 _WIDEST = 7.0  # distances in units of the noise beyond which a strip gains nothing
 _SHARE = 1.4  # half-width of strips over σ: twice that is below π
-_BLOCK = 200_000  # entries of a matrix of powers that are held at a time
-_MOST_NODES = 40_000
+MOST = 100_000  # nodes, values of t, outcomes; entries of a matrix of powers that are held at a time
 _CELLS = 400
 
 
@@ -99,7 +98,7 @@ class BallStep:
         small = max(1, math.isqrt(count - 1) + 1)
         large = -(-count // small)
         total = None
-        most = max(1, _BLOCK // max(small, large))
+        most = max(1, MOST // max(small, large))
         for start in range(0, len(nodes), most):
             weights, turns = nodes[start : start + most], [x.exp() for x in ratio[start : start + most]]
             strides = [(small * x).exp() for x in ratio[start : start + most]]
@@ -140,7 +139,7 @@ class BallStep:
             return None
         low, high = min(float(kept[0]), -8.0), max(float(kept[-1]), 8.0)
         first, last = math.floor(low / h), math.ceil(high / h)
-        if last - first > _MOST_NODES:
+        if last - first > MOST:
             return None
         hh, order = arb(h), arb(c)
         total = arb(0)
