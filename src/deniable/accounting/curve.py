@@ -13,20 +13,17 @@ from deniable._check import FloatArray
 from deniable.accounting.engines.inversion import GOOD
 from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.engines.likelihood import trivial_hockey_stick
-from deniable.accounting.pld.curve import MultiScaleTradeoff
+from deniable.accounting.pld.curve import WIDE, MultiScaleTradeoff
 from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
 from deniable.curves.safe import FAILURES, excuse
 
-_WORTH, _ROUGH = 2e-5, 2e-3  # relative widths that the next engine is asked to improve, and where a sketch will do
+_ROUGH = 2e-3  # relative width where a sketch will do
 _NEGLIGIBLE: Final[dict[Question, float]] = {"hockey stick": 1e-30, "roc": 0.0}  # widths below are not worth it
-_MOST_PARTS = 64  # kinds of steps that lattices are asked about
+_MOST_PARTS = 256  # kinds of steps that lattices are asked about
 _OTHERS = "multi-scale privacy loss distribution"
 _METHOD = "transform inversion; where that is not sharp: multi-scale privacy loss distribution"
-
-Ask = tuple[float, Callable[[], Tradeoff | None]]
-"""The relative width from which an engine is asked, and how it is made."""
 
 
 @dataclass(frozen=True)
@@ -65,16 +62,13 @@ class ComposedTradeoff(Tradeoff):
         return found.rougher() if self.rough else found
 
     @property
-    def engines(self) -> tuple[Ask, ...]:
-        """Engines in the order in which they are asked."""
-        worth = _ROUGH if self.rough else _WORTH
-        lines: Ask = worth, lambda: self.inverted
-        lattices: Ask = worth, lambda: self.lattices
-        return lines, lattices
+    def engines(self) -> tuple[Callable[[], Tradeoff | None], ...]:
+        """How engines are made, in the order in which they are asked."""
+        return (lambda: self.inverted), (lambda: self.lattices)
 
     @property
     def _first(self) -> Tradeoff | None:
-        return next((engine for _, make in self.engines if (engine := make()) is not None), None)
+        return next((engine for make in self.engines if (engine := make()) is not None), None)
 
     def _asked(
         self, question: Question, points: FloatArray, direction: Direction, sides: tuple[Side, ...]
@@ -86,7 +80,8 @@ class ComposedTradeoff(Tradeoff):
         low = points.copy() if question == "roc" else trivial_hockey_stick(points)[0]
         high = np.ones_like(points)
         yield None, low, high
-        for k, (worth, make) in enumerate(self.engines):
+        worth = _ROUGH if self.rough else WIDE
+        for k, make in enumerate(self.engines):
             wide = high - low > np.maximum(worth * low, _NEGLIGIBLE[question])
             if not wide.any():
                 return

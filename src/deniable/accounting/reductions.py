@@ -24,6 +24,7 @@ from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep, trun
 from deniable.accounting.steps.without_replacement import without_replacement
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import Tradeoff
+from deniable.curves.safe import TINY
 from deniable.mechanisms import (
     ApproximateDP,
     BoundedRange,
@@ -42,7 +43,6 @@ from deniable.mechanisms import (
 from deniable.mechanisms.matrix import bands
 
 _THRESHOLDS = (0.5, 0.65, 0.8, 1.0)  # for the largest batch, in units of a contribution
-_LARGEST = 1e150  # μ
 NO_NOISE = 0.01  # noise multipliers below tell for certain who took part: Φ(−50) is 1e-545
 HARDLY_EVER = 1e-140  # sampling rates below: the variance of the loss would underflow
 
@@ -146,8 +146,8 @@ def _allocated(run: RandomAllocation) -> Mechanism:
 
 
 def _many_shifts(count: float, sigma: float) -> float:
-    """μ of so many shifts by 1/σ, at most a double that is not ∞: nothing is left to hide."""
-    return min(math.sqrt(count) / sigma * (1 + 4 * EPS), _LARGEST)
+    """μ of so many shifts by 1/σ, at most one whose square is a double: nothing is left to hide."""
+    return min(math.sqrt(count) / sigma * (1 + 4 * EPS), TINY**-0.5)
 
 
 def largest_batch(run: RandomAllocation, level: float) -> Tradeoff | None:

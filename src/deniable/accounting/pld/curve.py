@@ -26,7 +26,7 @@ from deniable.curves.safe import directions
 from deniable.mechanisms import GaussianDP, Mechanism, SubsampledGaussian
 
 _SKETCHED = 1 << 11  # lattice points of a class for a picture
-_WIDE = 2e-5  # relative width from which another curve of the same worlds is asked
+WIDE = 2e-5  # relative width from which another curve of the same worlds is asked
 _FAR, _MOST_DIRECT = 3e-5, 1 << 13  # relative charge from which a law without transforms is asked, and its most points
 _ATOMS = 3  # log2 of how many times as many points serve atoms, between which errors do not average out
 _MOST_STEPS, _ENOUGH = 10**9, 10**6  # more steps than the first are known from below only, as the second
@@ -128,7 +128,7 @@ class MultiScaleTradeoff(Tradeoff):
         with suppress(TooSlowError):
             found, law = self._read(question, at, direction, side)
             charged = law.charged
-        if self.otherwise is not None and charged > _WIDE * found:
+        if self.otherwise is not None and charged > WIDE * found:
             ask = self.otherwise._rates if question == "roc" else self.otherwise._hockey_sticks
             return better(found, float(ask(np.array([at]), direction, side)[0]))
         return found
