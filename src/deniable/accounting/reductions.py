@@ -147,7 +147,7 @@ def _allocated(run: RandomAllocation) -> Mechanism:
 
 def _many_shifts(count: float, sigma: float) -> float:
     """μ of so many shifts by 1/σ, at most one whose square is a double: nothing is left to hide."""
-    return min(math.sqrt(count) / sigma * (1 + 4 * EPS), TINY**-0.5)
+    return min(math.sqrt(count) / sigma * (1 + 4 * EPS), math.sqrt(1 / TINY))
 
 
 def largest_batch(run: RandomAllocation, level: float) -> Tradeoff | None:
