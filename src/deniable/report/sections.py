@@ -68,83 +68,38 @@ def bound_section(tradeoff: Tradeoff, asked: Asked, *, comparisons: Mapping[str,
     prior, fpr, delta = asked.prior, asked.fpr, asked.delta
     exact = tradeoff.confidence == 1.0
     sure = "" if exact else f", with confidence {shown(tradeoff.confidence, 'rate', 'lower')}"
-    advantage = tradeoff.advantage()
-    numbers = [
-        Number(
-            "bound.advantage",
-            "Advantage, prior 50 %",
-            advantage,
-            "No attack's true positive rate exceeds its false positive rate by more than this.",
-            baseline=0.0,
-        ),
-        Number(
-            "bound.accuracy",
-            "Accuracy, prior 50 %",
-            tradeoff.accuracy(),
-            "No attacker who sees members and non-members equally often is right more often than this; guessing "
-            "reaches 50 %.",
-            baseline=0.5,
-        ),
-    ]
+    at, guess = _percent(prior), max(prior, 1 - prior)
+    rows: list[_Row] = [
+        ("advantage", "Advantage, prior 50 %", tradeoff.advantage(), 0.0,
+         "No attack's true positive rate exceeds its false positive rate by more than this."),
+        ("accuracy", "Accuracy, prior 50 %", tradeoff.accuracy(), 0.5,
+         "No attacker who sees members and non-members equally often is right more often than this; guessing reaches "
+         "50 %."),
+        *((f"tpr@fpr={rate:g}", f"TPR at FPR {_percent(rate)}", tradeoff.tpr(rate), rate,
+           f"An attacker who wrongly accuses at most {_percent(rate)} of non-members finds at most this share of "
+           "members.") for rate in fpr),
+        *((f"precision@fpr={rate:g}", f"Precision at FPR {_percent(rate)}", tradeoff.precision(rate, prior), prior,
+           f"Of the records that such an attacker calls members, at most this share are, at a prior of {at}.")
+          for rate in fpr),
+    ]  # fmt: skip
     if prior != 0.5:
-        guess = shown(max(prior, 1 - prior), "rate", "nearest")
-        numbers.append(
-            Number(
-                f"bound.accuracy@prior={prior:g}",
-                f"Accuracy, prior {shown(prior, 'rate', 'nearest')}",
-                tradeoff.accuracy(prior),
-                f"The same for an attacker who believes beforehand that a record was in with probability "
-                f"{shown(prior, 'rate', 'nearest')}; guessing reaches {guess}.",
-                baseline=max(prior, 1 - prior),
-            )
-        )
-        numbers.append(
-            Number(
-                f"bound.advantage@prior={prior:g}",
-                f"Advantage, prior {shown(prior, 'rate', 'nearest')}",
-                tradeoff.advantage(prior),
-                "Twice the accuracy gained over guessing from that prior.",
-                baseline=0.0,
-            )
-        )
-    for rate in fpr:
-        percent = shown(rate, "rate", "nearest")
-        numbers.append(
-            Number(
-                f"bound.tpr@fpr={rate:g}",
-                f"TPR at FPR {percent}",
-                tradeoff.tpr(rate),
-                f"An attacker who wrongly accuses at most {percent} of non-members finds at most this share of "
-                "members.",
-                baseline=rate,
-            )
-        )
-    for rate in fpr:
-        percent = shown(rate, "rate", "nearest")
-        numbers.append(
-            Number(
-                f"bound.precision@fpr={rate:g}",
-                f"Precision at FPR {percent}",
-                tradeoff.precision(rate, prior),
-                f"Of the records that such an attacker calls members, at most this share are, at a prior of "
-                f"{shown(prior, 'rate', 'nearest')}.",
-                baseline=prior,
-            )
-        )
-    numbers.append(
-        Number(
-            f"bound.epsilon@delta={delta:g}",
-            f"ε at δ = {delta:g}",
-            tradeoff.epsilon(delta),
-            "The differential privacy parameter that this guarantee corresponds to (add or remove one record).",
-            unit="number",
-        )
-    )
+        rows[2:2] = [
+            (f"accuracy@prior={prior:g}", f"Accuracy, prior {at}", tradeoff.accuracy(prior), guess,
+             "The same for an attacker who believes beforehand that a record was in with probability "
+             f"{at}; guessing reaches {_percent(guess)}."),
+            (f"advantage@prior={prior:g}", f"Advantage, prior {at}", tradeoff.advantage(prior), 0.0,
+             "Twice the accuracy gained over guessing from that prior."),
+        ]  # fmt: skip
+    epsilon = Number(
+        f"bound.epsilon@delta={delta:g}", f"ε at δ = {delta:g}", tradeoff.epsilon(delta),
+        "The differential privacy parameter that this guarantee corresponds to (add or remove one record).",
+        unit="number",
+    )  # fmt: skip
     return Section(
         key="bound",
         title="What any attacker can reach",
         summary=f"Provable upper bound under the assumptions stated{sure}. Method: {tradeoff.method}.",
-        numbers=tuple(numbers),
+        numbers=(*_bounds("bound", rows), epsilon),
         curves=(
             roc_curve("bound", "provable upper bound", tradeoff),
             *(roc_curve(f"bound.{name}", name, other) for name, other in (comparisons or {}).items()),
@@ -154,76 +109,49 @@ def bound_section(tradeoff: Tradeoff, asked: Asked, *, comparisons: Mapping[str,
     )
 
 
+_Row = tuple[str, str, float, float, str]  # key, label, upper bound, what blind guessing reaches, meaning
+
+
+def _bounds(section: str, rows: Sequence[_Row]) -> tuple[Number, ...]:
+    return tuple(
+        Number(f"{section}.{key}", label, value, meaning, baseline=blind) for key, label, value, blind, meaning in rows
+    )
+
+
+def _percent(rate: float) -> str:
+    return shown(rate, "rate", "nearest")
+
+
 def risk_section(
-    curve: Tradeoff,
-    baselines: Sequence[float],
-    *,
-    replacing: Tradeoff | None = None,
-    unit: str = "record",
-    n: int | None = None,
+    curve: Tradeoff, baselines: Sequence[float], *, replacing: Tradeoff | None = None, unit: str = "record"
 ) -> Section:
     """What the curve bounds besides membership: secrets, replaced records, groups.
 
     ``curve`` has to hold for every record and every data set; ``replacing`` is its curve for replacing a record.
-    With ``n``, the public number of records, also singling out.
     Sketches are bounds too, a little wider and much faster.
     """
-    numbers = []
     if replacing is None and curve.assumptions.adjacency == "add or remove one record":
         replacing = replaced(curve).sketch()
-    if replacing is not None:
-        numbers.append(
-            Number(
-                "risk.replacing",
-                f"Advantage if a {unit} is replaced",
-                replacing.advantage(),
-                f"Telling which of two contents a {unit} had, both known to the attacker, instead of its presence.",
-                baseline=0.0,
-            )
-        )
-    numbers.append(
-        Number(
-            "risk.group2",
-            f"Advantage for two {unit}s together",
-            curve.group(2).sketch().advantage(),
-            f"Two {unit}s that are both in or both out, such as a couple with the same address.",
-            baseline=0.0,
-        )
-    )
-    numbers += [
-        Number(
-            f"risk.reconstruction@baseline={blind:g}",
-            f"Secret guessed blindly with chance {shown(blind, 'rate', 'nearest')}",
-            curve.reconstruction(blind),
-            "An attacker who knows everything else names it at most this often; "
-            f"for instance one of {shown(1 / blind, 'count', 'nearest')} equally likely values.",
-            baseline=blind,
-        )
-        for blind in baselines
-    ]
-    if n is not None:
-        numbers.append(_singled_out(curve, n, unit))
+    replaces: list[_Row] = [
+        ("replacing", f"Advantage if a {unit} is replaced", one.advantage(), 0.0,
+         f"Telling which of two contents a {unit} had, both known to the attacker, instead of its presence.")
+        for one in (replacing,) if one is not None
+    ]  # fmt: skip
+    rows: list[_Row] = [
+        *replaces,
+        ("group2", f"Advantage for two {unit}s together", curve.group(2).sketch().advantage(), 0.0,
+         f"Two {unit}s that are both in or both out, such as a couple with the same address."),
+        *((f"reconstruction@baseline={blind:g}", f"Secret guessed blindly with chance {_percent(blind)}",
+           curve.reconstruction(blind), blind,
+           "An attacker who knows everything else names it at most this often; for instance one of "
+           f"{shown(1 / blind, 'count', 'nearest')} equally likely values.") for blind in baselines),
+    ]  # fmt: skip
     return Section(
         "risks",
         "Other risks, from the same curve",
         f"Provable upper bounds for every {unit} and every secret in it: reconstruction, attribute inference, linkage, "
         "groups.",
-        tuple(numbers),
-    )
-
-
-_RARE = 100  # a predicate that is expected to match one in 100 times as many people as there are records
-
-
-def _singled_out(curve: Tradeoff, n: int, unit: str) -> Number:
-    weight = 1 / (_RARE * n)
-    return Number(
-        f"risk.singling_out@weight={weight:g}",
-        f"One {unit} singled out by a rare predicate",
-        float(curve.singling_out(n, weight)),
-        f"A description read off the result that fits one in {_RARE * n:,} people fits exactly one of the {n:,} "
-        f"{unit}s, if they were drawn independently.",
-        baseline=n * weight * (1 - weight) ** (n - 1),
+        _bounds("risk", rows),
     )
 
 
