@@ -20,8 +20,9 @@ def test_a_stream_stops_where_the_promise_breaks(tmp_path, capsys, monkeypatch):
     picture = tmp_path / "wealth.svg"
     assert run(["audit", "-", "gaussian,1", "--plot", str(picture), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
-    assert found["outcome"] == "violated"
-    assert found["violated_at"] == found["pairs"] < 200
+    assert found["status"] == "violated"
+    numbers = {number["key"]: number["value"] for number in found["sections"][0]["numbers"]}
+    assert numbers["attack.pairs"] < 200
     assert stream.readline()  # the rest was not read
     assert picture.stat().st_size > 1000
 
@@ -30,6 +31,4 @@ def test_a_file_that_keeps_the_promise(tmp_path, capsys):
     path = tmp_path / "scores.csv"
     path.write_text(lines(0.5, 100))
     assert run(["audit", str(path), "epsilon,3", "--stream"]) == 0
-    told = capsys.readouterr().out
-    assert told.startswith("consistent at 95 % confidence after 100 pairs")
-    assert "shown so far: epsilon" in told
+    assert "Verdict: consistent at 95 % confidence after 100 pairs" in capsys.readouterr().out.replace("\u00a0", " ")

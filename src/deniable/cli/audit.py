@@ -11,11 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from deniable._check import InputError
-from deniable._files import to_json
 from deniable._progress import stage
 from deniable.cli._app import (
-    FINE,
-    MISSED,
     JsonFlag,
     PlotOption,
     SeedOption,
@@ -35,7 +32,6 @@ from deniable.cli._report import (
     checked_report,
     code,
     show,
-    write,
 )
 from deniable.cli.run import read_run
 
@@ -91,14 +87,18 @@ def audit(
     probability at most 1 − confidence.
     """
     checked_report(owner_report, "--owner-report")
+    import deniable as dn
+
     picture, limits = checked_picture(plot), checked_policy(policy)
     promised = None if promise is None else read_run(promise)
     if stream or str(scores) == _STREAM:
-        return _sequential(scores, promised, confidence, picture, owner_report, as_json)
+        streamed = _sequential(scores, promised, confidence)
+        draw(streamed, picture)
+        judged = dn.assess(streamed, command=command_line(), policy=limits, meta=meta)
+        show(judged, owner_report, as_json, full=full)
+        return code(judged, limits)
     if picture is not None:
         raise InputError("--plot goes with --stream, whose wealth it draws; for a picture of scores use --owner-report")
-    import deniable as dn
-
     title = None
     if members is None and nonmembers is None:
         found = _measured(scores, score, member, reverse, confidence)
@@ -132,9 +132,7 @@ def _measured(scores: Path, score: str | None, member: str | None, reverse: bool
     return found
 
 
-def _sequential(
-    scores: Path, promise: Any, confidence: float, picture: Path | None, owner_report: Path | None, as_json: bool
-) -> int:
+def _sequential(scores: Path, promise: Any, confidence: float) -> Any:
     """Judge a promise by scores as they come, and stop as soon as it is broken."""
     if promise is None:
         raise InputError("RUN is missing: a stream judges a promise, as deniable audit - epsilon,2")
@@ -149,13 +147,4 @@ def _sequential(
             audit.update([score] if inside else [], [] if inside else [score])
             if audit.violated:
                 break
-    verdict, shown = audit.verdict(), audit.epsilon()
-    draw(audit, picture)
-    if owner_report is not None:
-        write(dn.assess(audit, command=command_line()), owner_report)
-    if as_json:
-        print(to_json({**vars(verdict), "epsilon": shown.low}))
-    else:
-        print(verdict)
-        print(f"shown so far: {shown}")
-    return MISSED if verdict.violated else FINE
+    return audit

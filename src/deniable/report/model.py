@@ -171,7 +171,8 @@ class Assessment(Textual):
     def for_owner(self) -> str:
         """What a page says first that must stay with the data: which of its parts no noise protects; or nothing."""
         parts = [section.title for section in self.sections if not section.protected]
-        what = "was computed from the records without noise. Keep this page with the data; do not publish it."
+        verb = "was" if len(parts) == 1 else "were"
+        what = f"{verb} computed from the records without noise. Keep this page with the data; do not publish it."
         return f"For the owner of the data: “{'”, “'.join(parts)}” {what}" if parts else ""
 
     @property
