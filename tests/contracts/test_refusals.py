@@ -433,7 +433,7 @@ classifier(limit=Limit(epsilon=1.0, delta=0.0)) -> no Gaussian noise
 classifier(limit=Limit(singling_out=0.1, n=10, weight=0.0)) -> promises nothing
 classifier(limit=Limit(tpr=0.1, fpr=0.0)) -> promises nothing
 classifier(limit=PureDP(1.0)) -> full-batch Gaussian
-classifier(advantage=1e-7, categories="discover") -> beside a failure probability of 1e-06
+classifier(advantage=1e-7, categories="discover") -> with a failure probability of 1e-06
 classifier(model="forest") -> additive
 classifier(model="linear", interactions=2) -> additive
 classifier(interactions=-1) -> interactions

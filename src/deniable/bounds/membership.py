@@ -173,9 +173,9 @@ def _likelihood_ratios(
 def _log_rate_ratios(
     epsilon: FloatArray, delta: FloatArray, rate: FloatArray, rest: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return log(other/rate) at the least and the greatest *other* rate that (ε, δ) allows beside ``rate``.
+    """Return log(other/rate) at the least and the greatest *other* rate that (ε, δ) allows together with ``rate``.
 
-    The worst pair is its own mirror image, so one function serves TPR beside FPR and FPR beside TPR. With a = rate:
+    The worst pair is its own mirror image, so one function serves TPR at a FPR and FPR at a TPR. With a = rate:
     greatest min(δ + e^ε·a, 1 − e^{−ε}·(1 − δ − a), 1), least max(e^{−ε}·(a − δ), 1 − δ − e^ε·(1 − a), 0).
     ``rest`` is 1 − a, passed separately because one of the two is known exactly.
     """

@@ -5,7 +5,7 @@ noise and u a direction: a true positive rate at a given FPR is that, and so is 
 
     g'' ≥ −∫ (∂²p)₋ = −½ ∫ |∂²p| ≥ −c,    hence T(ρ) + c·ρ²/2 is convex, as a maximum of convex functions.
 
-So T lies below its chord plus c/2·(ρ − ρ_k)(ρ_{k+1} − ρ) in a cell, and above what the chords of the two cells beside
+So T lies below its chord plus c/2·(ρ − ρ_k)(ρ_{k+1} − ρ) in a cell, and above what the chords of the two cells next to
 it become when they are prolonged into this one. T is non-decreasing as well, so the value at the upper (lower) node
 bounds it too. Nodes stand at fixed places, so that what is read for one ρ does not depend on the others.
 """

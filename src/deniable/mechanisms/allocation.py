@@ -31,7 +31,7 @@ class RandomAllocation(Mechanism):
     The record is *added or removed*: out, an epoch releases N(0, σ²I_t); in, the mixture of N(Σ_{i∈A} e_i, σ²I_t) over
     all sets A of ``batches_per_record`` batches. For one batch per record both bounds are certified and close; for
     more, the upper bound is that of a random partition of the batches into as many groups, one batch per group, which
-    the attacker is told (joint convexity), and the lower one is what the sum of all batches, or the largest, reveals.
+    the attacker is given (joint convexity), and the lower one is what the sum of all batches, or the largest, reveals.
     Shuffling a data set and cutting it into batches of equal size is *not* this mechanism: there a removal moves other
     records.
     Source: Chua et al. 2024 (arXiv 2412.16802), Feldman and Shenfeld 2025 (arXiv 2502.08202).

@@ -29,7 +29,7 @@ class TruncatedPoisson(Mechanism):
 
     Notes
     -----
-    Exact domination: the attacker is told whether at least B other records were drawn, which costs next to
+    Exact domination: the attacker learns whether at least B other records were drawn, which costs next to
     nothing where batches are rarely truncated. The record is added or removed.
     """
 

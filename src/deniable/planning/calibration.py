@@ -325,7 +325,7 @@ def _axis(bracket: tuple[float, float], whole: bool) -> _SearchScale:
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be spent: Gaussian DP ``mu`` beside a failure probability ``delta``, and the limit in words."""
+    """What may be spent: Gaussian DP ``mu`` and a failure probability ``delta``, and the limit in words."""
 
     mu: float
     delta: float
@@ -360,12 +360,12 @@ def budget(limit: Limit | AsTellingAs, *, unit: str = "record", failure: float =
 
 @lru_cache(maxsize=64)
 def _largest_mu(failure: float, limit: Limit) -> float:
-    """Return the largest μ that keeps a limit beside a failure probability; the search takes milliseconds."""
+    """Return the largest μ that keeps a limit together with a failure probability; the search takes milliseconds."""
     if limit.is_met(tradeoff(_spent(_BRACKET[1], failure))):
         raise InputError(f"the limit, {limit.words()}, promises nothing: next to no noise meets it")
     found = search(limit, lambda mu: _spent(mu, failure), _BRACKET)
     if found.score > 0:
-        beside = f" beside a failure probability of {failure:g}" if failure else ""
+        beside = f" with a failure probability of {failure:g}" if failure else ""
         raise InputError(f"no Gaussian noise{beside} meets {limit!r}: with the most, {limit.name} is still "
                          f"{limit.leakage(found.curve):.3g}")  # fmt: skip
     return found.parameter

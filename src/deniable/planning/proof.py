@@ -1,4 +1,4 @@
-"""The fast bounds beside rigorous enclosures of the same numbers: for who does not want to take them on trust."""
+"""The fast bounds compared with rigorous enclosures of the same numbers: for those who want to check them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Proof:
 
 
 def prove(mechanism: Mechanism, *, prior: float = 0.5, fpr: float = 1e-3, delta: float = 1e-5) -> Proof:
-    """Return the default bounds of ``mechanism`` beside those of ``engine="ball"``.
+    """Return the default bounds of ``mechanism``, and those of ``engine="ball"``.
 
     Parameters
     ----------
