@@ -249,6 +249,7 @@ def test_a_person_with_many_records_is_hidden_as_a_whole():
     assert made["count()"][0].value == pytest.approx(31, abs=4)  # persons, of whom she is one
     assert "whether a person is in the table" in str(made)
     assert made.certificate.unit == "person"
+    assert "All persons; their number was declared, or counted with noise." in dn.assess(made).to_json()
     assert "all its records" in made.certificate.tradeoff.assumptions.adjacency
 
 

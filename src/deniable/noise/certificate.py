@@ -117,6 +117,11 @@ class Certificate:
         """Whether this is a guarantee for every record: always, but with the noise of a test."""
         return not self.insecure
 
+    @property
+    def hides_n(self) -> bool:
+        """Whether the number of records is protected, too: it is declared then, or a noisy count."""
+        return self.bound == "dp"
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python types; ``tradeoff`` becomes TPR at some FPRs and the advantage at prior ½."""
         plain: dict[str, Any] = {
@@ -159,7 +164,7 @@ class Certificate:
         return "\n".join([*lines, *(f"assumes: {text}" for text in self.assumptions)])
 
     def _what_ran(self) -> str:
-        if self.bound == "dp":
+        if self.hides_n:
             return ""
         return (
             f"; training set {self.n_train} of {self.n_records}; {self.n_resamples} resamples, "

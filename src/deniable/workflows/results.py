@@ -73,16 +73,11 @@ def _certified(certificate: Certificate) -> Number:
 
 def _who(certificate: Certificate) -> str:
     """Say which records the value comes from."""
-    if _hides_n(certificate):
-        return "All records; their number was declared, or counted with noise."
+    if certificate.hides_n:
+        return f"All {certificate.unit}s; their number was declared, or counted with noise."
     if certificate.n_train == certificate.n_records:
         return "All records."
     return f"A secret uniform subset of {certificate.n_records:,} records."
-
-
-def _hides_n(certificate: Certificate) -> bool:
-    """Whether the number of records is protected, too: then the certificate states a noisy count."""
-    return certificate.tradeoff.assumptions.adjacency == Assumptions().adjacency
 
 
 def _of_certificate(certificate: Certificate, asked: Asked) -> Assessment:
@@ -102,8 +97,8 @@ def _of_certificate(certificate: Certificate, asked: Asked) -> Assessment:
                    "parameter"),
             Number("release.confidence", "Confidence", certificate.confidence,
                    "Probability over the resampling with which the certificate holds.", "parameter"),
-            Number("release.n", "Records used", float(certificate.n_train),
-                   _who(certificate), "estimate" if _hides_n(certificate) else "exact", unit="count"),
+            Number("release.n", f"{certificate.unit.capitalize()}s used", float(certificate.n_train),
+                   _who(certificate), "estimate" if certificate.hides_n else "exact", unit="count"),
             Number("release.noise", "Largest noise standard deviation", float(certificate.noise_scale.max(initial=0.0)),
                    f"{certificate.noise} noise; {certificate.sampler}.", "exact", unit="number"),
         ),
