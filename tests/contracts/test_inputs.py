@@ -242,9 +242,6 @@ TABLES = {
         np.abs(np.arange(12).reshape(3, 4)) / 8,
     ),
     "GaussianNoise.distance": TableCall(lambda a: GaussianNoise(1.0, np.ones(2)).distance(a), X),
-    "GaussianNoise.total_variation": TableCall(lambda a: GaussianNoise(1.0, np.ones(2)).total_variation(a), X),
-    "GaussianNoise.hockey_stick": TableCall(lambda a: GaussianNoise(1.0, np.ones(2)).hockey_stick(0.5, a), X),
-    "NormLaplaceNoise.hockey_stick": TableCall(lambda a: NormLaplaceNoise(1.0, np.ones(2)).hockey_stick(2, a), X),
     "NormLaplaceNoise.log_density": TableCall(lambda a: NormLaplaceNoise(1.0, np.ones(2)).log_density(a), X),
     "unlearning.guarantee": TableCall(lambda a: unlearning.guarantee(1, a), np.full(5, 0.125)),
     "EnvelopeTradeoff": TableCall(
@@ -297,11 +294,9 @@ FINE = {
     ("privacy_profile y", "words"),
     ("unlearning.guarantee", "empty"), ("unlearning.guarantee", "one axis more"),
     ("audit_scores members", "infinite"), ("audit_scores others", "infinite"), ("audit_one_run scores", "infinite"),
-    ("GaussianNoise.distance", "empty"), ("GaussianNoise.total_variation", "empty"),
-    ("GaussianNoise.hockey_stick", "empty"), ("NormLaplaceNoise.hockey_stick", "empty"),
+    ("GaussianNoise.distance", "empty"),
     ("NormLaplaceNoise.log_density", "empty"),
-    ("GaussianNoise.distance", "one axis more"), ("GaussianNoise.total_variation", "one axis more"),
-    ("GaussianNoise.hockey_stick", "one axis more"), ("NormLaplaceNoise.hockey_stick", "one axis more"),
+    ("GaussianNoise.distance", "one axis more"),
     ("NormLaplaceNoise.log_density", "one axis more"),
 }  # fmt: skip
 

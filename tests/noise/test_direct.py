@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import deniable as dn
-from deniable.noise import GaussianNoise, NormLaplaceNoise, ReleaseError
+from deniable.noise import GaussianNoise, NormLaplaceNoise, ReleaseError, direct
 from deniable.noise.integration import IntegralBound, integrals
 from deniable.noise.mixture import MixtureEvidence, chernoff_slack, hoeffding_slack, runs_for
 
@@ -148,14 +148,15 @@ def test_where_the_half_hides_everybody_there_is_still_noise_against_proofs():
     assert r.certificate.tradeoff.tpr(1e-3) < 0.2 < r.certificate.advantage
 
 
-def test_time_limits_the_number_of_runs_and_the_certificate_says_so():
+def test_time_limits_the_number_of_runs_and_the_certificate_says_so(monkeypatch):
+    monkeypatch.setattr(direct, "_SECONDS", 0.8)
     import time
 
     def slow(part):
         time.sleep(2e-3)
         return part.mean()
 
-    r = dn.release(slow, NORMAL, advantage=0.6, bound="direct", max_seconds=0.8, rng=0)
+    r = dn.release(slow, NORMAL, advantage=0.6, bound="direct", rng=0)
     assert r.certificate.n_resamples < 500
     assert "as many as fit into 0.8 s" in str(r.certificate)
 

@@ -17,6 +17,7 @@ from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, st
 
 _FEWEST_RUNS = 4096
 _MOST_RUNS = 32768
+_SECONDS = 120.0  # that the runs may take unless their number is given
 _PILOT = 64  # pilot runs: they set the shape of the noise and the time per run
 _BITS = 1_000_000_000  # largest number of records times runs whose membership is kept
 _SCATTERED = 20_000_000  # (records + 20·outputs) times runs that Monte Carlo integration gets through in a minute
@@ -26,13 +27,13 @@ _LARGEST_SHARE = 0.9  # largest share of the gain: above it, no noise could cert
 
 
 def plan_by_direct(
-    algorithm: Algorithm, runner: Runner, game: CouplingGame, shaper: Shaper, runs: int | None, seconds: float
+    algorithm: Algorithm, runner: Runner, game: CouplingGame, shaper: Shaper, runs: int | None
 ) -> NoisePlan:
     """Compare each record's two mixtures over independent random training sets (:mod:`deniable.noise.mixture`).
 
     The first 64 runs are a pilot: they fix the coordinates, the shape of the noise and the time per run, and with it
     the number of the other runs, which alone certify. With ``runs=None`` these are so many that their number costs a
-    quarter of the gain, at least 4,096 and at most 32,768, but no more than fit into ``seconds``.
+    quarter of the gain, at least 4,096 and at most 32,768, but no more than fit into two minutes.
     """
     population = game.population
     task = Outputs(algorithm, population, population.single_set)
@@ -42,8 +43,8 @@ def plan_by_direct(
     if coordinates.free.size == 0:
         return nothing_varies(coordinates, _PILOT, _PILOT)
     failure, d = 1 - game.confidence, coordinates.free.size
-    number, limit = _number_of_runs(game, runs, each, seconds)
-    if runs is None and takes_long(population.n_records, number, d):
+    number, limit = _number_of_runs(game, runs, each)
+    if runs is None and _takes_long(population.n_records, number, d):
         raise NoGuaranteeError(
             f"bound='direct' for {d} numbers of {population.n_records} records "
             "would take long; pass n_resamples to run it anyway, release one number at a time, or use bound='auto'"
@@ -97,16 +98,16 @@ def _what_runs_cost(number: int, limit: str, slack: float, failure: float, prior
 
 def direct_share(game: CouplingGame, runs: int | None) -> float:
     """Share of the gain that the number of runs costs if time does not limit it; decides beforehand what to try."""
-    number = _number_of_runs(game, runs, 0.0, 1.0)[0]
+    number = _number_of_runs(game, runs, 0.0)[0]
     return hoeffding_slack(1 - game.confidence, number) / game.gain
 
 
-def takes_long(n: int, number: int, d: int) -> bool:
+def _takes_long(n: int, number: int, d: int) -> bool:
     """Whether Monte Carlo integration over d numbers of n records takes more than a minute or so."""
     return d > 1 and number * (n + _DISTANCE * d) > _SCATTERED
 
 
-def _number_of_runs(game: CouplingGame, runs: int | None, each: float, seconds: float) -> tuple[int, str]:
+def _number_of_runs(game: CouplingGame, runs: int | None, each: float) -> tuple[int, str]:
     """The number of certifying runs and what decided it; independent of their outputs."""
     if runs is not None:
         return runs, "as asked for"
@@ -119,8 +120,8 @@ def _number_of_runs(game: CouplingGame, runs: int | None, each: float, seconds: 
     held = _BITS // game.population.n_records
     if number > held:
         number, limit = held, "as many as memory holds for this many records"
-    if each * number > seconds:
-        number, limit = max(int(seconds / each), 1), f"as many as fit into {seconds:g} s; max_seconds changes that"
+    if each * number > _SECONDS:
+        number, limit = max(int(_SECONDS / each), 1), f"as many as fit into {_SECONDS:g} s; n_resamples asks for more"
     return number, limit
 
 

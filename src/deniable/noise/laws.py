@@ -68,19 +68,6 @@ class NoiseLaw(ABC):
             difference = difference - self.whiten(np.broadcast_to(w, np.broadcast_shapes(np.shape(v), np.shape(w))))
         return np.asarray(np.linalg.norm(difference, axis=-1) / self.scale)
 
-    def total_variation(self, v: ArrayLike, w: ArrayLike = 0.0) -> FloatArray:
-        """Return an upper bound on TV(v + X, w + X) for arrays of shape (..., d)."""
-        return self.leakage(0.0, self.distance(v, w))
-
-    def hockey_stick(self, gamma: float, v: ArrayLike, w: ArrayLike = 0.0) -> FloatArray:
-        """Return an upper bound on H_γ(v + X ‖ w + X), the same in both directions by symmetry, for γ ≥ 0."""
-        g = number("gamma", gamma, at_least=0.0)
-        if g >= 1:
-            return self.leakage(float(np.log(g)), self.distance(v, w))
-        if g == 0:
-            return np.ones_like(self.distance(v, w))
-        return np.minimum(1 - g + g * self.leakage(-float(np.log(g)), self.distance(v, w)) + EPS, 1.0)
-
     @abstractmethod
     def leakage(self, log_gamma: float, distance: FloatArray) -> FloatArray:
         """Return an upper bound on H_γ at γ = exp(log_gamma) ≥ 1 for copies ``distance`` apart; increasing in it."""

@@ -35,7 +35,6 @@ def release(
     fraction: float = 0.5,
     n_resamples: int | None = None,
     confidence: float = 0.99,
-    max_seconds: float = 120.0,
     rng: Seed = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
@@ -77,10 +76,8 @@ def release(
         Share of the records used for training.
     n_resamples
         Random resamples of the whole data set behind a sampled certificate. None: for "direct" between 4,096 and
-        32,768, more for a smaller ``advantage`` (64 further ones shape the noise); otherwise 256 (a quarter shapes it).
-    max_seconds
-        Seconds that the runs of "direct" may take, unless ``n_resamples`` is given; the first 64 are timed. The
-        certificate says what decided their number.
+        32,768, more for a smaller ``advantage`` and no more than fit into two minutes (64 further ones shape the noise
+        and are timed; the certificate says what decided); otherwise 256 (a quarter shapes it).
     confidence
         Probability, over the resampling, that the certificate holds.
     rng
@@ -125,7 +122,6 @@ def release(
         Shaper(noise),
         _runner(rng, n_jobs, progress),
         resamples,
-        number("max_seconds", max_seconds, above=0.0),
     )
     found, alternatives = choose(task) if bound == "auto" else (settle(task, bound), ())
     return _carry_out(found, alternatives, task)

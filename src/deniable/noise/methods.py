@@ -37,7 +37,6 @@ class ReleaseTask:
     shaper: Shaper
     runner: Runner
     n_resamples: int | None = None
-    max_seconds: float = 120.0
 
     @property
     def resamples(self) -> int:
@@ -142,7 +141,7 @@ def _by_centre(task: ReleaseTask) -> NoisePlan:
 
 
 def _by_direct(task: ReleaseTask) -> NoisePlan:
-    return plan_by_direct(task.algorithm, task.runner, task.game, task.shaper, task.n_resamples, task.max_seconds)
+    return plan_by_direct(task.algorithm, task.runner, task.game, task.shaper, task.n_resamples)
 
 
 def _by_swap(task: ReleaseTask) -> NoisePlan:
