@@ -18,8 +18,8 @@ from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import Direction
 
 ROUNDING_OF_K = 1e-6  # far above the rounding of K at 10⁷ steps (measured), and nothing to Chernoff's bounds
-_AWAY = np.geomspace(0.1, 200.0, 47)  # distances of points from 0 and 1, in units of 1/√K″
-_MOST_BETWEEN = 8  # parts of a gap between points at most
+_AWAY = np.geomspace(0.1, 60.0, 40)  # distances of points from 0 and 1, in units of 1/√K″
+_MOST_PARTS = 8  # of a gap between points
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +62,11 @@ class Chernoff:
         found = np.stack([points, *loss.cumulants_at(points)])
         with np.errstate(divide="ignore", invalid="ignore"):
             apart = np.diff(found[2]) / (found[3, 1:] * found[3, :-1]) ** 0.25  # in widths of tilted laws
-        more = np.nan_to_num(np.clip(np.ceil(apart), 1, _MOST_BETWEEN), nan=1.0).astype(int).tolist()
-        between = [np.linspace(a, b, n + 1)[1:-1] for a, b, n in zip(points, points[1:], more, strict=False)]
-        if max(more, default=1) > 1:
-            added = np.concatenate(between)
-            found = np.concatenate([found, [added, *loss.cumulants_at(added)]], axis=1)
+        parts = np.nan_to_num(np.clip(np.ceil(apart), 1, _MOST_PARTS), nan=1.0)
+        gap, place = np.nonzero(np.arange(1, _MOST_PARTS) < parts[:, None])
+        if gap.size:
+            between = points[gap] + (place + 1) / parts[gap] * np.diff(points)[gap]
+            found = np.concatenate([found, [between, *loss.cumulants_at(between)]], axis=1)
         return cls(loss, *found[:, np.argsort(found[0])])
 
     @cached_property

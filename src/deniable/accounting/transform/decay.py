@@ -38,7 +38,7 @@ from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.line import Line
 from deniable.accounting.transform.nodes import DIGITS, MISSED
 
-_PLACES = 3.0 * 1.15 ** np.arange(75)  # where B is known, in units of 1/√K″
+_PLACES = 3.0 * 1.25 ** np.arange(47)  # where B is known, in units of 1/√K″
 _ASIDE = np.array([0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.5])  # z/σ, and z/4 at most: where integrands are bounded
 
 
