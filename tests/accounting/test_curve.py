@@ -92,7 +92,7 @@ def test_hard_corners_are_sound_and_silent(run):
             assert np.all(np.diff(high) >= 0)
         for prior in (1e-9, 0.5, 1 - 1e-9):
             assert 0 <= trade.advantage(prior, side="lower") <= trade.advantage(prior) <= 2 * min(prior, 1 - prior)
-        deltas = trade.delta(np.array([-700.0, -1.0, 0.0, 1.0, 50.0, 700.0, 1e6]))
+        deltas = dn.tradeoff(dn.SubsampledGaussian(*run)).delta(np.array([-700.0, -1.0, 0.0, 1.0, 50.0, 700.0, 1e6]))
         assert np.all(np.diff(deltas) <= 1e-12)
 
 

@@ -51,10 +51,10 @@ class Chernoff:
 
     @classmethod
     def far(cls, loss: PrivacyLoss) -> Chernoff:
-        """Of the law with its rarest outcomes, from 1 on."""
-        away, sigma = _away(loss), float(loss.noise.min())
+        """Of the law with its rarest outcomes, from 1 on: as far as one of them is worth having."""
+        sigma = float(loss.noise.min())
         last = min(2 * sigma * sigma * (40 - 2 * math.log(float(loss.rate.min()))), 1000 * sigma)
-        return cls._on(loss, np.append(1.0, 1 + away[away < last]))
+        return cls._on(loss, np.append(1.0, 1 + last / _AWAY[-1] * _AWAY))
 
     @classmethod
     def _on(cls, loss: PrivacyLoss, points: FloatArray) -> Chernoff:
@@ -122,7 +122,13 @@ class Chernoff:
         curvature = self.variance[keep] + (1 / offsets**2).sum(axis=0)
         nearest = np.abs(offsets).min(axis=0) * (1 if above else -1)
         log_value = self.growth[keep] - nearest * level - np.log(np.abs(offsets)).sum(axis=0)
-        return level, log_value - np.log(2 * np.pi * curvature) / 2
+        log_value -= np.log(2 * np.pi * curvature) / 2
+        outwards = np.diff(log_value) * (1 if above else -1)
+        wrong = np.flatnonzero(~(outwards <= 0))  # beyond, rarest outcomes are a larger mode of tilted laws
+        if wrong.size:
+            kept = slice(None, wrong[0] + 1) if above else slice(wrong[-1] + 1, None)
+            level, log_value = level[kept], log_value[kept]
+        return level, log_value
 
     def threshold_guesses(self, alpha: FloatArray, direction: Direction) -> FloatArray:
         """Thresholds at which the likelihood ratio test has about these false positive rates."""

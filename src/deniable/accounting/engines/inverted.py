@@ -219,9 +219,9 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
                 error, scale = known.dual_error if remove else known.hockey_stick_error, np.exp(epsilon)
                 step = np.log(scale**remove * hockey_stick / delta) * hockey_stick / (mass * scale ** (not remove))
                 usable = np.isfinite(step) & (error < 0.1 * hockey_stick)
-                moved = np.where(usable, np.minimum(np.abs(step), spread), spread)
-                epsilon = epsilon + np.where(usable, np.sign(step) * moved, 0.0)
-                if np.all(moved < _CLOSE * spread, where=usable):
+                moved = np.where(usable, np.minimum(np.abs(step), np.maximum(spread, np.abs(epsilon) / 2)), spread)
+                epsilon = epsilon + np.where(usable, np.sign(step) * moved, -epsilon / 2)
+                if np.all(moved < _CLOSE * spread):
                     break
         return epsilon, np.where(moved < _CLOSE * spread, GOOD * (spread + np.abs(epsilon)), 4 * moved)
 
@@ -232,19 +232,19 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         target = np.log(alpha) - np.log1p(-alpha)
         guess = self._chernoff.threshold_guesses(alpha, direction)
         floor, ceiling = (np.full_like(guess, end) for end in (self._chernoff.mean[0], self._chernoff.mean[-1]))
-        near = False
+        middle, near = self._chernoff.landmarks[2 if direction == "remove" else 0], False
         for _ in range(_ROUNDS):
             tails = self._tails(guess, wanted, 0.0 if near else _ROUGH)
             gap = target - tails.log_odds(direction)
-            if near and np.all(np.abs(gap) < _CLOSE, where=np.isfinite(gap)):
+            if near and np.all(np.abs(gap) < _CLOSE):
                 break
-            near = near or bool(np.all(np.abs(gap) < _ROUGH, where=np.isfinite(gap)))
+            near = near or bool(np.all(np.abs(gap) < _ROUGH))
             floor, ceiling = np.where(sign * gap > 0, guess, floor), np.where(sign * gap < 0, guess, ceiling)
             with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
                 newton = guess + gap / tails.test(direction)[5]
             usable = np.isfinite(newton) & (newton >= floor) & (newton <= ceiling)
             moved = np.where(usable, newton, (floor + ceiling) / 2)
-            guess = np.where(np.isfinite(gap), moved, guess)
+            guess = np.where(np.isfinite(gap), moved, (guess + middle) / 2)  # where rates are lost in their errors
         return tails
 
 

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -69,10 +68,11 @@ class Envelope:
                 rest = min(rest, two)
         return cls(t, log_bound, math.exp(log_bound[-1]) * rest)
 
-    def cut(self, target: float, spacing: float, weight: Literal["1/t", "1/t²"] = "1/t") -> tuple[float, FloatArray]:
-        """Return the smallest t_N whose neglected sums with a weight are below ``target``, and the bounds.
+    def cut(self, target: float, spacing: float) -> tuple[float, FloatArray]:
+        """Return the smallest t_N whose neglected sums are below ``target``, and bounds on them.
 
-        They are for weights 1/t, 1/t, 1/t²; 0 for the densities, of which nothing is claimed.
+        They are for weights 1/t, 1/t, 1/t²; 0 for the densities, of which nothing is claimed. Where none serves the
+        weight 1/t, t_N serves 1/t² alone.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class Envelope:
         once = np.cumsum((np.exp(self.log_bound) * room)[::-1])[::-1] + self.rest * (1 + spacing / last)
         twice = np.cumsum((np.exp(self.log_bound) * room / a)[::-1])[::-1]
         twice = twice + math.exp(self.log_bound[-1]) / last * (1 + spacing / last)
-        fine = np.flatnonzero((once if weight == "1/t" else twice) / np.pi <= target)
+        fine = np.flatnonzero((once if once[-1] / np.pi <= target else twice) / np.pi <= target)
         if not fine.size:
             raise TooSlowError("the transform decays slowly")
         k = int(fine[0])
