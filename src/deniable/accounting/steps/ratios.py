@@ -100,16 +100,3 @@ def complex_log1p(z: ComplexArray) -> ComplexArray:
         far = np.log(np.maximum(np.hypot(1 + x, y), 1e-300))  # finite, for the sake of products
         modulus = np.where(near, 0.5 * np.log1p(np.where(near, square, 0.0)), far)
     return modulus + 1j * np.arctan2(y, 1 + x)
-
-
-def complex_log_ratio(u: ComplexArray, sigma: float, rate: float) -> ComplexArray:
-    """L(u) off the real line, |Im u| < πσ, where the principal logarithm is analytic."""
-    a = u / sigma - 1 / (2 * sigma**2)
-    large = a.real > PRODUCT_EXPONENT
-    small = np.where(large, 0.0, a)
-    rise = np.asarray(rate * np.expm1(small), dtype=np.complex128)
-    found = complex_log1p(rise)
-    low = rise.real < _CANCELS
-    if low.any():
-        found = np.where(low, np.log(np.where(low, (1 - rate) + rate * np.exp(small), 1.0)), found)
-    return np.where(large, a + np.log(rate), found)

@@ -148,15 +148,10 @@ class Line:
             ]
         return k[0], k[1], k[2]
 
-    def log_transform(self, t: FloatArray, spacing: float | None = None) -> ComplexArray:
-        """K(c + it) − K(c) of the composed loss, as an array like ``t`` (imaginary part modulo 2π·steps).
-
-        ``spacing`` says that t is spacing·(0, 1, 2, …), which makes long sums much cheaper.
-        """
-        return self.transform(t, spacing)[0]
-
     def transform(self, t: FloatArray, spacing: float | None = None) -> tuple[ComplexArray, FloatArray]:
         """K(c + it) − K(c) of the composed loss and a bound on the error of its exponential, from rounding and ceiling.
+
+        ``spacing`` says that t is spacing·(0, 1, 2, …), which makes long sums much cheaper.
 
         With errors Δ_j of single steps, |Π(M_j + Δ_j)^{T_j} − ΠM_j^{T_j}| ≤ Π|M_j|^{T_j}·(e^S − 1) where
         S = Σ T_j·log(1 + |Δ_j|/|M_j|): all orders of Δ are in it. Logarithms of parts are added up with a rounding
