@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from deniable.accounting.lattices import Law, product
-from deniable.accounting.pld.compose import compose
-from deniable.accounting.pld.one import cuttable
+from deniable.accounting.pld.compose import compose, cuttable
 from deniable.accounting.steps.discrete import ResponseStep
-from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
+from deniable.accounting.steps.sampled_gaussian import SubsampledGaussianStep
 
 
 def test_a_split_keeps_both_laws_and_a_merge_as_well():

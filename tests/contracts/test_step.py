@@ -10,15 +10,14 @@ import pytest
 
 import deniable as dn
 from deniable._floats import EPS
-from deniable.accounting.pld.one import cuttable
+from deniable.accounting.pld.compose import cuttable
 from deniable.accounting.steps.allocation import AllocationStep
 from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.discrete import ResponseStep
 from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep
 from deniable.accounting.steps.outcomes import ListedOutcomes
 from deniable.accounting.steps.registry import STEPS, step_of
-from deniable.accounting.steps.replaced_gaussian import ReplacedGaussianStep
-from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
+from deniable.accounting.steps.sampled_gaussian import ReplacedGaussianStep, SubsampledGaussianStep
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves.combined import BracketTradeoff
 from oracles.one_step_laws import LAWS

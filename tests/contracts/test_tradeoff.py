@@ -18,10 +18,9 @@ import deniable as dn
 from deniable.accounting.engines.closed import LabelledTradeoff, LargestOutcomeTradeoff
 from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.pld.curve import MultiScaleTradeoff
-from deniable.accounting.steps.binomial import binomial
-from deniable.accounting.steps.bounded_range import BoundedRangeTradeoff
-from deniable.accounting.steps.finite_law import FiniteLaw
+from deniable.accounting.steps.finite_law import FiniteLaw, binomial
 from deniable.accounting.steps.gaussian_mixture import truncated_poisson
+from deniable.accounting.steps.laplace import BoundedRangeTradeoff
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import EVERY_CASE, Assumptions, EnvelopeTradeoff, SmallestTradeoff, Tradeoff
 from deniable.laws.norm_laplace import NormLaplaceTradeoff

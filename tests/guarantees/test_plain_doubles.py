@@ -18,7 +18,7 @@ import numpy as np
 if sys.argv[1] == "double":
     np.longdouble, np.clongdouble = np.float64, np.complex128
 import deniable as dn
-from deniable.accounting.steps.binomial import LONG_EPS
+from deniable.accounting.steps.finite_law import LONG_EPS
 
 curves = {
     "randomized response": dn.RandomizedResponse(0.3, steps=200),

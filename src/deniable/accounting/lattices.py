@@ -52,14 +52,15 @@ _FURTHEST = 12  # log2 of the ratio that one split or merge bridges
 _COARSE = 1.0  # spacing in nats above which losses are merged downwards
 _BLOCK = 64  # terms that are added up at a time where there are no transforms
 _DEVIATIONS = 2.0  # of what the finest class can hold must fit it, and this many larger losses are expected at most
-_DROPPED, _LEAST = 1e-19, 1e-60  # mass that is given up at either end of a row, a product; of direct ones
+_DROPPED = 1e-19  # mass that is given up at either end of a row, a product, if transforms round more than that
 _PEAKS = 16  # places of a row that may be shifted instead of transformed
-_PEAK, _HIGH = 1e-3, 5e-3  # mass of such a place, and of the largest if there are any
-_TOP = 1 << 16  # more than any class
+_PEAK = 1e-3  # mass of such a place
 _MOST_ENTRIES = 1 << 17  # of a row of the coarsest class
 
 SIZES = np.exp2(np.arange(-256.0, 256.0))  # of losses, or terms, that are told apart when lattices are chosen
-UNDERFLOW = 1e-290  # L1 that rows may lose to numbers below all doubles, a product
+POINTS = 1 << 13  # of a lattice of a class, unless someone asks for a sketch
+UNLIKELY = 1e-60  # mass that nobody asks for
+UNDERFLOW = 1e-285  # L1 that rows may lose to numbers below all doubles, a product; smaller masses may lack some
 
 LatticePart = tuple[int, FloatArray]  # place of the first lattice point, and rows
 
@@ -88,7 +89,7 @@ class Law:
     @property
     def least(self) -> float:
         """Mass that is given up at either end of a row."""
-        return _LEAST if self.direct else _DROPPED
+        return UNLIKELY if self.direct else _DROPPED
 
     def spacing(self, e: int) -> float:
         """Of class e."""
@@ -261,7 +262,7 @@ def product(a: AnyLaw, b: AnyLaw, bottom: int, centre: float, top: int) -> AnyLa
     return done
 
 
-def power(one: AnyLaw, count: int, laid: Callable[[int], tuple[int, float]], top: int = _TOP) -> AnyLaw:
+def power(one: AnyLaw, count: int, laid: Callable[[int], tuple[int, float]], top: int) -> AnyLaw:
     """The law of ``count`` independent losses by squaring; ``laid`` names bottom and centre of a sum of so many."""
     law, k = one, 1
     for digit in bin(count)[3:]:
@@ -318,8 +319,6 @@ def _peaks(row: FloatArray) -> Indices:
     """Places of the few entries that hold most of a row's Euclidean norm."""
     count = min(_PEAKS, row.size)
     places = np.argpartition(row, row.size - count)[-count:]
-    if count < row.size and not row[places].max() > _HIGH:
-        return places[:0]
     return places[row[places] > _PEAK] if count < row.size else places
 
 

@@ -17,11 +17,11 @@ from deniable.accounting.engines.closed import LargestOutcomeTradeoff
 from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.steps.allocation import SHARPEST, AllocationStep
 from deniable.accounting.steps.base import Repeated
-from deniable.accounting.steps.bounded_range import BoundedRangeStep, BoundedRangeTradeoff
 from deniable.accounting.steps.discrete import FinitePairStep
 from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep, truncated_poisson
-from deniable.accounting.steps.without_replacement import without_replacement
+from deniable.accounting.steps.laplace import BoundedRangeStep, BoundedRangeTradeoff
+from deniable.accounting.steps.sampled_gaussian import without_replacement
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import Tradeoff
 from deniable.curves.safe import TINY

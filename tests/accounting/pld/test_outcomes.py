@@ -4,15 +4,12 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from deniable.accounting.pld.one import cuttable
-from deniable.accounting.steps.bounded_range import BoundedRangeStep
+from deniable.accounting.pld.compose import cuttable
 from deniable.accounting.steps.discrete import DiscreteGaussianStep, FinitePairStep, ResponseStep
 from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep
-from deniable.accounting.steps.laplace import FlatOutcomes, LaplaceStep
+from deniable.accounting.steps.laplace import BoundedRangeStep, FlatOutcomes, LaplaceStep
 from deniable.accounting.steps.outcomes import OutcomeLine
-from deniable.accounting.steps.replaced_gaussian import ReplacedGaussianStep
-from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
-from deniable.accounting.steps.without_replacement import ReplacedStep
+from deniable.accounting.steps.sampled_gaussian import ReplacedGaussianStep, ReplacedStep, SubsampledGaussianStep
 
 PERSON = GaussianMixtureStep(0.8, (Case(1.0, (0.0, 1.0, 2.0), (0.25, 0.5, 0.25)),), 0.0)
 STEPS = [

@@ -14,7 +14,7 @@ import deniable as dn
 from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.pld.curve import MultiScaleTradeoff
 from deniable.accounting.steps.discrete import FinitePairStep
-from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
+from deniable.accounting.steps.sampled_gaussian import SubsampledGaussianStep
 from deniable.curves.safe import faults_shown
 from oracles.composed_losses import two_steps
 

@@ -201,7 +201,7 @@ def sum_law(side, point, mass, count):
     base = np.floor(point).astype(int)
     rows = np.stack([mass, 0 * mass])[: 1 if side == "upper" else 2]
     law.put(0, law.laid(base, point - base, 1.0, 0.0, rows))
-    x, _, rows = power(law, count, lambda k: (2 if k > 2 else 0, 3.0 * k)).listed()
+    x, _, rows = power(law, count, lambda k: (2 if k > 2 else 0, 3.0 * k), 8).listed()
     seen = rows[0] > 0
     return (x + rows[1:].sum(axis=0) / np.maximum(rows[0], 1e-300))[seen], rows[0, seen]
 

@@ -7,8 +7,7 @@ import pytest
 from numpy.polynomial import hermite_e, polynomial
 
 import deniable as dn
-from deniable.accounting.steps.allocation import AllocationStep
-from deniable.accounting.steps.allocation_moments import _NegativeMoment, log_moments
+from deniable.accounting.steps.allocation import AllocationStep, _NegativeMoment, log_moments
 
 
 def one(step, order):

@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from deniable.accounting.steps.binomial import binomial
+from deniable.accounting.steps.finite_law import binomial
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.accounting.steps.bounded_range import BoundedRangeTradeoff
+from deniable.accounting.steps.laplace import BoundedRangeTradeoff
 
 RANGES = [1e-9, 1e-3, 0.3, 2.0, 30.0]
 

@@ -12,22 +12,20 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable._kept import Kept
-from deniable.accounting.pld.compose import ComposedLaw, compose
-from deniable.accounting.pld.one import Cuttable, cuttable
+from deniable.accounting.lattices import POINTS
+from deniable.accounting.pld.compose import ComposedLaw, Cuttable, compose, cuttable
 from deniable.accounting.pld.read import Above, Below
 from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.steps.base import Step, TooSlowError
 from deniable.accounting.steps.discrete import ResponseStep
-from deniable.accounting.steps.replaced_gaussian import ReplacedGaussianStep
-from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
+from deniable.accounting.steps.sampled_gaussian import ReplacedGaussianStep, SubsampledGaussianStep
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
 from deniable.curves.safe import directions
 from deniable.mechanisms import GaussianDP, Mechanism, SubsampledGaussian
 
 _SKETCHED = 1 << 11  # lattice points of a class for a picture
-WIDE = 2e-5  # relative width from which another curve of the same worlds is asked
-_FAR, _MOST_DIRECT = 3e-5, 1 << 13  # relative charge from which a law without transforms is asked, and its most points
+WIDE = 2e-5  # relative width from which a law without transforms, and another curve of the same worlds, is asked
 _ATOMS = 3  # log2 of how many times as many points serve atoms, between which errors do not average out
 _MOST_STEPS, _ENOUGH = 10**9, 10**6  # more steps than the first are known from below only, as the second
 
@@ -46,7 +44,7 @@ class MultiScaleTradeoff(Tradeoff):
     symmetric: bool = False
     otherwise: Tradeoff | None = None
     loss: PrivacyLoss | None = None
-    most: int = 1 << 13
+    most: int = POINTS
     method: str = field(default="multi-scale privacy loss distribution", kw_only=True)
     _laws: Kept[tuple[Direction, Side, bool], Above | Below | TooSlowError] = field(
         default_factory=Kept, init=False, repr=False, compare=False
@@ -57,7 +55,7 @@ class MultiScaleTradeoff(Tradeoff):
     )
 
     @classmethod
-    def of(cls, loss: PrivacyLoss, *, most: int = 1 << 13, otherwise: Tradeoff | None = None) -> MultiScaleTradeoff:
+    def of(cls, loss: PrivacyLoss, *, most: int = POINTS, otherwise: Tradeoff | None = None) -> MultiScaleTradeoff:
         """The curve of a composed loss."""
         steps: list[tuple[Step, int]] = [(s, round(count)) for s, count in loss.gaussian_steps]
         steps += loss.others
@@ -104,7 +102,7 @@ class MultiScaleTradeoff(Tradeoff):
 
     def _law(self, direction: Direction, side: Side, direct: bool) -> Above | Below:
         def made() -> Above | Below | TooSlowError:
-            points = min(self.points, _MOST_DIRECT) if direct else self.points
+            points = min(self.points, POINTS) if direct else self.points
             if side == "upper" and any(count > _MOST_STEPS for _, count in self.steps):
                 return TooSlowError("so many steps that rounding is all that is known")
             parts = [
@@ -144,7 +142,7 @@ class MultiScaleTradeoff(Tradeoff):
         charged = law.charged
         if side == "lower":
             charged += law.lost[1] * (found / at if question == "roc" else math.exp(min(at, MOST_EXPONENT)))
-        if charged > _FAR * found:
+        if charged > WIDE * found:
             with suppress(TooSlowError):
                 again, other = asked(True)
                 if again > found if side == "lower" else again < found:

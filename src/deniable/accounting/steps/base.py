@@ -15,13 +15,13 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError, integer
 from deniable._floats import EPS
+from deniable.accounting.lattices import POINTS
 from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.accounting.steps.outcomes import Piece
 from deniable.curves import Direction, Side, Tradeoff
 from deniable.mechanisms import Mechanism
 
 _FAR = 40.0  # nats above which r^c stands for g
-_EDGES = 1 << 13  # of lines, where divergences are bounded
 
 
 class TooSlowError(ArithmeticError):
@@ -106,7 +106,7 @@ class Step(Mechanism, ABC):
         if not self.bounds_divergence:
             return np.full(order.shape, np.inf)
         pieces = [piece if direction == "add" else piece.swapped() for piece in self.pieces()]
-        loss, p = (np.concatenate(x) for x in zip(*(piece.above(_EDGES) for piece in pieces), strict=True))
+        loss, p = (np.concatenate(x) for x in zip(*(piece.above(POINTS) for piece in pieces), strict=True))
         found = [
             log_moment(loss, np.log(np.maximum(p, 1e-300)), a) / (a - 1) if a < math.inf else float(loss.max())
             for a in order.tolist()

@@ -12,14 +12,13 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
+from deniable.accounting.lattices import UNDERFLOW
 from deniable.accounting.steps.base import Step, log_moment
 from deniable.accounting.steps.finite_law import FiniteLaw
-from deniable.accounting.steps.outcomes import ListedOutcomes
+from deniable.accounting.steps.outcomes import MOST_SUMMED, REACH, ListedOutcomes
 from deniable.accounting.steps.ratios import sampled_losses
 from deniable.curves import Direction
 
-_REACH = 13.5  # standard deviations beyond which a discrete Gaussian has less than 1e-39
-_MOST_SUMMED = 1 << 20  # of a sum for divergences
 _ALIKE = 1e-12  # in units of a lattice: nearer than that, losses lie on it
 
 
@@ -31,7 +30,7 @@ class Outcomes(NamedTuple):
     q: FloatArray
     shift: float  # bound on the error of losses
     relative_error: float  # of masses
-    lost: tuple[float, float] = (0.0, 0.0)
+    lost: tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -93,9 +92,9 @@ class FinitePairStep(DiscreteStep):
     def outcomes(self) -> Outcomes:
         law = self.law
         if law.p.size == 0:  # the two have nothing in common
-            return Outcomes(np.zeros(1), np.zeros(1), np.full(1, 1e-320), 0.0, 0.0)
+            return Outcomes(np.zeros(1), np.zeros(1), np.full(1, 1e-320), 0.0, 0.0, (0.0, 0.0))
         shift = law.shift + _ALIKE * self.pitch
-        return Outcomes(law.log_ratio, law.p, law.q, shift, law.relative_error)
+        return Outcomes(law.log_ratio, law.p, law.q, shift, law.relative_error, (0.0, 0.0))
 
     @property
     def pitch(self) -> float:
@@ -132,7 +131,7 @@ class ResponseStep(DiscreteStep):
         loss = np.array([-self.epsilon, 0.0, self.epsilon])
         p = np.array([small, (self.categories - 2) * small, 1.0]) / total
         keep = p > 0
-        return Outcomes(loss[keep], p[keep], p[::-1][keep], 0.0, 8 * EPS)
+        return Outcomes(loss[keep], p[keep], p[::-1][keep], 0.0, 8 * EPS, (0.0, 0.0))
 
     @property
     def symmetric(self) -> bool:
@@ -171,7 +170,7 @@ class DiscreteLaplaceStep(DiscreteStep):
         ends = 1 / (1 + math.exp(-1 / b))
         q[0], q[-1] = ends, ends * math.exp(-moved / b)
         loss = (2 * x - moved) / b
-        found = Outcomes(loss, q[::-1].copy(), q, 4 * EPS * moved / b, 8 * EPS * (1 + moved / b))
+        found = Outcomes(loss, q[::-1].copy(), q, 4 * EPS * moved / b, 8 * EPS * (1 + moved / b), (0.0, 0.0))
         return _sampled(found, self.rate)
 
     @property
@@ -228,7 +227,7 @@ class DiscreteGaussianStep(DiscreteStep):
     def _log_moment(self, c: float) -> float:
         sigma, moved = self.sigma, self.sensitivity
         reach, last = 38 * sigma + 2, max(c, 1.0) * moved
-        if not last + 2 * reach < _MOST_SUMMED:
+        if not last + 2 * reach < MOST_SUMMED:
             return math.inf
         x = np.arange(math.floor(-reach), math.ceil(last + reach) + 1, dtype=np.float64)
         loss = sampled_losses(moved * (2 * x - moved) / (2 * sigma**2), self.rate)
@@ -244,7 +243,7 @@ class DiscreteGaussianStep(DiscreteStep):
 
     def outcomes(self) -> Outcomes:
         sigma, moved = self.sigma, self.sensitivity
-        reach = _REACH * sigma + 2
+        reach = REACH * sigma + 2
         low, high = math.floor(-reach), math.ceil(moved + reach)
         x = np.arange(low, high + 1, dtype=np.float64)
         size = _theta(sigma)
@@ -258,7 +257,7 @@ class DiscreteGaussianStep(DiscreteStep):
             for ends in ((moved - low, high - moved), (-low, high))
         ]
         exact = self.rate == 1
-        seen = (q > 1e-290) & (p > 1e-290) if exact else q > 1e-290
+        seen = np.minimum(p, q) > UNDERFLOW if exact else q > UNDERFLOW
         rest = (float(p[~seen].sum()), float(q[~seen].sum()))
         error = EPS * (16 + 4 * (largest / sigma) ** 2)
         charged = (lost[0] * 1.01 + rest[0] * 1.01, lost[1] * 1.01 + rest[1] * 1.01)

@@ -4,7 +4,8 @@ With outcomes sorted by log-ratio l₁ < l₂ < …, γ_k = e^{l_k} and Q_k the 
 hockey stick is piecewise linear in γ and a sum without cancellation: H(γ_{k−1}) = H(γ_k) + (γ_k − γ_{k−1})·Q_k. The ROC
 is piecewise linear, too: its corners are the tests "outcomes from k on", its slopes the γ_k.
 
-Errors are relative (of masses), absolute (of log-ratios) or mass left out; each is charged outwards.
+Errors are relative (of masses), absolute (of log-ratios) or mass left out; each is charged outwards. Binomial laws
+have a stated error, which SciPy's ``bdtr`` (wrong by up to 1e-3 for large counts) has not.
 """
 
 from __future__ import annotations
@@ -12,19 +13,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, numbers
 from deniable._floats import EPS, MOST_EXPONENT
-from deniable.accounting.steps.binomial import LONG, LONG_EPS, binomial
+from deniable.accounting.lattices import UNDERFLOW, UNLIKELY
 from deniable.curves import Side
 
-TINY_MASS = 1e-300  # charged where masses come close to underflow, below _SMALL
+TINY_MASS = 1e-300  # charged where masses come close to underflow, below UNDERFLOW
 MOST_OUTCOMES = 1 << 17  # outcomes kept
 MOST_PAIRS = 1 << 21  # outcomes of a product before they are merged: 16 MB per array
-_SMALL = 1e-285
 _BLOCK = 500.0  # log-ratios apart: e^500 stays far from overflow
 
 
@@ -198,7 +199,7 @@ class FiniteLaw:
                     line = np.where(fpr > 0, np.exp(exponent) * (1 + slack), 0.0)
                     bound = np.minimum(bound, line + self._at(k))
                 else:
-                    rate, hit = q[k + 1] * (1 + error) + TINY_MASS * (self.q[k] < _SMALL), p[k + 1] * (1 - error)
+                    rate, hit = q[k + 1] * (1 + error) + TINY_MASS * (self.q[k] < UNDERFLOW), p[k + 1] * (1 - error)
                     share = np.clip(
                         (fpr * (1 - EPS) - rate) / (self.q[k] * (1 + self.relative_error) + TINY_MASS), 0.0, 1.0
                     )
@@ -316,7 +317,7 @@ def _kept(law: FiniteLaw) -> FiniteLaw:
     rare = (law.p < TINY_MASS) & (law.q < TINY_MASS)
     if rare.any():
         law = replace(law, log_ratio=law.log_ratio[~rare], p=law.p[~rare], q=law.q[~rare])
-    small = rare.any() or min(law.p.min(initial=1.0), law.q.min(initial=1.0)) < _SMALL
+    small = rare.any() or min(law.p.min(initial=1.0), law.q.min(initial=1.0)) < UNDERFLOW
     charged = TINY_MASS * (rare.size + 1) if small else 0.0
     return replace(law, lost=(law.lost[0] + charged, law.lost[1] + charged))
 
@@ -328,3 +329,57 @@ def _either(a: float, b: float) -> float:
 def _product_is_exact(epsilon: float, count: int) -> bool:
     """Whether ε times every whole number up to ``count`` is a double."""
     return epsilon.as_integer_ratio()[0].bit_length() + count.bit_length() <= 53
+
+
+LONG = np.longdouble  # 64 bits of mantissa on x86; elsewhere its own (larger) rounding error is charged
+LONG_EPS = float(np.finfo(np.longdouble).eps)
+
+
+class Binomial(NamedTuple):
+    """Probabilities of ``first``, ``first`` + 1, … successes, each wrong by at most a factor 1 ± ``relative_error``.
+
+    ``unseen`` bounds the probability of all other numbers.
+    """
+
+    first: int
+    mass: FloatArray
+    relative_error: float
+    unseen: float
+
+    @property
+    def successes(self) -> FloatArray:
+        """Numbers of successes that belong to the masses."""
+        return self.first + np.arange(self.mass.size, dtype=np.float64)
+
+
+def binomial(count: int, rate: float, most: int, odds: np.longdouble | None = None) -> Binomial:
+    """Return the law of the number of successes among ``count``, each of probability ``rate`` in (0, 1).
+
+    Masses come from ratios of neighbours, (n − k)/(k + 1)·odds, outwards from the mode, and are divided by their sum.
+    Numbers farther from the mean than Bernstein's inequality lets them be seen are left out. ``odds`` is given where
+    rate/(1 − rate) would lose it to rounding.
+
+    Raises
+    ------
+    MemoryError
+        If more than ``most`` numbers would have to be kept.
+    """
+    mean, variance = count * rate, count * rate * (1 - rate)
+    for unseen in (TINY_MASS, UNLIKELY, math.sqrt(UNLIKELY)):  # left out, the first that leaves few enough numbers
+        nats = math.log(2 / unseen)  # P(|K − mean| ≥ s) ≤ 2·exp(−s²/(2(variance + s/3)))
+        reach = nats / 3 + math.sqrt((nats / 3) ** 2 + 2 * variance * nats)
+        reach += 2 + 4 * EPS * mean
+        low, high = max(0, math.floor(mean - reach)), min(count, math.ceil(mean + reach))
+        if high - low < most:
+            break
+    else:
+        raise MemoryError(f"{count} trials at rate {rate:g} have more than {most} likely outcomes")
+    k = np.arange(high - low, dtype=LONG) + LONG(low)
+    with np.errstate(under="ignore"):
+        ratio = (LONG(count) - k) / (k + 1) * (LONG(rate) / (1 - LONG(rate)) if odds is None else odds)
+        mode = min(max(round(mean) - low, 0), ratio.size)
+        up, down = np.cumprod(ratio[mode:]), np.cumprod(1 / ratio[:mode][::-1])[::-1]
+        weight = np.concatenate([down, np.ones(1, dtype=LONG), up])
+        mass = np.asarray(weight / weight.sum(), dtype=np.float64)
+    left_out = unseen if low > 0 or high < count else 0.0
+    return Binomial(low, mass, 8 * mass.size * LONG_EPS + 4 * EPS + left_out, left_out)

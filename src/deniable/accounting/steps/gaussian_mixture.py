@@ -3,11 +3,29 @@
 Q = N(0, 1) in units of the noise, and P = Σ_j w_j·N(j/σ, 1). The likelihood ratio Σ_j w_j·e^{ju/σ − j²/(2σ²)} is
 increasing in u, and its logarithm convex, so that cells of the loss are intervals of u. A label that is the same in
 both worlds may be shown with every step: the cells of its cases are added, each with the label's probability.
+
+*Moments* under Q make Rényi divergences. With r = Σ w_j·e^{s_j·u − s_j²/2}, slopes s_j = j/σ, and E r = 1, what M(c) =
+E r^c exceeds 1 by is the mean of g = r^c − 1 − c·(r − 1) ≥ 0, for c > 1 and for c < 0: a sum of terms ≥ 0.
+
+*Trapezoid rule* of step h in u. Up to a height |y| ≤ a = 1/S, S the largest slope, no term of r turns by more than 1:
+cos(1)·r(x) ≤ Re r and |r| ≤ r(x). So φ·r^c is analytic there, and its integral over Im u = y is at most
+e^{a²/2}·cos(1)^{min(c, 0)} times M(c): the rule errs by a relative 2·e^{a²/2}·cos(1)^{min(c, 0)}/(e^{2πa/h} − 1)
+(Trefethen and Weideman 2014, Theorem 5.1), below 3·e^{−60} here; for φ and φ·r likewise.
+
+*What is left out.* With L = log r, F = c·L − u²/2 is known at coarse points d apart. L is convex. For c > 1 so is
+F + u²/2, and F is at most d²/8 above its chords; for c < 0, F is concave and below its chords, continued. The same
+bounds hold for L − u²/2. Cells in which F, L − u²/2 and −u²/2 all are far below their largest values are bounded and
+not summed. Beyond the last point B = 40 + max(c, 1)·S, F and L − u²/2 fall by at least 40 a unit; before the first,
+−40, r is at most 1 and at least w_0.
+
+*Weights that were left out*, λ in all, have slopes of at most K: as r^c is convex, E r^c is at most
+(1 − λ)^{min(1 − c, 0)} times that of the others plus λ·e^{c(c − 1)K²/2}.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -15,16 +33,15 @@ from typing import Protocol
 import numpy as np
 
 from deniable._check import FloatArray, InputError
-from deniable._floats import EPS, PRODUCT_EXPONENT
+from deniable._floats import EPS, MOST_EXPONENT, PRODUCT_EXPONENT
+from deniable.accounting.lattices import UNDERFLOW, UNLIKELY
 from deniable.accounting.steps.base import Step
-from deniable.accounting.steps.binomial import binomial
-from deniable.accounting.steps.mixture_moments import log_excess
-from deniable.accounting.steps.outcomes import NormalOutcomes
+from deniable.accounting.steps.finite_law import binomial
+from deniable.accounting.steps.outcomes import MOST_SUMMED, NormalOutcomes
 from deniable.curves import Direction
 from deniable.mechanisms import TruncatedPoisson
 
 _MOST_TERMS = 1 << 16
-_LEAST, _UNLIKELY = 1e-290, 1e-60  # weights that are left out, and those that only divergences see
 
 
 @dataclass(frozen=True)
@@ -43,7 +60,7 @@ class Case:
     @property
     def likely(self) -> Case:
         """The same without weights that only divergences see: outcomes are charged for them."""
-        kept = sum(w > _UNLIKELY for w in self.weight)  # they fall behind the mode, and the first is not so small
+        kept = sum(w > UNLIKELY for w in self.weight)  # they fall behind the mode, and the first is not so small
         if kept == len(self.weight):
             return self
         lost = self.lost + math.fsum(self.weight[kept:])
@@ -146,8 +163,8 @@ def several_records(run: _GroupRun) -> GaussianMixtureStep:
     Source: Ganesh 2024 (arXiv:2401.10294): this pair dominates vectors of norm at most 1 per record, both ways.
     """
     law = binomial(run.records_per_person, run.sample_rate, _MOST_TERMS)
-    keep = law.mass > _LEAST
-    if law.first > 0 or not law.mass[0] > _UNLIKELY:
+    keep = law.mass > UNDERFLOW
+    if law.first > 0 or not law.mass[0] > UNLIKELY:
         raise InputError(
             f"records_per_person must be smaller at sample_rate {run.sample_rate:g}, got {run.records_per_person}: "
             "such a person takes part in every step; count them as full batches (sample_rate 1)"
@@ -174,7 +191,7 @@ def truncated_poisson(run: TruncatedPoisson, norm: float = 1.0) -> GaussianMixtu
     others, everybody = (binomial(size, rate, 1 << 22) for size in (n - 1, n))
     full, over = (others.mass[others.successes >= most], everybody.mass[everybody.successes > most])
     error = 8 * (others.relative_error + everybody.relative_error + 16 * EPS)
-    if full.sum() < _UNLIKELY or over.sum() < _UNLIKELY**2:
+    if full.sum() < UNLIKELY or over.sum() < UNLIKELY**2:
         lost = math.fsum(full)
         return GaussianMixtureStep(
             run.noise_multiplier, (Case(1.0, plain.records, plain.weight, lost, 1 + norm),), error
@@ -204,7 +221,7 @@ def truncated_around(noise: float, rate: float, most: int, n: int) -> GaussianMi
     others = binomial(n, rate, 1 << 22)
     full = math.fsum(others.mass[others.successes >= most])
     error = 8 * (others.relative_error + 16 * EPS)
-    if full < _UNLIKELY:
+    if full < UNLIKELY:
         return GaussianMixtureStep(noise, (Case(1.0, (0.0, 1.0), weight, full, 2.0),), error)
     room = Case(math.fsum(others.mass[others.successes < most]), (0.0, 1.0), weight)
     inside = truncated_poisson(TruncatedPoisson(noise, rate, 1, most, n)) if most < n else None
@@ -214,3 +231,60 @@ def truncated_around(noise: float, rate: float, most: int, n: int) -> GaussianMi
     between = rate * math.fsum(fewer.mass[fewer.successes == most - 1])
     cases = (room, replace(inside.cases[1], records=far), Case(between, far, weight))
     return GaussianMixtureStep(noise, cases, error + inside.error)
+
+
+_DIGITS = 60.0  # −log of what is aliased or left out, relative
+_END = 40.0  # deviations
+_COARSE = 0.125  # d
+
+
+def log_excess(loss: Callable[[FloatArray], FloatArray], steepest: float, least: float, c: float) -> float:
+    """Return an upper bound on log(M(c) − 1), c > 1 or c < 0; ∞ where the sum would be long.
+
+    ``loss`` is L, ``steepest`` S and ``least`` w_0 of weights that add up to 1. Exponents err by a few roundings of
+    S·|u| + S², which moves L by at most the share 1 − w_0/r of terms that have some.
+    """
+    height, turned = 1 / steepest, math.log(math.cos(1.0)) * min(c, 0.0)
+    h = 2 * math.pi * height / (_DIGITS + height**2 / 2 + turned)
+    size = math.ceil((2 * _END + max(c, 1.0) * steepest) / _COARSE)
+    if not size < MOST_SUMMED:
+        return math.inf
+    edges: FloatArray = -_END + _COARSE * np.arange(size + 1, dtype=np.float64)
+    known, powers = loss(edges), (c, 1.0, 0.0)
+    bounds = [_cells(power, power * known - edges**2 / 2) for power in powers]
+    seen = np.any([bound > bound.max() - _DIGITS for bound in bounds], axis=0)
+    if not np.count_nonzero(seen) * _COARSE < MOST_SUMMED * h:
+        return math.inf
+    first, end = np.ceil(edges[:-1][seen] / h), np.ceil(edges[1:][seen] / h)
+    counts = (end - first).astype(np.intp)
+    u = np.asarray(h * (np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())), np.float64)
+    top, scale = max(float(bounds[0].max()), 0.0), h / math.sqrt(2 * math.pi)
+    with np.errstate(over="ignore", under="ignore"):
+        x = loss(u)
+        whole, hit, out = (scale * np.exp(power * x - u**2 / 2 - top) for power in powers)
+        near = np.abs(c * x) < 1
+        some = np.where(near, x, 0.0)
+        rise = np.where(near, out * (np.expm1(c * some) - c * np.expm1(some)), whole - out - c * (hit - out))
+        off = EPS * (16 * (np.abs(u) + steepest) * steepest * -np.expm1(np.minimum(math.log(least) - x, 0.0)))
+        off += 8 * EPS * np.abs(x)
+        wrong = abs(c) * off * np.where(near, np.abs(whole - hit) + off * (whole + hit), whole + hit)
+        wrong += 16 * EPS * np.where(near, np.abs(c * x) * out, (1 + u**2) * (whole + (1 + abs(c)) * (hit + out)))
+        left_out = [float(np.sum(np.exp(np.minimum(bound[~seen] - top, MOST_EXPONENT)))) for bound in bounds]
+    others = 1 + abs(c)
+    rest = (_COARSE + h) * (left_out[0] + others * (left_out[1] + left_out[2]))
+    last = max(power * float(known[-1]) - float(edges[-1]) ** 2 / 2 for power in powers)
+    tails = 2 * others * math.exp(min(last - top, 0.0))
+    tails += others * math.exp(min(min(c, 0.0) * math.log(least) - _END**2 / 2 - top, 0.0))
+    aliased = 8 * math.exp(-_DIGITS) * (float(whole.sum()) + others * math.exp(-top))
+    total = float(np.sum(np.maximum(rise, 0.0) + wrong)) * (1 + u.size * EPS) + rest + tails + aliased
+    return math.log(total) + top
+
+
+def _cells(c: float, values: FloatArray) -> FloatArray:
+    """Bounds on F in every cell, by its values at the ends of cells."""
+    low, high = values[:-1], values[1:]
+    if c >= 0:
+        return np.maximum(low, high) + _COARSE**2 / 8
+    rise = np.diff(values)
+    before, after = np.concatenate([[np.inf], rise[:-1]]), np.concatenate([rise[1:], [-np.inf]])
+    return np.asarray(np.minimum(np.maximum(low, low + before), np.maximum(high, high - after)))

@@ -39,18 +39,17 @@ from scipy.special import ndtr
 
 from deniable._check import FloatArray, Indices
 from deniable._floats import EPS, PRODUCT_EXPONENT
+from deniable.accounting.lattices import UNDERFLOW
 
 Losses = Callable[[FloatArray], FloatArray]
 _RULES = ((5, 0.05), (12, 2.0))  # nodes, and the a up to which they serve
 _ROOM = 8.0
-_QUADRATURE = 8e-16  # of a cell's P mass: both integrals, and the rounding of their sums
 _TABLE = 4001  # points of a line between which an outcome is looked for
 _SECANTS = 8  # of that search: what it misses becomes a gap
-_NEAR = 4 * EPS  # of an edge: losses so near are not brought nearer
-_REACH = 13.0  # deviations beyond which a normal law has 1e-38
+REACH = 14.0  # deviations beyond which a normal law has 1e-44
 _NORMAL = 64.0  # roundings by which Φ(x) errs, over 1 + x²
-_LEAST = 1e-280  # masses of Q below may have lost digits
-_BLOCK = 1 << 15  # cells at a time: a few MB
+MOST_SUMMED = 1 << 20  # outcomes, where a divergence is a sum
+BLOCK = 1 << 15  # cells at a time: a few MB
 
 
 class Cut(NamedTuple):
@@ -165,7 +164,7 @@ class OutcomeLine(ABC):
 
     @property
     def _within(self) -> tuple[float, float]:
-        """Finite ends between which all but 1e-38 of both laws lies."""
+        """Finite ends between which all but 1e-43 of both laws lies."""
         return self.low, self.high
 
     @cached_property
@@ -222,7 +221,7 @@ class OutcomeLine(ABC):
             same = now == was
             fa, fb = np.where(below, fc, np.where(same, fa / 2, fa)), np.where(below, np.where(same, fb / 2, fb), fc)
             a, b = np.where(below, c, a), np.where(below, b, c)
-            more = np.abs(fc) > _NEAR * (EPS + np.abs(x))
+            more = np.abs(fc) > 4 * EPS * (EPS + np.abs(x))
             if not more.any():
                 break
             a, b, fa, fb, x, was = (z[more] for z in (a, b, fa, fb, x, now))
@@ -273,7 +272,7 @@ class NormalOutcomes(OutcomeLine):
     @property
     def _within(self) -> tuple[float, float]:
         means = np.concatenate([self.inside[1], self.outside[1]])
-        return max(self.low, float(means.min()) - _REACH), min(self.high, float(means.max()) + _REACH)
+        return max(self.low, float(means.min()) - REACH), min(self.high, float(means.max()) + REACH)
 
     @property
     def steepest(self) -> float:
@@ -307,13 +306,13 @@ class NormalOutcomes(OutcomeLine):
             half, middle = np.diff(u) / 2, (u[1:] + u[:-1]) / 2
             extent = half * (np.abs(middle) + _ROOM + self.steepest)
         extent = np.where(np.isfinite(extent), extent, np.inf)
-        slack = np.maximum(wrong[1:], wrong[:-1]) + _QUADRATURE
+        slack = np.maximum(wrong[1:], wrong[:-1]) + 4 * EPS  # quadrature, and rounding of its sums
         done = ~(u[1:] > u[:-1])
         for count, widest in _RULES:
             cells = np.flatnonzero(~done & (extent < widest))
             done[cells] = True
-            for k in range(0, cells.size, _BLOCK):
-                some = cells[k : k + _BLOCK]
+            for k in range(0, cells.size, BLOCK):
+                some = cells[k : k + BLOCK]
                 p, raised, out = self._quadrature(middle[some], half[some], edges[some], count)
                 known = EPS * (64 + 4 * (np.abs(middle[some]) + 1 + self.steepest) ** 2) + self.error
                 if self._ratios:
@@ -326,7 +325,7 @@ class NormalOutcomes(OutcomeLine):
             (p, off), (q, moved) = (_masses(law, u, wide) for law in (self.inside, self.outside))
             x = edges[wide]
             grown = np.exp(np.minimum(x, PRODUCT_EXPONENT))
-            unknown = ~((q > _LEAST) & (x < PRODUCT_EXPONENT))
+            unknown = ~((q > UNDERFLOW) & (x < PRODUCT_EXPONENT))
             off, moved = off + (self.error + 16 * EPS) * p, moved + (self.error + 16 * EPS) * q
             least[wide], most[wide] = np.maximum(p - off, 0.0), p + off
             raised = np.maximum(p - q * grown, 0.0) + off + moved * grown + (slack[wide] + gap[wide]) * p

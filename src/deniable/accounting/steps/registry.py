@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from deniable.accounting.steps.base import Repeated, Step
-from deniable.accounting.steps.bounded_range import BoundedRangeStep
 from deniable.accounting.steps.discrete import (
     DiscreteGaussianStep,
     DiscreteLaplaceStep,
@@ -14,8 +13,8 @@ from deniable.accounting.steps.discrete import (
     ResponseStep,
 )
 from deniable.accounting.steps.gaussian_mixture import several_records, truncated_poisson
-from deniable.accounting.steps.laplace import LaplaceStep, epsilon_of
-from deniable.accounting.steps.without_replacement import without_replacement
+from deniable.accounting.steps.laplace import BoundedRangeStep, LaplaceStep, epsilon_of
+from deniable.accounting.steps.sampled_gaussian import without_replacement
 from deniable.mechanisms import (
     BoundedRange,
     DiscreteGaussian,
