@@ -54,15 +54,15 @@ class ColumnKind:
         Its numbers are whole.
     sure
         Whether any kind stands out of the noise; otherwise it is read as numbers and words.
-    flags
-        More cells are yes or no than numbers or dates.
+    most
+        What most of its cells are likely to be, "number", "date" or "flag", however few stand out.
     """
 
     kind: str = "any"
     words: str = ""
     whole: bool = False
     sure: bool = True
-    flags: bool = field(default=False, compare=False)
+    most: str = field(default="number", compare=False)
 
     @property
     def measured(self) -> bool:
@@ -123,12 +123,12 @@ def _told(noised: FloatArray, sd: float) -> ColumnKind:
         words = "flags"
     elif distinct > word / 2 + sd / DISTINCT:
         words = "unique"
-    flags = flag > max(number, date, clear)
+    most = max((number, "number"), (date, "date"), (flag, "flag"))[1]
     if some and not sure:
-        return ColumnKind(kind="category", words=words, flags=flags)
+        return ColumnKind(kind="category", words=words, most=most)
     if date > max(number, clear):
-        return ColumnKind(kind="date", words=words, flags=flags)
-    return ColumnKind(kind="number", words=words, whole=part < clear < whole, sure=sure or some, flags=flags)
+        return ColumnKind(kind="date", words=words, most=most)
+    return ColumnKind(kind="number", words=words, whole=part < clear < whole, sure=sure or some, most=most)
 
 
 def octave_cells(values: FloatArray) -> IntArray:

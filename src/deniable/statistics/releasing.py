@@ -255,9 +255,9 @@ class _Asking:
 
     def _scale(self, name: str, kind: columns.ColumnKind, cells: ColumnCells, mu: float) -> ColumnScale:
         """Return the range of a column of numbers or dates; from no to yes where most cells say that."""
-        if kind.flags:
+        if kind.most == "flag":
             return ColumnScale(0.0, 1.0)
-        dates = kind.kind == "date"
+        dates = kind.most == "date"
         values = numbers_of(cells, dates)
         rows, sd = np.flatnonzero(~np.isnan(values)), 1 / mu
         places, size = (columns.year_cells, columns.YEARS) if dates else (columns.octave_cells, columns.CELLS)
