@@ -261,14 +261,14 @@ def test_pinsker_from_renyi_divergences_of_orders_near_one(sigma, rate):
             return mpmath.log(1 - rate + rate * mpmath.exp((2 * x - 1) / (2 * mpmath.mpf(sigma) ** 2)))
 
         places = [-12 * sigma, -3 * sigma, 0, 0.5, 1, 1 + 3 * sigma, 2 + 12 * sigma]
-        add, remove = (
+        remove, add = (
             1000 * mpmath.quad(integrand, places)
             for integrand in (
                 lambda x: mpmath.npdf(x, 0, sigma) * mpmath.exp(ratio(x)) * ratio(x),
                 lambda x: -mpmath.npdf(x, 0, sigma) * ratio(x),
             )
         )
-    for direction, divergence in (("add", add), ("remove", remove)):
+    for direction, divergence in (("remove", remove), ("add", add)):
         near = [curve.renyi(order, direction) for order in (1.1, 1.01, 1.0001)]
         assert divergence <= near[2] <= near[1] <= near[0]
         assert near[2] == pytest.approx(float(divergence), rel=1e-3)

@@ -90,7 +90,7 @@ def test_bayes_accuracy_is_the_maximum_over_the_roc(mechanism, prior):
 @given(MECHANISMS, st.floats(0, 1))
 def test_epsilon_inverts_delta_on_the_safe_side(mechanism, delta):
     t = dn.tradeoff(mechanism)
-    for direction in ("add", "remove", "both"):
+    for direction in ("remove", "add", "both"):
         upper, lower = t.epsilon(delta, direction), t.epsilon(delta, direction, side="lower")
         assert lower <= upper
         if np.isfinite(upper) and delta > 0:
@@ -113,7 +113,7 @@ def test_epsilon_is_never_below_zero_and_may_be_infinite():
 def test_envelope_is_never_below_the_curve_it_was_made_from():
     t = dn.tradeoff(dn.GaussianDP(1.3))
     grid = np.linspace(-6, 6, 61)
-    envelope = EnvelopeTradeoff(grid, t.delta(grid, "add"), t.delta(grid, "remove"))
+    envelope = EnvelopeTradeoff(grid, t.delta(grid, "remove"), t.delta(grid, "add"))
     fpr = np.concatenate([[0.0], np.geomspace(1e-9, 1, 200)])
     assert np.all(envelope.tpr(fpr) >= t.tpr(fpr, side="lower"))
     assert np.all(envelope.tpr(fpr) <= t.tpr(fpr) + 0.02)
@@ -212,7 +212,7 @@ def test_certificates_known_from_above_only_say_nothing_from_below():
     grid = np.linspace(-1, 1, 5)
     envelope = EnvelopeTradeoff(grid, np.zeros(5), np.full(5, 0.1))
     assert (envelope.epsilon(0.0), envelope.epsilon(0.0, side="lower")) == (math.inf, 0.0)
-    assert (envelope.epsilon(0.0, "add"), envelope.epsilon(0.0, "add", side="lower")) == (0.0, 0.0)  # H_1 is 0
+    assert (envelope.epsilon(0.0, "remove"), envelope.epsilon(0.0, "remove", side="lower")) == (0.0, 0.0)  # H_1 is 0
     assert envelope.precision(0.0, 0.2, side="lower") == 0.2
 
 
@@ -315,8 +315,8 @@ def test_bounds_known_at_points_hold_where_gamma_rounds_to_a_point(epsilon):
     t = EnvelopeTradeoff(np.array([0.0, 1.0]), values, values)
     with mpmath.workdps(60):
         trivial = -mpmath.expm1(mpmath.mpf(epsilon))
-        assert t.delta(epsilon, "add", "lower") <= trivial
-        assert t.delta(epsilon, "add") >= trivial + mpmath.exp(mpmath.mpf(epsilon)) * mpmath.mpf(1e-17)
+        assert t.delta(epsilon, "remove", "lower") <= trivial
+        assert t.delta(epsilon, "remove") >= trivial + mpmath.exp(mpmath.mpf(epsilon)) * mpmath.mpf(1e-17)
 
 
 def test_gaussian_hockey_sticks_next_to_gamma_1_are_rounded_outwards():

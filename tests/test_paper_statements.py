@@ -245,11 +245,11 @@ def test_mahloujifar_lemma_7_and_erratum_e18_at_negative_scales(scale):
     sampled = dn.tradeoff(dn.SubsampledGaussian(1 / mu, rate, 1))
     inner = (scale + rate - 1) / rate
     # H0 = the world with the record: X' = (1 − q)·Y + q·X against Y
-    outer = bounds.scaled_total_variation(sampled, scale, "add")
-    found = bounds.subsampled_variation(bounds.scaled_total_variation(GaussianTradeoff(mu), inner, "add"), rate=rate)
+    outer = bounds.scaled_total_variation(sampled, scale, "remove")
+    found = bounds.subsampled_variation(bounds.scaled_total_variation(GaussianTradeoff(mu), inner, "remove"), rate=rate)
     assert found == pytest.approx(outer, abs=1e-9)
     direct = quad(lambda x: abs(norm.pdf(x - mu) - inner * norm.pdf(x)), -20, 22, points=[0, mu], limit=400)[0] / 2
-    assert bounds.scaled_total_variation(GaussianTradeoff(mu), inner, "add") == pytest.approx(direct, abs=1e-8)
+    assert bounds.scaled_total_variation(GaussianTradeoff(mu), inner, "remove") == pytest.approx(direct, abs=1e-8)
     if scale < 1 - rate:  # E18: clipping the scale into Definition 4's range, or the formula of the hockey stick, fails
         assert inner < 0
         clipped = bounds.subsampled_variation(bounds.scaled_total_variation(GaussianTradeoff(mu), 0.0), rate=rate)

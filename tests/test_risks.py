@@ -34,7 +34,7 @@ class Enumerated(Tradeoff):
     pairs: tuple = ()
 
     def _hockey_stick(self, log_gamma, direction, side):
-        order = 1 if direction == "add" else -1
+        order = 1 if direction == "remove" else -1
         gammas = np.exp(log_gamma)
         worst = [
             hockey_sticks(*pair[::-order], gammas) if order == 1 else hockey_sticks(*pair, gammas)
@@ -45,7 +45,7 @@ class Enumerated(Tradeoff):
     def _roc(self, fpr, direction, side):
         points = [(0.0, 0.0), (1.0, 1.0)]
         for out, inside in self.pairs:
-            null, other = (out, inside) if direction == "add" else (inside, out)
+            null, other = (out, inside) if direction == "remove" else (inside, out)
             order = np.argsort(-other / null)
             points += zip(np.cumsum(null[order]), np.cumsum(other[order]), strict=True)
         x, y = np.array(sorted(points)).T
@@ -189,7 +189,7 @@ def check_all_tests(curve, null, other):
     assert np.all(tests @ null <= curve.inverse().tpr(np.minimum(tests @ other, 1.0)) + 1e-12)
     gammas = np.array([0.0, 0.1, 0.7, 1.0, 1.3, 4.0, 50.0])
     assert np.all(hockey_sticks(other, null, gammas) <= curve.hockey_stick(gammas) + 1e-12)
-    assert np.all(hockey_sticks(null, other, gammas) <= curve.hockey_stick(gammas, "remove") + 1e-12)
+    assert np.all(hockey_sticks(null, other, gammas) <= curve.hockey_stick(gammas, "add") + 1e-12)
 
 
 def test_gaussian_groups_and_replacing_are_exact():
@@ -200,7 +200,7 @@ def test_gaussian_groups_and_replacing_are_exact():
     assert replacing.assumptions.adjacency == "replace one record"
     assert curve.group(4).assumptions.adjacency == "add or remove a group of 4 records"
     # the chain itself, without the closed form, gives the same
-    chain = risks.ChainTradeoff(((curve, "add"),) * 4, holds_for=EVERY_CASE)
+    chain = risks.ChainTradeoff(((curve, "remove"),) * 4, holds_for=EVERY_CASE)
     fpr, gammas = np.array([1e-9, 1e-3, 0.3]), np.array([0.05, 0.8, 1.0, 3.0, 100.0])
     assert np.all(chain.tpr(fpr) >= curve.group(4).tpr(fpr, side="lower"))
     assert chain.tpr(fpr) == pytest.approx(curve.group(4).tpr(fpr), rel=1e-10)
@@ -225,7 +225,7 @@ def test_replacing_is_the_same_in_either_order():
     one = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 2))
     t, fpr = risks.replaced(one), np.array([1e-3, 0.3])
     assert t._symmetric
-    assert t._walk("add") == t._walk("remove")
+    assert t._walk("remove") == t._walk("add")
     by = one.inverse().tpr(fpr), one.tpr(fpr)  # a removal, an addition
     both, exchanged = one.tpr(by[0]), one.inverse().tpr(by[1])
     assert t.tpr(fpr) == pytest.approx(both, rel=1e-12)

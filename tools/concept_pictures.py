@@ -29,7 +29,7 @@ def one_curve() -> Figure:
     at = int(np.argmax(tpr - fpr))
     whole.annotate("", (fpr[at], tpr[at]), (fpr[at], fpr[at]), arrowprops={"arrowstyle": "<->", "color": "C1"})
     whole.text(fpr[at] + 0.02, fpr[at] + 0.22, f"advantage\n{t.advantage():.3f}", color="C1")
-    delta = t.delta(1.0, direction="add")
+    delta = t.delta(1.0, direction="remove")
     line = fpr[delta + np.e * fpr <= 1.0]
     whole.plot(line, delta + np.e * line, "--", color="C2", label=f"ε = 1, δ = {delta:.3f}")
     tail.loglog(low, t.tpr(low))

@@ -11,4 +11,4 @@ def humphries(run, delta):
 def pinsker(run):
     """Return Pinsker's bound from the Rényi divergence of an order near 1, never below KL, the better direction."""
     curve = dn.tradeoff(run)
-    return dn.bounds.pinsker(min(curve.renyi(1.0001, direction) for direction in ("add", "remove")))
+    return dn.bounds.pinsker(min(curve.renyi(1.0001, direction) for direction in ("remove", "add")))

@@ -20,8 +20,8 @@ RUNS = {
 
 def chance_to_pass(curve, epsilon, step=1e-4):
     """P(L > ε | in) = H − γ·dH/dγ at γ = e^ε."""
-    up, down = (curve.delta(epsilon + s, direction="add") for s in (step, -step))
-    return curve.delta(epsilon, direction="add") - (up - down) / (2 * step)
+    up, down = (curve.delta(epsilon + s, direction="remove") for s in (step, -step))
+    return curve.delta(epsilon, direction="remove") - (up - down) / (2 * step)
 
 
 def make(reduced):
@@ -49,10 +49,10 @@ def make(reduced):
     inner = (scales + rate - 1) / rate
     sampled = dn.tradeoff(dn.SubsampledGaussian(1 / mu, rate, 1))
     whole = dn.tradeoff(dn.GaussianDP(mu))
-    outer = dn.bounds.scaled_total_variation(sampled, scales, "add")
+    outer = dn.bounds.scaled_total_variation(sampled, scales, "remove")
 
     def lemma_7(scale):
-        return dn.bounds.subsampled_variation(dn.bounds.scaled_total_variation(whole, scale, "add"), rate=rate)
+        return dn.bounds.subsampled_variation(dn.bounds.scaled_total_variation(whole, scale, "remove"), rate=rate)
 
     right.plot(scales, outer, lw=4, alpha=0.4, label="TV_a(X', Y), sampled")
     right.plot(scales, lemma_7(inner), label="q·TV at (a + q − 1)/q, also below 0")

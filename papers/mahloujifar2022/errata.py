@@ -54,7 +54,7 @@ def make(reduced):
     middle.set(xlabel="prior p", ylabel="advantage", title="E10: prior advantage")
     scales = np.linspace(0, 2, 41)
     last.plot(scales, dn.bounds.scaled_total_variation(exact, scales), label="TV_a = ½∫|x − ay|")
-    last.plot(scales, exact.hockey_stick(scales, "remove"), "--", label="hockey stick H_a")
+    last.plot(scales, exact.hockey_stick(scales, "add"), "--", label="hockey stick H_a")
     last.set(xlabel="a", title="E11: equal at a = 1 only")
     for ax in (left, middle, last):
         ax.minorticks_off()
@@ -62,7 +62,7 @@ def make(reduced):
 
     equal = dn.tradeoff(dn.PureDP(0.0))  # the two worlds are one
     nothing = dn.bounds.scaled_total_variation(equal, 0.1 / 0.9)
-    hockey_stick = exact.hockey_stick(0.5, "remove")
+    hockey_stick = exact.hockey_stick(0.5, "add")
     return figure, {
         "e8_as_printed": float(printed.max()),
         "e8_corrected_minus_exact": float(right.mean() - exact.advantage()),

@@ -153,7 +153,7 @@ def group(tradeoff: Tradeoff, k: int) -> Tradeoff:
         above = group(replace(tradeoff.above, holds_for=EVERY_CASE), count)
         return replace(tradeoff, above=above, assumptions=assumptions)
     return ChainTradeoff(
-        ((tradeoff, "add"),) * count,
+        ((tradeoff, "remove"),) * count,
         method=f"{tradeoff.method}; composed {count} times for a group",
         assumptions=assumptions,
         confidence=tradeoff.confidence,
@@ -182,7 +182,7 @@ def replaced(tradeoff: Tradeoff, *, any_mechanism: bool = False) -> Tradeoff:
         above = replaced(replace(tradeoff.above, holds_for=EVERY_CASE))
         return replace(tradeoff, above=above, assumptions=assumptions)
     return ChainTradeoff(
-        ((tradeoff, "remove"), (tradeoff, "add")),
+        ((tradeoff, "add"), (tradeoff, "remove")),
         any_mechanism,
         method=f"{tradeoff.method}; a removal followed by an addition",
         assumptions=assumptions,

@@ -33,12 +33,21 @@ def test_reference_runs(run):
     assert trade.accuracy(0.1) == pytest.approx(accuracy, abs=1e-8)
 
 
+def test_directions_mean_what_they_mean_to_dp_accounting():
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    peer = pld.from_gaussian_mechanism(1.0, sampling_prob=0.1, value_discretization_interval=1e-3)
+    ours = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 1))
+    assert ours.delta(0.05, "remove") == pytest.approx(peer._pmf_remove.get_delta_for_epsilon(0.05), rel=1e-6)
+    assert ours.delta(0.05, "add") == pytest.approx(peer._pmf_add.get_delta_for_epsilon(0.05), rel=1e-6)
+    assert ours.delta(0.05, "remove") > 2 * ours.delta(0.05, "add")  # the two are told apart
+
+
 def test_external_epsilons_name_their_direction():
     trade = dn.tradeoff(dn.SubsampledGaussian(1.5, 0.04, 2250))
-    assert trade.epsilon(1e-5, "add") == pytest.approx(6.76878, abs=5e-6)
-    assert trade.epsilon(1e-5, "remove") == pytest.approx(6.17855, abs=5e-6)
-    assert trade.epsilon(1e-5) == trade.epsilon(1e-5, "add") <= 6.7774
-    assert trade.inverse().epsilon(1e-5, "remove") == pytest.approx(trade.epsilon(1e-5, "add"), rel=1e-9)
+    assert trade.epsilon(1e-5, "remove") == pytest.approx(6.76878, abs=5e-6)
+    assert trade.epsilon(1e-5, "add") == pytest.approx(6.17855, abs=5e-6)
+    assert trade.epsilon(1e-5) == trade.epsilon(1e-5, "remove") <= 6.7774
+    assert trade.inverse().epsilon(1e-5, "add") == pytest.approx(trade.epsilon(1e-5, "remove"), rel=1e-9)
 
 
 @settings(max_examples=8)
@@ -53,12 +62,12 @@ def test_roc_is_above_chance_concave_and_dual_to_delta(parts):
         slopes = np.diff(high) / np.diff(fpr)
         assert np.all(np.diff(slopes) <= 1e-6 * np.abs(slopes[:-1]) + 1e-9)
         epsilons = np.linspace(-6, 12, 200)
-        envelope = np.min(np.exp(epsilons) * fpr[:, None] + t.delta(epsilons, "add"), axis=1)
+        envelope = np.min(np.exp(epsilons) * fpr[:, None] + t.delta(epsilons, "remove"), axis=1)
         assert np.all(t.tpr(fpr, side="lower") <= envelope * (1 + 1e-12))
     around = np.concatenate(
         [np.linspace(-60, 10, 1401), np.linspace(-1, 1, 2001)]
     )  # equality at the best ε, up to the spacing of the ε that are tried
-    best = np.min(np.exp(around) * 0.3 + trade.delta(around, "add"))
+    best = np.min(np.exp(around) * 0.3 + trade.delta(around, "remove"))
     assert trade.tpr(0.3, side="lower") <= best <= trade.tpr(0.3) * (1 + 1e-3)
 
 

@@ -37,7 +37,7 @@ def rates(inside, out):
 
 def asked(curve, side):
     return (
-        np.array([curve.hockey_stick(GAMMA, way, side) for way in ("add", "remove")]),
+        np.array([curve.hockey_stick(GAMMA, way, side) for way in ("remove", "add")]),
         np.array([one.tpr(FPR, side) for one in (curve, curve.inverse())]),
     )
 
@@ -201,7 +201,7 @@ def test_labels_in_closed_form_agree_with_cells(run):
         lambda t, s: t.tpr(np.array([1e-6, 1e-3, 0.3, 0.9]), s),
         lambda t, s: t.inverse().tpr(np.array([1e-6, 1e-3, 0.3]), s),
         lambda t, s: t.delta(np.array([-1.0, 0.3, 1.0]), side=s),
-        lambda t, s: t.epsilon(1e-3, "remove", s),
+        lambda t, s: t.epsilon(1e-3, "add", s),
     )
     with faults_shown():
         for ask in questions:

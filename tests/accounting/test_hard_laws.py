@@ -29,7 +29,7 @@ def contour(loss, region, threshold, tolerance):
 )
 def test_two_steps(sigma, rate, threshold):
     truth, found = two_steps(sigma, rate, threshold), dn.tradeoff(dn.SubsampledGaussian(sigma, rate, 2))
-    low, high = (found.hockey_stick(math.exp(threshold), "add", side) for side in ("lower", "upper"))
+    low, high = (found.hockey_stick(math.exp(threshold), "remove", side) for side in ("lower", "upper"))
     assert low - 1e-14 <= float(truth.hockey_stick) <= high + 1e-14
     assert high - low < 1e-4 * high
 

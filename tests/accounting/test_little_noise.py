@@ -35,7 +35,7 @@ def test_no_attack_on_the_largest_outcome_beats_the_bound(sigma, log_rate, log_s
     t = dn.tradeoff(dn.SubsampledGaussian(sigma, rate, steps))
     assert inside - out <= t.advantage()
     assert inside - gamma * out <= t.hockey_stick(gamma)
-    assert 1 - out - gamma * (1 - inside) <= t.hockey_stick(gamma, "remove")
+    assert 1 - out - gamma * (1 - inside) <= t.hockey_stick(gamma, "add")
     if 1e-300 < out < 1:
         assert inside <= t.tpr(float(out) * (1 + 1e-15))
     if inside < 1:
@@ -139,7 +139,9 @@ def test_one_step_beside_a_gaussian_is_an_integral_in_20_digits():
     with mp.workdps(20):
         for log_gamma in (-0.2, 0.3, 9.0):
             truth = one_beside(sigma, rate, mu, log_gamma)
-            low, high = (float(t._hockey_sticks(np.array([log_gamma]), "add", side)[0]) for side in ("lower", "upper"))
+            low, high = (
+                float(t._hockey_sticks(np.array([log_gamma]), "remove", side)[0]) for side in ("lower", "upper")
+            )
             assert low <= truth <= high
             assert high - low <= 2e-5 * high
 

@@ -17,19 +17,19 @@ def removed(runs, answers=()):
 
 def sampled_laplace(scale, rate, way):
     with mp.workdps(50):
-        found = log(1 - mpf(rate) + mpf(rate) * mp.exp((1 if way == "add" else -1) / mpf(scale)))
-        return found if way == "add" else -found
+        found = log(1 - mpf(rate) + mpf(rate) * mp.exp((1 if way == "remove" else -1) / mpf(scale)))
+        return found if way == "remove" else -found
 
 
 def cases():
     rng = np.random.default_rng(7)
     for run in SAMPLED:
-        yield f"steps {run}", dn.SubsampledGaussian(*run), "remove", removed([run])
-    yield "phases", dn.Composition([dn.SubsampledGaussian(*run) for run in SAMPLED[:4]]), "remove", removed(SAMPLED[:4])
+        yield f"steps {run}", dn.SubsampledGaussian(*run), "add", removed([run])
+    yield "phases", dn.Composition([dn.SubsampledGaussian(*run) for run in SAMPLED[:4]]), "add", removed(SAMPLED[:4])
     beside = dn.SubsampledGaussian(*SAMPLED[3]) + dn.PureDP(0.1) + dn.PureDP(0.37)
-    yield "answers beside", beside, "remove", removed([SAMPLED[3]], [0.1, 0.37])
+    yield "answers beside", beside, "add", removed([SAMPLED[3]], [0.1, 0.37])
     for scale, rate in ((0.3, 0.01), (7.0, 0.2), (2.0, 0.9)):
-        for way in ("add", "remove"):
+        for way in ("remove", "add"):
             mechanism = dn.Laplace(scale, sample_rate=rate)
             yield f"Laplace {scale}, {rate}, {way}", mechanism, way, sampled_laplace(scale, rate, way)
     for k in range(6):
@@ -52,7 +52,7 @@ def test_pure_epsilon_lies_between_its_sides(name):
     with mp.workdps(50):
         assert mpf(low) <= truth <= mpf(high)
     assert high <= float(truth) * (1 + 1e-12)
-    assert t.inverse().epsilon(0.0, {"add": "remove", "remove": "add"}.get(way, way)) == (high)
+    assert t.inverse().epsilon(0.0, {"remove": "add", "add": "remove"}.get(way, way)) == (high)
 
 
 def test_what_doubles_hold_is_exact():
@@ -72,7 +72,7 @@ def test_hockey_sticks_are_positive_up_to_the_true_end_of_the_loss():
         for _ in range(8):
             if mpf(epsilon) < truth:
                 between += epsilon >= -inverted.loss.lowest
-                assert inverted.delta(epsilon, "remove") > 0
+                assert inverted.delta(epsilon, "add") > 0
             epsilon = np.nextafter(epsilon, np.inf)
-        assert inverted.delta(epsilon * (1 + 1e-13), "remove") == 0
+        assert inverted.delta(epsilon * (1 + 1e-13), "add") == 0
     assert between > 2

@@ -28,13 +28,13 @@ def quadrature(sigma, rate, order):
 
 @pytest.mark.parametrize(("sigma", "rate", "order"), [(1.0, 0.01, 1.5), (0.7, 0.3, 1.05), (2.0, 0.05, 7.25)])
 def test_sampled_gaussian_against_quadrature(sigma, rate, order):
-    add, remove = quadrature(sigma, rate, order)
+    remove, add = quadrature(sigma, rate, order)
     for steps in (1, 300):
         t = dn.tradeoff(dn.SubsampledGaussian(sigma, rate, steps))
-        for way, truth in (("add", add * steps), ("remove", remove * steps)):
+        for way, truth in (("remove", remove * steps), ("add", add * steps)):
             assert truth <= t.renyi(order, way) <= truth * (1 + 1e-6) + 1e-12 * steps
-        assert t.renyi(order) == max(t.renyi(order, "add"), t.renyi(order, "remove"))
-        assert t.inverse().renyi(order, "add") == t.renyi(order, "remove")
+        assert t.renyi(order) == max(t.renyi(order, "remove"), t.renyi(order, "add"))
+        assert t.inverse().renyi(order, "remove") == t.renyi(order, "add")
 
 
 def test_the_figures_of_dp_accounting_at_whole_orders():
@@ -76,7 +76,7 @@ def test_laplace_steps_against_quadrature(epsilon, rate):
     t = dn.tradeoff(dn.Laplace(1 / epsilon, sample_rate=rate))
     twice = dn.tradeoff(dn.Laplace(1 / epsilon, steps=2, sample_rate=rate))
     for order in (1.0001, 7.0):
-        for way, power in (("add", order), ("remove", 1 - order)):
+        for way, power in (("remove", order), ("add", 1 - order)):
             truth = mp.log(moment(power)) / (order - 1)
             assert truth <= t.renyi(order, way) <= truth * ((1 + 1e-8) if rate == 1 else 8) + 1e-12
             assert 2 * truth <= twice.renyi(order, way) * (1 + 1e-12) + 1e-15
@@ -108,7 +108,7 @@ def test_what_is_tabulated_holds_between_the_orders():
     known = np.array([1.5, 2.0, 6.0, 20.0])
     curve = TabulatedCurve(known, known * 0.5, known * 0.5)  # ρ = ½
     order = np.array([1.1, 1.5, 1.7, 3.0, 6.0, 19.0, 20.5, np.inf])
-    found = curve.divergence(order, "add")
+    found = curve.divergence(order, "remove")
     assert np.all(found >= order * 0.5)
     assert np.all(found[:6] <= np.array([0.75, 0.75, 1.0, 3.0, 3.0, 10.0]))
     assert np.all(np.isinf(found[6:]))

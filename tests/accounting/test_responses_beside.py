@@ -30,7 +30,7 @@ def test_brackets_hold_to_forty_digits(mu, epsilon, log_gamma):
     t = dn.tradeoff(dn.GaussianDP(mu) + dn.PureDP(epsilon))
     gamma = math.exp(log_gamma)
     truth = exact(mu, epsilon, gamma)
-    for direction in ("add", "remove"):
+    for direction in ("remove", "add"):
         low, high = (t.hockey_stick(gamma, direction, side) for side in ("lower", "upper"))
         assert low <= truth <= high
         assert high - low <= 1e-4 * high + 1e-12
@@ -107,7 +107,7 @@ def test_steps_that_leak_less_than_a_response_beside_them(sigma, log_rate, epsil
     t = dn.tradeoff(dn.SubsampledGaussian(sigma, rate, 1) + dn.PureDP(epsilon))
     gamma = math.exp(epsilon * place)
     truth = one_step_beside(sigma, rate, epsilon, gamma)
-    low, high = (t.hockey_stick(gamma, "add", side) for side in ("lower", "upper"))
+    low, high = (t.hockey_stick(gamma, "remove", side) for side in ("lower", "upper"))
     assert low <= truth <= high <= low + 1e-9
     low, high = t.tpr(0.01, "lower"), t.tpr(0.01)
     slopes = [mp.exp(epsilon * x / 8) for x in range(-8, 9)]
@@ -147,7 +147,7 @@ def test_a_run_that_gives_the_record_away_has_a_lower_bound_that_says_so():
 
 def test_no_epsilon_serves_a_delta_below_the_probability_of_failure():
     t = dn.tradeoff(dn.ApproximateDP(0.5, 1e-3) + dn.SubsampledGaussian(1.0, 0.01, 100))
-    found = [t.epsilon(np.array([1e-4, 2e-3]), direction, side) for direction in ("add", "both") for side in SIDES]
+    found = [t.epsilon(np.array([1e-4, 2e-3]), direction, side) for direction in ("remove", "both") for side in SIDES]
     for epsilon in found:
         assert epsilon[0] == math.inf
         assert 0 < epsilon[1] < 5

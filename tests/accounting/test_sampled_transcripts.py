@@ -27,7 +27,7 @@ def test_bands_contain_the_exact_curve():
     for seed in range(5):
         inside, out = losses(seed, True), losses(seed + 100, False)
         for level in np.linspace(-1, 1, 9):
-            for guilty, direction in ((inside, "add"), (-out, "remove")):
+            for guilty, direction in ((inside, "remove"), (-out, "add")):
                 hockey_stick = -np.mean(np.expm1(np.minimum(level - guilty, 0.0)))
                 assert hockey_stick - RADIUS <= CURVE.delta(level, direction)
                 assert hockey_stick + RADIUS >= CURVE.delta(level, direction, side="lower")

@@ -48,7 +48,7 @@ COSTLY = {"cells": lambda: dn.tradeoff(dn.Laplace(2.0, steps=5, sample_rate=0.1)
 @pytest.mark.parametrize("name", MAKERS)
 def test_epsilon_holds_on_a_fresh_object_asked_otherwise(name):
     delta = np.array([0.3, 0.015575652632222416, 1e-3, 2e-5])
-    for direction in ("both", "add") if name == "told" else ("both",):
+    for direction in ("both", "remove") if name == "told" else ("both",):
         found = MAKERS[name]().epsilon(delta, direction)
         fresh = MAKERS[name]()
         finite = np.isfinite(found)

@@ -35,7 +35,7 @@ def test_rounded_runs_reveal_no_less_and_no_more(most):
         for part in merged(PrivacyLoss.of(run), most)
     )
     for epsilon in (-1.0, 0.0, 0.3, 1.0):
-        for direction in ("add", "remove"):
+        for direction in ("remove", "add"):
             assert above.delta(epsilon, direction) >= exact.delta(epsilon, direction, "lower")
             assert below.delta(epsilon, direction, "lower") <= exact.delta(epsilon, direction)
     if most == 40:

@@ -44,16 +44,16 @@ def test_the_bound_holds_for_every_way_to_score(trials, shape):
     t = dn.tradeoff(dn.mechanisms.tuned(dn.mechanisms.FinitePair(*PAIR), trials=trials, shape=shape))
     f = generating(trials, shape)
     alpha = np.array([1.05, 2.0, 5.0, 30.0])
-    add, remove = t.renyi(alpha, "add"), t.renyi(alpha, "remove")
+    remove, add = t.renyi(alpha, "remove"), t.renyi(alpha, "add")
     for order in itertools.permutations(range(3)):
         inside, out = (selected(law, order, f) for law in PAIR)
         kept = (inside > 0) & (out > 0)
         p, q = inside[kept], out[kept]
-        assert np.all(np.log((p ** alpha[:, None] * q ** (1 - alpha[:, None])).sum(axis=1)) / (alpha - 1) <= add)
-        assert np.all(np.log((q ** alpha[:, None] * p ** (1 - alpha[:, None])).sum(axis=1)) / (alpha - 1) <= remove)
+        assert np.all(np.log((p ** alpha[:, None] * q ** (1 - alpha[:, None])).sum(axis=1)) / (alpha - 1) <= remove)
+        assert np.all(np.log((q ** alpha[:, None] * p ** (1 - alpha[:, None])).sum(axis=1)) / (alpha - 1) <= add)
         for gamma in (0.2, 0.7, 1.0, 1.6, 4.0):
             assert np.maximum(inside - gamma * out, 0).sum() <= t.hockey_stick(gamma) + 1e-15
-            assert np.maximum(out - gamma * inside, 0).sum() <= t.hockey_stick(gamma, "remove") + 1e-15
+            assert np.maximum(out - gamma * inside, 0).sum() <= t.hockey_stick(gamma, "add") + 1e-15
 
 
 def test_without_counting_the_promise_is_broken():

@@ -70,7 +70,7 @@ def test_two_steps_match_a_convolution_that_is_written_down(name):
     law = LAWS[name]
     twice = composed(name, 2)
     for log_gamma in (-0.3 * law.scale, 0.0, 0.4 * law.scale):
-        for direction in ("add", "remove"):
+        for direction in ("remove", "add"):
             truth = law.two_steps(log_gamma, direction)
             low, high = (twice.delta(log_gamma, direction, side) for side in ("lower", "upper"))
             assert low - 1e-12 <= truth <= high + 1e-12
@@ -181,7 +181,7 @@ def test_brackets_meet_what_ball_arithmetic_proves(one):
     beside = dn.GaussianDP(1.0)  # without one the sums of two steps are long
     t = dn.tradeoff(one.times(2) + beside)
     proven = dn.tradeoff(dn.Composition([BALL[one], BALL[one], beside]), engine="ball")
-    for epsilon, direction in ((0.0, "add"), (0.8, "remove")):
+    for epsilon, direction in ((0.0, "remove"), (0.8, "add")):
         assert t.delta(epsilon, direction, "lower") <= proven.delta(epsilon, direction)
         assert proven.delta(epsilon, direction, "lower") <= t.delta(epsilon, direction)
     assert t.advantage() - t.advantage(side="lower") < 1e-6 * t.advantage()
@@ -196,7 +196,7 @@ def test_outcomes_that_only_one_world_produces(engine):
     for _ in range(2):
         joint = [np.multiply.outer(mass, v).ravel() for mass, v in zip(joint, (p, q), strict=True)]
     for log_gamma in (-3.0, -0.2, 0.0, 0.15, 0.5, 4.0):
-        for direction, (one, other) in {"add": joint, "remove": joint[::-1]}.items():
+        for direction, (one, other) in {"remove": joint, "add": joint[::-1]}.items():
             truth = np.maximum(one - math.exp(log_gamma) * other, 0).sum()
             assert t.delta(log_gamma, direction, "lower") - 1e-14 <= truth <= t.delta(log_gamma, direction) + 1e-14
     assert t.tpr(0.0, "lower") <= 1 - 0.9**3 <= t.tpr(0.0) <= 1 - 0.9**3 + 1e-12

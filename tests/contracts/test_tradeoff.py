@@ -31,7 +31,7 @@ GRID = np.linspace(-3, 3, 13)
 
 def _envelope():
     t = dn.tradeoff(dn.GaussianDP(1.0))
-    return EnvelopeTradeoff(GRID, t.delta(GRID, "add"), t.delta(GRID, "remove"))
+    return EnvelopeTradeoff(GRID, t.delta(GRID, "remove"), t.delta(GRID, "add"))
 
 
 EXAMPLES = {
@@ -140,19 +140,19 @@ def test_brackets_are_ordered_in_range_and_dual(name, epsilon, alpha, prior):
         assert alpha <= low <= 1
         assert alpha <= high <= 1
         assert low <= high or name in UNORDERED
-        for way in ("add", "remove"):
+        for way in ("remove", "add"):
             assert 0 <= roc.delta(epsilon, way, "lower") <= 1
             assert roc.delta(epsilon, way, "lower") <= roc.delta(epsilon, way)
         # weak duality: TPR(α) ≤ γα + H_γ for every γ
         if name not in UNORDERED and epsilon < 700:
-            assert low <= (math.exp(epsilon) * alpha + roc.delta(epsilon, "add")) * (1 + 1e-13)
+            assert low <= (math.exp(epsilon) * alpha + roc.delta(epsilon, "remove")) * (1 + 1e-13)
     # H_γ(P‖Q) = 1 − γ + γ·H_{1/γ}(Q‖P): the two brackets meet
     if abs(epsilon) < 30:
         gamma = math.exp(epsilon)
-        dual = [1 - gamma + gamma * t.delta(-epsilon, "remove", side) for side in ("lower", "upper")]
+        dual = [1 - gamma + gamma * t.delta(-epsilon, "add", side) for side in ("lower", "upper")]
         slack = 1e-13 * (1 + gamma)
-        assert dual[0] <= t.delta(epsilon, "add") + slack
-        assert t.delta(epsilon, "add", "lower") <= dual[1] + slack
+        assert dual[0] <= t.delta(epsilon, "remove") + slack
+        assert t.delta(epsilon, "remove", "lower") <= dual[1] + slack
     assert 0 <= t.advantage(prior, "lower") <= t.advantage(prior) <= 2 * min(prior, 1 - prior)
     guess = max(Fraction(prior), 1 - Fraction(prior))  # 1 − prior as a double may lie above it
     assert guess * (1 - Fraction(1, 2**52)) <= t.accuracy(prior, "lower") <= t.accuracy(prior) <= 1
@@ -167,7 +167,7 @@ def test_curves_are_monotone_up_to_their_width(name):
     t = example(name)
     epsilon, alpha = np.linspace(-3, 5, 17), np.concatenate([[0.0], np.geomspace(1e-9, 1.0, 10)])
     for roc in (t, t.inverse()):
-        low, high = roc.delta(epsilon, "add", "lower"), roc.delta(epsilon, "add")
+        low, high = roc.delta(epsilon, "remove", "lower"), roc.delta(epsilon, "remove")
         assert np.all(low[1:] <= high[:-1])
         if name not in UNORDERED:
             assert np.all(roc.tpr(alpha, "lower")[:-1] <= roc.tpr(alpha)[1:])
@@ -196,7 +196,7 @@ def test_a_curve_is_a_value(name):
         assert twin.advantage() == t.advantage()
         assert twin.tpr(0.1) == t.tpr(0.1)
     assert t.inverse().inverse().advantage() == t.advantage()
-    assert t.inverse().delta(0.3, "add") == t.delta(0.3, "remove")
+    assert t.inverse().delta(0.3, "remove") == t.delta(0.3, "add")
     assert isinstance(t.tpr(0.1), float)
     assert t.tpr([[0.1, 0.2]]).shape == (1, 2)
     assert t.tpr([]).shape == (0,)
@@ -211,10 +211,13 @@ def test_an_answer_has_the_bounds_of_the_curve_and_charges_that_account_for_them
         t.explain(fpr=alpha): (t.tpr(alpha, "lower"), t.tpr(alpha)),
         t.inverse().explain(fpr=alpha): (t.inverse().tpr(alpha, "lower"), t.inverse().tpr(alpha)),
         t.explain(epsilon=epsilon): (t.delta(epsilon, side="lower"), t.delta(epsilon)),
-        t.explain(epsilon=epsilon, direction="add"): (t.delta(epsilon, "add", "lower"), t.delta(epsilon, "add")),
-        t.explain(gamma=1.7, direction="remove"): (
-            t.hockey_stick(1.7, "remove", "lower"),
-            t.hockey_stick(1.7, "remove"),
+        t.explain(epsilon=epsilon, direction="remove"): (
+            t.delta(epsilon, "remove", "lower"),
+            t.delta(epsilon, "remove"),
+        ),
+        t.explain(gamma=1.7, direction="add"): (
+            t.hockey_stick(1.7, "add", "lower"),
+            t.hockey_stick(1.7, "add"),
         ),
         t.explain(gamma=0.0): (1.0, 1.0),
         t.explain(fpr=0.0): (t.tpr(0.0, "lower"), t.tpr(0.0)),
@@ -295,8 +298,8 @@ def test_an_answer_is_about_one_point():
     t = dn.tradeoff(dn.GaussianDP(1.0))
     for call in (
         lambda: t.explain(fpr=0.1, epsilon=1.0),
-        lambda: t.explain(fpr=0.1, direction="add"),
-        lambda: t.explain(direction="add"),
+        lambda: t.explain(fpr=0.1, direction="remove"),
+        lambda: t.explain(direction="remove"),
         lambda: t.explain(fpr=[0.1, 0.2]),
         lambda: t.explain(fpr=math.nan),
         lambda: t.explain(epsilon=1.0, direction="sideways"),

@@ -27,7 +27,7 @@ _SHARES = {
     "engines inside": 0.07, "complement": 0.05, "another order": 0.06, "lattice": 0.02,
 }  # fmt: skip
 CHECKS = tuple(_SHARES)
-_PAIRS = (("delta add", "delta remove"), ("tpr", "delta add"), ("even", "delta add"), ("removed", "delta remove"))
+_PAIRS = (("delta remove", "delta add"), ("tpr", "delta remove"), ("even", "delta remove"), ("removed", "delta add"))
 _NAMES = {"even": "advantage at even prior", "removed": "tpr of a removed record"}
 
 
@@ -82,8 +82,8 @@ class Asked:
         asked: dict[str, Callable[[str], Any]] = {
             "tpr": lambda side: t.tpr(self.fpr, side=side),
             "removed": lambda side: t.inverse().tpr(self.fpr, side=side),
-            "delta add": lambda side: t.delta(self.epsilon, "add", side),
-            "delta remove": lambda side: t.delta(-self.epsilon[::-1], "remove", side),
+            "delta remove": lambda side: t.delta(self.epsilon, "remove", side),
+            "delta add": lambda side: t.delta(-self.epsilon[::-1], "add", side),
             "advantage": lambda side: t.advantage(self.prior, side),
             "even": lambda side: np.array([t.advantage(side=side)]),
             "epsilon": lambda side: t.epsilon(self.delta, side=side),
@@ -98,8 +98,8 @@ class Asked:
             found[told] = self.answer(name)
             _sane(ledger, told, found[told], self.fpr if name in ("tpr", "removed") else None)
         _curves(ledger, found, self.fpr, self.epsilon)
-        if "delta add" in found:
-            _told(ledger, self.mechanism, found["delta add"], self.epsilon)
+        if "delta remove" in found:
+            _told(ledger, self.mechanism, found["delta remove"], self.epsilon)
 
 
 def check(seed: int, mechanism: dn.mechanisms.Mechanism | None = None, name: str = "", *, ball: bool = True) -> Ledger:
@@ -121,7 +121,7 @@ def check(seed: int, mechanism: dn.mechanisms.Mechanism | None = None, name: str
 
 def _ball(ledger: Ledger, asked: Asked) -> None:
     """Ball arithmetic meets the curve; mechanisms that it refuses are counted: some only when it sums."""
-    found = {one: asked.answer(one) for one in ("tpr", "delta add", "delta remove", "even")}
+    found = {one: asked.answer(one) for one in ("tpr", "delta remove", "delta add", "even")}
     try:
         other = dn.tradeoff(asked.mechanism, engine="ball")
         for name, known in found.items():
@@ -148,18 +148,18 @@ def _sane(ledger: Ledger, name: str, found: Bracket, fpr: np.ndarray | None) -> 
 def _curves(ledger: Ledger, found: dict[str, Bracket], fpr: np.ndarray, epsilon: np.ndarray) -> None:
     """What holds between the answers that were asked for."""
     gamma = np.exp(epsilon)
-    add, dual = found.get("delta add"), found.get("delta remove")  # the latter at −ε, in descending order of −ε
-    if add is not None and dual is not None:
+    remove, dual = found.get("delta remove"), found.get("delta add")  # the latter at −ε, in descending order of −ε
+    if remove is not None and dual is not None:
         mirrored = Bracket(1 - gamma + gamma * dual.low[::-1], 1 - gamma + gamma * dual.high[::-1])
         slack = 8 * _EPS * (1 + gamma) + 4 * _EPS * np.abs(epsilon) * gamma  # of this line's own arithmetic
-        meets = (mirrored.low - slack <= add.high) & (add.low <= mirrored.high + slack)
-        ledger.expect("H_γ(P‖Q) = 1 − γ + γ·H_{1/γ}(Q‖P)", meets, f"ε={epsilon!r}", add, mirrored)
-        ledger.expect("H_γ ≥ 1 − γ", add.high >= 1 - gamma - slack, f"ε={epsilon!r}", add.high)
+        meets = (mirrored.low - slack <= remove.high) & (remove.low <= mirrored.high + slack)
+        ledger.expect("H_γ(P‖Q) = 1 − γ + γ·H_{1/γ}(Q‖P)", meets, f"ε={epsilon!r}", remove, mirrored)
+        ledger.expect("H_γ ≥ 1 − γ", remove.high >= 1 - gamma - slack, f"ε={epsilon!r}", remove.high)
     for rates, hockey_sticks, way in (
-        (found.get("tpr"), add, "add"),
-        (found.get("tpr of a removed record"), dual, "remove"),
+        (found.get("tpr"), remove, "remove"),
+        (found.get("tpr of a removed record"), dual, "add"),
     ):
-        factor = gamma if way == "add" else np.exp(-epsilon[::-1])
+        factor = gamma if way == "remove" else np.exp(-epsilon[::-1])
         if rates is not None:
             ledger.expect("concave ROC", _concave(fpr, rates), f"{way}, fpr={fpr!r}", rates.low, rates.high)
             ledger.expect("rising ROC", np.maximum.accumulate(rates.low) <= rates.high, f"{way}, fpr={fpr!r}", rates)
@@ -171,10 +171,10 @@ def _curves(ledger: Ledger, found: dict[str, Bracket], fpr: np.ndarray, epsilon:
             asked = f"{way}, fpr={fpr!r}, ε={epsilon!r}"
             ledger.expect("TPR(α) ≤ γα + H_γ", fine, asked, rates.low, hockey_sticks.high)
     even = found.get("advantage at even prior")
-    if even is not None and add is not None:
+    if even is not None and remove is not None:
         one = int(np.flatnonzero(epsilon == 0)[0])
-        same = (even.low[0] <= add.high[one]) & (add.low[one] <= even.high[0])
-        ledger.expect("advantage = H_1", same, "ε=0", even, add)
+        same = (even.low[0] <= remove.high[one]) & (remove.low[one] <= even.high[0])
+        ledger.expect("advantage = H_1", same, "ε=0", even, remove)
 
 
 def _falling(ledger: Ledger, hockey_sticks: Bracket, gamma: np.ndarray, way: str) -> None:
@@ -255,11 +255,11 @@ def _attacked_hockey_sticks(
 ) -> None:
     near = [float(mp.log(max(p.tpr, mp.mpf(10) ** -300) / max(p.fpr, mp.mpf(10) ** -300))) for p in chosen]
     epsilon = np.clip(np.array(near) * rng.uniform(0, 1, len(near)), -20, 50)
-    for way in ("add", "remove"):
-        level = epsilon if way == "add" else -epsilon
+    for way in ("remove", "add"):
+        level = epsilon if way == "remove" else -epsilon
         bound = np.asarray(t.delta(level, way))
         for point, eps, limit in zip(chosen, level, bound, strict=True):
-            hit, false = (point.tpr, point.fpr) if way == "add" else (1 - point.fpr, 1 - point.tpr)
+            hit, false = (point.tpr, point.fpr) if way == "remove" else (1 - point.fpr, 1 - point.tpr)
             gain = hit - mp.exp(mp.mpf(float(eps))) * false
             asked = f"{point.name}, delta({float(eps)!r}, {way!r})"
             ledger.expect("attack, δ", gain <= mp.mpf(limit), asked, limit, mp.nstr(gain, 20))
@@ -271,7 +271,7 @@ def _told(ledger: Ledger, mechanism: dn.mechanisms.Mechanism, found: Bracket, ep
         if known is not None:
             fine = mp.mpf(low) <= known
             ledger.expect(
-                "lower ≤ told the batches", fine, f"delta({float(eps)!r}, 'add', 'lower')", low, mp.nstr(known, 20)
+                "lower ≤ told the batches", fine, f"delta({float(eps)!r}, 'remove', 'lower')", low, mp.nstr(known, 20)
             )
 
 
@@ -291,17 +291,17 @@ def _lattice(ledger: Ledger, mechanism: dn.mechanisms.Mechanism, t: dn.Tradeoff,
         ledger.counts["lattice refused"] += 1
         return
     above, error = known
-    found = _both(lambda side: t.delta(epsilon, "add", side))
+    found = _both(lambda side: t.delta(epsilon, "remove", side))
     fine = (found.low <= above + error) & (above - error <= found.high)
-    ledger.expect("lattice meets auto", fine, f"delta({epsilon!r}, 'add')", found, above, error)
+    ledger.expect("lattice meets auto", fine, f"delta({epsilon!r}, 'remove')", found, above, error)
 
 
 def _engines_meet(
     ledger: Ledger, t: dn.Tradeoff, fpr: np.ndarray, epsilon: np.ndarray, rng: np.random.Generator
 ) -> None:
     """Every engine inside answers in numbers, and no two of their brackets miss each other."""
-    way = "add" if rng.random() < 0.5 else "remove"
-    for question, at in (("H", epsilon if way == "add" else -epsilon[::-1]), ("ROC", fpr[(fpr > 0) & (fpr < 1)])):
+    way = "remove" if rng.random() < 0.5 else "add"
+    for question, at in (("H", epsilon if way == "remove" else -epsilon[::-1]), ("ROC", fpr[(fpr > 0) & (fpr < 1)])):
         low, high, who = np.full(at.shape, -np.inf), np.full(at.shape, np.inf), ""
         for name, engine in inside.engines(t):
             if name == inside.LATTICES and rng.random() > _LATTICES_SHARE:
@@ -346,13 +346,13 @@ def _attacked(ledger: Ledger, asked: Asked) -> None:
 
 
 def _one(ledger: Ledger, asked: Asked) -> None:
-    names = ["tpr", "removed", "delta add", "delta remove", "advantage", "even"]
+    names = ["tpr", "removed", "delta remove", "delta add", "advantage", "even"]
     names += ["epsilon"] if asked.rng.random() < _EPSILON_SHARE else []
     asked.answers(ledger, names[int(asked.rng.integers(len(names)))])
 
 
 def _every(ledger: Ledger, asked: Asked) -> None:
-    names = ["tpr", "removed", "delta add", "delta remove", "advantage", "even", "epsilon"]
+    names = ["tpr", "removed", "delta remove", "delta add", "advantage", "even", "epsilon"]
     asked.answers(ledger, *(names[k] for k in asked.rng.permutation(len(names))))
 
 
@@ -379,7 +379,7 @@ def _complement(ledger: Ledger, asked: Asked) -> None:
 
 def _another_order(ledger: Ledger, asked: Asked) -> None:
     """Another object that is asked for something else before: brackets of one truth meet."""
-    names = ["tpr", "delta add", "delta remove", "even"]
+    names = ["tpr", "delta remove", "delta add", "even"]
     first, second = (names[k] for k in asked.rng.permutation(len(names))[:2])
     fresh = dn.tradeoff(asked.mechanism)
     one = asked.answer(first)

@@ -149,7 +149,7 @@ def test_a_lattice_of_losses_is_right_and_sharp():
         ([lattice.Phase(2.0, 1.0, 3), lattice.Phase(1.0, 1.0, 1)], dn.tradeoff(dn.GaussianDP(1.75**0.5))),
     ):
         above, error = lattice.hockey_stick(phases, epsilon)
-        assert np.all(np.abs(above - t.delta(epsilon, "add")) <= error)
+        assert np.all(np.abs(above - t.delta(epsilon, "remove")) <= error)
         assert np.all(error < 1e-4 * above)
 
 
@@ -229,7 +229,7 @@ def test_events_catch_a_bound_of_another_law_that_is_slightly_too_low(mechanism)
 def test_told_batches_bound_the_truth_from_above():
     mechanism = dn.SubsampledGaussian(0.2, 1e-3, 20)
     known = told_the_batches(mechanism, 0.5)
-    assert dn.tradeoff(mechanism).delta(0.5, "add", "lower") <= known <= 1 - 0.999**20
+    assert dn.tradeoff(mechanism).delta(0.5, "remove", "lower") <= known <= 1 - 0.999**20
 
 
 @unix

@@ -128,10 +128,10 @@ def test_guarantees_inside_a_sample_are_amplified_and_hold():
     out = np.array([p / 2, 1 - p / 2])
     sampled = (1 - q) * out + q * inside
     for gamma in (0.5, 1.0, 1.3):
-        add = np.maximum(sampled - gamma * out, 0).sum()
-        remove = np.maximum(out - gamma * sampled, 0).sum()
-        assert t.hockey_stick(gamma) >= add - 1e-12
-        assert t.hockey_stick(gamma, "remove") >= remove - 1e-12
+        remove = np.maximum(sampled - gamma * out, 0).sum()
+        add = np.maximum(out - gamma * sampled, 0).sum()
+        assert t.hockey_stick(gamma) >= remove - 1e-12
+        assert t.hockey_stick(gamma, "add") >= add - 1e-12
     assert t.hockey_stick(1.0) < dn.tradeoff(dn.from_dp_event(response)).advantage()
 
 

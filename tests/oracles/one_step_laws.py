@@ -47,11 +47,11 @@ class OneStepLaw:
         if self.one_step is not None:
             return self.one_step(log_gamma, direction)
         gamma = math.exp(log_gamma)
-        pairs = [(p, q) if direction == "add" else (q, p) for _, p, q in self.atoms]
+        pairs = [(p, q) if direction == "remove" else (q, p) for _, p, q in self.atoms]
         return math.fsum(max(p - gamma * q, 0.0) for p, q in pairs)
 
     def two_steps(self, log_gamma, direction):
-        sign, weight = (1, 0) if direction == "add" else (-1, 1)
+        sign, weight = (1, 0) if direction == "remove" else (-1, 1)
         return self._expected(
             weight, lambda loss: self.hockey_stick(log_gamma - sign * loss, direction), self.kinks(sign * log_gamma)
         )
@@ -72,8 +72,8 @@ def _sampled(plain, rate):
 
     def hockey_stick(log_gamma, direction):
         gamma = math.exp(log_gamma)
-        if direction == "remove":  # H_γ(Q‖P) = 1 − γ + γ·H_{1/γ}(P‖Q)
-            return 1 - gamma + gamma * hockey_stick(-log_gamma, "add")
+        if direction == "add":  # H_γ(Q‖P) = 1 − γ + γ·H_{1/γ}(P‖Q)
+            return 1 - gamma + gamma * hockey_stick(-log_gamma, "remove")
         moved = (gamma - 1 + rate) / rate
         return rate * plain(math.log(moved)) if moved > 0 else 1 - gamma
 

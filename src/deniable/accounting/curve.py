@@ -130,7 +130,7 @@ class ComposedTradeoff(Tradeoff):
 
     def _only(self, direction: Direction) -> bool:
         """Whether there are outcomes that only the first world of a direction can produce."""
-        return any(step.only[direction == "remove"] > 0 for step, _ in self.loss.others)
+        return any(step.only[direction == "add"] > 0 for step, _ in self.loss.others)
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return np.inf if self._only(direction) else self.loss.largest_log_ratio(direction, "upper")
@@ -160,10 +160,10 @@ class ComposedTradeoff(Tradeoff):
         first = self._first
         if direction != "both" or self._symmetric or not isinstance(first, InvertedTradeoff):
             return super()._delta(epsilon, direction, side)
-        found = self._hockey_sticks(epsilon, "add", side)
-        open_ = np.flatnonzero(first._chernoff.hockey_stick(epsilon, "remove") > found)
+        found = self._hockey_sticks(epsilon, "remove", side)
+        open_ = np.flatnonzero(first._chernoff.hockey_stick(epsilon, "add") > found)
         if open_.size:
-            found[open_] = np.maximum(found[open_], self._hockey_sticks(epsilon[open_], "remove", side))
+            found[open_] = np.maximum(found[open_], self._hockey_sticks(epsilon[open_], "add", side))
         return found
 
 

@@ -213,8 +213,8 @@ def few_curves(
         rows, level = rows[:1], np.zeros(records, dtype=np.intp)
         rows[:] = np.hstack([np.eye(grid.size)[-1] * counts[0].sum() for grid, counts in met])
     tables = np.array([_table(tradeoff(_weaker(row, met, parts)).sketch()) for row in rows])
-    log_gamma, add, remove = tables[level.reshape(-1)].transpose(1, 0, 2)
-    return log_gamma, add, remove
+    log_gamma, remove, add = tables[level.reshape(-1)].transpose(1, 0, 2)
+    return log_gamma, remove, add
 
 
 def _met(
@@ -247,5 +247,5 @@ def _weaker(row: NDArray[np.intp], met: list[tuple[FloatArray, NDArray[np.intp]]
 
 def _table(curve: Tradeoff) -> FloatArray:
     log_gamma = np.linspace(-1.0, 1.0, POINTS) * (min(float(curve.epsilon(NEGLECTED)), MOST_LOG_GAMMA) or 1.0)
-    both = [np.asarray(curve.hockey_stick(np.exp(log_gamma), direction)) for direction in ("add", "remove")]
+    both = [np.asarray(curve.hockey_stick(np.exp(log_gamma), direction)) for direction in ("remove", "add")]
     return np.array([log_gamma, *both])

@@ -47,7 +47,7 @@ def from_divergences(
         curves.append(curve_of_loss(PrivacyLoss.of(others)))
     if random:
         epochs = curve_of_loss(PrivacyLoss.of(random))
-        curves.append(TabulatedCurve(_ORDERS, epochs.divergence(_ORDERS, "add"), epochs.divergence(_ORDERS, "remove")))
+        curves.append(TabulatedCurve(_ORDERS, epochs.divergence(_ORDERS, "remove"), epochs.divergence(_ORDERS, "add")))
     return RenyiRegionTradeoff(composed(curves), below)
 
 
@@ -71,14 +71,14 @@ def tuned_curve(mechanism: Tuned, one_run: Tradeoff) -> TabulatedCurve:
     InputError
         If no Rényi divergence of a run is known to be finite.
     """
-    known: dict[Direction, FloatArray] = {way: one_run.renyi(_TUNED, way) for way in ("add", "remove")}
-    if not np.isfinite(known["add"][:-1]).any() or not np.isfinite(known["remove"][:-1]).any():
+    known: dict[Direction, FloatArray] = {way: one_run.renyi(_TUNED, way) for way in ("remove", "add")}
+    if not np.isfinite(known["remove"][:-1]).any() or not np.isfinite(known["add"][:-1]).any():
         raise InputError(
             f"mechanism must have finite Rényi divergences to be tuned, got {mechanism.mechanism!r}; an (ε, δ) "
             "guarantee with δ > 0 has none"
         )
     bounds = {way: _bound(mechanism, one_run, known, way) for way in known}
-    return TabulatedCurve(_TUNED, bounds["add"], bounds["remove"])
+    return TabulatedCurve(_TUNED, bounds["remove"], bounds["add"])
 
 
 def _bound(mechanism: Tuned, one_run: Tradeoff, known: dict[Direction, FloatArray], way: Direction) -> FloatArray:

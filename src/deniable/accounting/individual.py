@@ -96,7 +96,7 @@ class IndividualTradeoffs:
 
     Attributes
     ----------
-    log_gamma, add, remove
+    log_gamma, remove, add
         Arrays of shape (records, points): upper bounds on both hockey sticks of every record.
     assumptions, method
         Game and caveats, and how the curves were found: the same for all records.
@@ -109,19 +109,19 @@ class IndividualTradeoffs:
     """
 
     log_gamma: FloatArray
-    add: FloatArray
     remove: FloatArray
+    add: FloatArray
     assumptions: Assumptions = field(default_factory=lambda: Assumptions(notes=_NOTES))
     method: str = "transform inversion of the record's own steps"
 
     def __len__(self) -> int:
-        return int(self.add.shape[0])
+        return int(self.remove.shape[0])
 
     def __getitem__(self, record: int) -> EnvelopeTradeoff:
         return EnvelopeTradeoff(
             self.log_gamma[record],
-            self.add[record],
             self.remove[record],
+            self.add[record],
             method=self.method,
             assumptions=self.assumptions,
             holds_for="one record's gradient norms in one run",
@@ -291,8 +291,8 @@ def _invert(tally: _Tally) -> IndividualTradeoffs:
         overlap = _overlap(tally.of(group), log_gamma[group[0]], widest, float(reach[group].max()))
         hockey_sticks[0, group] = 1 - overlap
         hockey_sticks[1, group] = 1 - np.exp(log_gamma[group]) * overlap[:, ::-1]  # H_γ(out‖in) = 1 − γ·A(1/γ)
-    add, remove = np.clip(hockey_sticks * (1 + 8 * EPS), np.maximum(-np.expm1(log_gamma), 0.0), 1.0)
-    return IndividualTradeoffs(log_gamma, add, remove)
+    remove, add = np.clip(hockey_sticks * (1 + 8 * EPS), np.maximum(-np.expm1(log_gamma), 0.0), 1.0)
+    return IndividualTradeoffs(log_gamma, remove, add)
 
 
 def _reach(tally: _Tally, spread: FloatArray) -> FloatArray:

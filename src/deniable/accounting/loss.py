@@ -122,13 +122,13 @@ class ComposedLoss:
         return found
 
     def largest_log_ratio(self, direction: Direction, side: Side) -> float:
-        """Bound the essential supremum of the loss ("remove": of minus the loss), a sum of terms of one sign.
+        """Bound the essential supremum of the loss ("add": of minus the loss), a sum of terms of one sign.
 
         From below it is 0 where a step may not attain its own.
         """
         if side == "lower" and not all(step.attained for step, _ in self.others):
             return 0.0
-        found = self.highest if direction == "add" else -self.lowest
+        found = self.highest if direction == "remove" else -self.lowest
         roundings = 4 + self.steps.size + len(self.randomized_responses) + len(self.others)
         if self.others:  # their own are known to a few dozen
             roundings += 64 if side == "upper" else 256

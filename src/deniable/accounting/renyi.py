@@ -1,6 +1,6 @@
 """Rényi curves: upper bounds on D_α(P‖Q) and D_α(Q‖P) at orders α > 1, which add up under composition.
 
-``direction="add"`` is D_α(P‖Q), in against out; ``"remove"`` exchanges the two worlds. Adaptive composition adds the
+``direction="remove"`` is D_α(P‖Q), in against out; ``"add"`` exchanges the two worlds. Adaptive composition adds the
 curves of the same direction (Mironov 2017, Proposition 1).
 
 Between orders: D_α never falls in α, and (α − 1)·D_α is convex (log E_Q[r^α] is), so that chords bound it.
@@ -55,12 +55,12 @@ class TabulatedCurve(RenyiCurve):
     """Bounds at some orders, with chords of (α − 1)·D_α between them."""
 
     known: FloatArray
-    add: FloatArray
     remove: FloatArray
+    add: FloatArray
 
     def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
         """Return the best of the next larger order's bound and the chord."""
-        values = self.add if direction == "add" else self.remove
+        values = self.remove if direction == "remove" else self.add
         values = np.minimum.accumulate(values[::-1])[::-1]  # D never falls in the order
         above = np.searchsorted(self.known, order)
         found = np.append(values, np.inf)[above]
@@ -76,13 +76,13 @@ class TabulatedCurve(RenyiCurve):
     @property
     def orders(self) -> FloatArray:
         """Return the finite orders at which something is known."""
-        useful = np.isfinite(self.known) & (np.isfinite(self.add) | np.isfinite(self.remove))
+        useful = np.isfinite(self.known) & (np.isfinite(self.remove) | np.isfinite(self.add))
         return self.known[useful]
 
     @property
     def symmetric(self) -> bool:
         """Whether both directions have the same bounds."""
-        return bool(np.array_equal(self.add, self.remove))
+        return bool(np.array_equal(self.remove, self.add))
 
     @property
     def known_between(self) -> bool:
@@ -140,7 +140,7 @@ class StepCurve(RenyiCurve):
     @property
     def orders(self) -> FloatArray:
         """Return orders up to the best one, as if divergences grew like those of a Gaussian."""
-        return _orders(float(self.divergence(_ORDERS[:1], "add")[0]))
+        return _orders(float(self.divergence(_ORDERS[:1], "remove")[0]))
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class SummedCurve(RenyiCurve):
     def orders(self) -> FloatArray:
         """Return the union of the parts' orders where the sum is finite, thinned to a few hundred."""
         union = np.unique(np.concatenate([part.orders for part in self.parts]))
-        finite = np.isfinite(self.divergence(union, "add")) | np.isfinite(self.divergence(union, "remove"))
+        finite = np.isfinite(self.divergence(union, "remove")) | np.isfinite(self.divergence(union, "add"))
         union = union[finite]
         return union[:: 1 + union.size // 400] if union.size else union
 
@@ -207,12 +207,12 @@ def _curve(step: Step, count: int) -> RenyiCurve:
     if not isinstance(step, GaussianMixtureStep):
         return curve
     orders = np.append(curve.orders, np.inf)  # each takes milliseconds
-    return TabulatedCurve(orders, curve.divergence(orders, "add"), curve.divergence(orders, "remove"))
+    return TabulatedCurve(orders, curve.divergence(orders, "remove"), curve.divergence(orders, "add"))
 
 
 def _tabulated(loss: PrivacyLoss) -> RenyiCurve:
     orders = np.append(_orders(_variance(loss)), np.inf)
-    return TabulatedCurve(orders, loss_divergence(loss, orders, "add"), loss_divergence(loss, orders, "remove"))
+    return TabulatedCurve(orders, loss_divergence(loss, orders, "remove"), loss_divergence(loss, orders, "add"))
 
 
 def _bounded(step: Step) -> float:
@@ -241,7 +241,7 @@ def loss_divergence(loss: PrivacyLoss, order: FloatArray, direction: Direction) 
 def _one(loss: PrivacyLoss, order: float, direction: Direction) -> float:
     if math.isinf(order):
         return loss.largest_log_ratio(direction, "upper")
-    c = order if direction == "add" else 1 - order
+    c = order if direction == "remove" else 1 - order
     try:
         line = loss.line(c)
         growth = line.cumulants[0]

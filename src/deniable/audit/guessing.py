@@ -47,7 +47,7 @@ class PromisedFamily(Family):
     @classmethod
     def of(cls, curve: Tradeoff) -> PromisedFamily:
         """Return the symmetric hull of a curve, from its hockey sticks at the slopes of :data:`GAMMAS`."""
-        return cls(np.maximum(curve.hockey_stick(GAMMAS), curve.hockey_stick(GAMMAS, "remove")))
+        return cls(np.maximum(curve.hockey_stick(GAMMAS), curve.hockey_stick(GAMMAS, "add")))
 
     def ceiling(self, fpr: FloatArray, value: float | FloatArray) -> FloatArray:
         """Return the hull: concave, as a minimum of lines, and at least the promise; ``value`` is not used."""

@@ -101,7 +101,7 @@ def tpr_from_mip(eta: ArrayLike, *, fpr: ArrayLike, prior: ArrayLike = 0.5) -> f
     return plain(raised((e + np.maximum(2 * pi - 1, 0.0) + (1 - pi) * alpha) / pi))
 
 
-def scaled_total_variation(tradeoff: Tradeoff, scale: ArrayLike, direction: Direction = "remove") -> float | FloatArray:
+def scaled_total_variation(tradeoff: Tradeoff, scale: ArrayLike, direction: Direction = "add") -> float | FloatArray:
     """Return TV_a(X, Y) = ½∫|x − a·y| = H_a(X‖Y) − (1 − a)/2, by default with X = out and Y = in.
 
     Mahloujifar et al. (footnote 4) call it the hockey stick H_a itself (erratum E11): they agree at a = 1 only. Their

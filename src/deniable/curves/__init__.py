@@ -7,8 +7,8 @@ its false positive rate is Q(S), its true positive rate P(S). Everything deniabl
 Every public number passes through :func:`sane`: whatever an engine does inside (NaN, overflow, no memory), what leaves
 is in range and on its side, or it is the trivial bound.
 
-Directions. ``"add"`` is the hockey stick of in against out, H_γ(P‖Q), and the ROC with out as the null hypothesis;
-``"remove"`` exchanges the two worlds. ``"both"`` (the meaning in DP) is the larger of the two.
+Directions, as peers name them: ``"remove"`` is the hockey stick of in against out, H_γ(P‖Q), and the ROC with out as
+the null hypothesis; ``"add"`` exchanges the two worlds. ``"both"`` (the meaning in DP) is the larger of the two.
 """
 
 from deniable.curves.answer import Answer, Charged, Question

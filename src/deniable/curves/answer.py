@@ -142,7 +142,7 @@ def explained(
         raise InputError("direction goes with epsilon or gamma; for the ROC with the worlds exchanged use inverse()")
     if fpr is not None:
         at = number("fpr", fpr, at_least=0.0, at_most=1.0, hint="it is a rate, not a percentage")
-        found = curve._charged("roc", max(at, _LEAST), "add") if 0 < at < 1 else Charged("definition", exact=True)
+        found = curve._charged("roc", max(at, _LEAST), "remove") if 0 < at < 1 else Charged("definition", exact=True)
         if at == 0:  # engines know the limit, the essential supremum of the loss, without a sum
             found = Charged(curve.method, exact=True)
         return _answer(curve, f"TPR at FPR {at:g}", curve.tpr(at, "lower"), curve.tpr(at), found)
@@ -154,7 +154,7 @@ def explained(
         return _answer(curve, name, low, high, _of_the_larger(curve, lambda _: at, directions(way)))
     if gamma is not None:
         at = number("gamma", gamma, at_least=0.0)
-        one = cast(Direction, direction or "add")
+        one = cast(Direction, direction or "remove")
         low, high = curve.hockey_stick(at, one, "lower"), curve.hockey_stick(at, one)
         with np.errstate(divide="ignore"):
             log_gamma = np.log(np.array([at]))
@@ -164,7 +164,7 @@ def explained(
 
         return _answer(curve, f"H at γ = {at:g}, {one}", low, high, _of_the_larger(curve, rounded, (one,)))
     low, high = curve.advantage(side="lower"), curve.advantage()
-    return _answer(curve, "advantage at prior 0.5", low, high, _of_the_larger(curve, lambda _: 0.0, ("add",)))
+    return _answer(curve, "advantage at prior 0.5", low, high, _of_the_larger(curve, lambda _: 0.0, ("remove",)))
 
 
 def _of_the_larger(curve: Tradeoff, at: Callable[[Side], float], ways: tuple[Direction, ...]) -> Charged:

@@ -120,8 +120,8 @@ class Tradeoff(ABC):
     def hockey_stick(self, gamma: float, direction: Direction = ..., side: Side = ...) -> float: ...
     @overload
     def hockey_stick(self, gamma: ArrayLike, direction: Direction = ..., side: Side = ...) -> FloatArray: ...
-    def hockey_stick(self, gamma: ArrayLike, direction: Direction = "add", side: Side = "upper") -> float | FloatArray:
-        """Return H_γ = sup over tests S of P(S) − γ·Q(S), for γ ≥ 0 (``direction="remove"`` exchanges P and Q)."""
+    def hockey_stick(self, gamma: ArrayLike, direction: Direction = REMOVE, side: Side = "upper") -> float | FloatArray:
+        """Return H_γ = sup over tests S of P(S) − γ·Q(S), for γ ≥ 0 (``direction="add"`` exchanges P and Q)."""
         g = numbers("gamma", gamma, at_least=0.0)
         choice("direction", direction, ("add", "remove"))
         with np.errstate(divide="ignore"):
@@ -135,7 +135,7 @@ class Tradeoff(ABC):
     def tpr(self, fpr: ArrayLike, side: Side = "upper") -> float | FloatArray:
         """Return the largest true positive rate of any attack whose false positive rate is at most ``fpr``."""
         a = numbers("fpr", fpr, at_least=0.0, at_most=1.0, hint="it is a rate, not a percentage")
-        return shaped(a, self._rates(a.ravel(), "add", valid_side(side)))
+        return shaped(a, self._rates(a.ravel(), "remove", valid_side(side)))
 
     @overload
     def advantage(self, prior: float = ..., side: Side = ...) -> float: ...
@@ -173,8 +173,8 @@ class Tradeoff(ABC):
         pi = valid_prior(prior)
         a, pi = np.broadcast_arrays(a, pi)
         flat = a.ravel()
-        rate = self._rates(flat, "add", valid_side(side))
-        return shaped(a, posterior(rate, flat, pi.ravel(), self._ratio_bound("add", side), side))
+        rate = self._rates(flat, "remove", valid_side(side))
+        return shaped(a, posterior(rate, flat, pi.ravel(), self._ratio_bound("remove", side), side))
 
     @overload
     def delta(self, epsilon: float, direction: AnyDirection = ..., side: Side = ...) -> float: ...
@@ -262,7 +262,7 @@ class Tradeoff(ABC):
     def renyi(self, order: ArrayLike, direction: AnyDirection = "both") -> float | FloatArray:
         """Return an upper bound on the Rényi divergence of an ``order`` above 1, for other accountants.
 
-        ``"add"`` is D_α(P‖Q), ``"remove"`` D_α(Q‖P), ``"both"`` (what Rényi DP asks for) the larger; order inf is ε at
+        ``"remove"`` is D_α(P‖Q), ``"add"`` D_α(Q‖P), ``"both"`` (what Rényi DP asks for) the larger; order inf is ε at
         δ = 0. It is ``inf`` where the divergence is (an (ε, δ) guarantee with δ > 0) or no bound is known.
 
         Raises
@@ -301,7 +301,7 @@ class Tradeoff(ABC):
         epsilon
             The answer is about ``delta(epsilon)``, in the larger of both directions unless ``direction`` says which.
         gamma
-            The answer is about ``hockey_stick(gamma)``, in the direction ``"add"`` unless ``direction`` says otherwise.
+            The answer is about ``hockey_stick(gamma)``, in the direction ``"remove"`` if ``direction`` is left out.
         direction
             With ``epsilon``: ``"add"``, ``"remove"`` or ``"both"``; with ``gamma``: ``"add"`` or ``"remove"``.
 
@@ -372,7 +372,7 @@ class Tradeoff(ABC):
         log_gamma = lower_or_higher(np.log1p((1 - 2 * rare) / rare), side)
         member_rare = prior <= 0.5
         out = np.empty_like(prior)
-        for mask, direction in ((member_rare, ADD), (~member_rare, REMOVE)):
+        for mask, direction in ((member_rare, REMOVE), (~member_rare, ADD)):
             if mask.any():
                 out[mask] = self._hockey_sticks(log_gamma[mask], direction, side)
         gained = 2 * rare * out

@@ -59,7 +59,7 @@ class TangentTable:
             logs = np.log(np.maximum(self._asked(points, way), _UNSEEN))
             joined = PchipInterpolator(points, logs)
             found[way] = points, logs, np.asarray(joined(points, nu=1)), np.asarray(joined.c)
-        return found if len(found) == 2 else {ADD: found[ADD], REMOVE: found[ADD]}
+        return found if len(found) == 2 else {REMOVE: found[REMOVE], ADD: found[REMOVE]}
 
     def _asked(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
         return self.curve._hockey_sticks(log_gamma, direction, "upper")
@@ -125,7 +125,7 @@ class ChainTradeoff(Tradeoff):
 
     def _walk(self, direction: Direction) -> tuple[tuple[Tradeoff, Direction], ...]:
         """The links from the null world of ``direction`` on."""
-        return self.links if direction == "add" else tuple((t, OPPOSITE[d]) for t, d in reversed(self.links))
+        return self.links if direction == "remove" else tuple((t, OPPOSITE[d]) for t, d in reversed(self.links))
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         walk = self._walk(direction)
@@ -169,7 +169,7 @@ class ChainTradeoff(Tradeoff):
         """Whether both orders of the worlds walk along the same curves, in the same directions where these matter."""
         return all(
             one is other and (way == reverse or one._symmetric)
-            for (one, way), (other, reverse) in zip(self._walk("add"), self._walk("remove"), strict=True)
+            for (one, way), (other, reverse) in zip(self._walk("remove"), self._walk("add"), strict=True)
         )
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
@@ -368,7 +368,7 @@ class ChainTradeoff(Tradeoff):
                 continue
             rate = (1 - curve.guaranteed_delta) / (1 + np.exp(curve.guaranteed_epsilon))
             for earlier, _ in reversed(walk[:j]):  # TPR⁻¹(y) = 1 − TPR of the exchanged worlds at 1 − y, symmetric here
-                rate = 1 - float(earlier._rates(np.array([1 - rate]), "add", "lower")[0])
+                rate = 1 - float(earlier._rates(np.array([1 - rate]), "remove", "lower")[0])
             bends.append(min(max(rate, 0.0), 1.0))
         return np.array(bends)
 

@@ -63,24 +63,24 @@ class EnvelopeTradeoff(Tradeoff):
     """
 
     log_gamma: FloatArray
-    add: FloatArray
     remove: FloatArray
+    add: FloatArray
     method: str = field(default="bounds known at some points, joined by convexity", kw_only=True)
 
     def __post_init__(self) -> None:
-        for name in ("log_gamma", "add", "remove"):
+        for name in ("log_gamma", "remove", "add"):
             object.__setattr__(self, name, finite(name, getattr(self, name)))
         points = self.log_gamma
         if points.ndim != 1 or points.size == 0 or not np.all(np.diff(points) > 0):
             raise InputError("log_gamma must be a non-empty increasing one-dimensional array")
-        if not self.add.shape == self.remove.shape == points.shape:
+        if not self.remove.shape == self.add.shape == points.shape:
             raise InputError(
-                f"add and remove must be as long as log_gamma, got {self.add.shape} and {self.remove.shape}"
+                f"remove and add must be as long as log_gamma, got {self.remove.shape} and {self.add.shape}"
             )
 
     def _bounds(self, direction: Direction) -> tuple[FloatArray, FloatArray]:
         """γ and H_γ with the ends γ = 0 (H = 1) and the last known value kept for ever larger γ."""
-        values = self.add if direction == "add" else self.remove
+        values = self.remove if direction == "remove" else self.add
         return np.concatenate([[0.0], np.exp(self.log_gamma)]), np.concatenate([[1.0], np.clip(values, 0.0, 1.0)])
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
@@ -106,7 +106,7 @@ class EnvelopeTradeoff(Tradeoff):
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         """The first point at which H_γ is known to be 0."""
-        values = self.add if direction == "add" else self.remove
+        values = self.remove if direction == "remove" else self.add
         return float(np.min(self.log_gamma[values <= 0], initial=np.inf))
 
     def _least_log_ratio(self, direction: Direction) -> float:

@@ -54,8 +54,8 @@ def directions(direction: str, symmetric: bool = False) -> tuple[Direction, ...]
     """Return the directions that one word stands for; of a symmetric curve one is asked for all."""
     choice("direction", direction, ("add", "remove", "both"))
     if symmetric:
-        return ("add",)
-    return ("add", "remove") if direction == "both" else (cast(Direction, direction),)
+        return ("remove",)
+    return ("remove", "add") if direction == "both" else (cast(Direction, direction),)
 
 
 def valid_side(side: str) -> Side:

@@ -26,7 +26,7 @@ class GaussianLaw(LossLaw):
         """Record by record, from the Gaussian trade-off."""
         found = np.empty_like(rho)
         for i, (mu, s) in enumerate(zip(rho, log_gamma, strict=True)):
-            found[i] = GaussianTradeoff(float(mu))._hockey_stick(np.array([s]), "add", side)[0]
+            found[i] = GaussianTradeoff(float(mu))._hockey_stick(np.array([s]), "remove", side)[0]
         return found
 
     def _advantage(self, rho: FloatArray, side: Side) -> FloatArray:

@@ -40,7 +40,7 @@ def test_gaussian_closed_form(mu):
         encloses(t.advantage(side="lower"), 2 * mp.ncdf(m / 2) - 1, t.advantage())
         for eps in (-1.0, 0.3, 2.0):
             truth = mp.ncdf(m / 2 - eps / m) - mp.exp(eps) * mp.ncdf(-m / 2 - eps / m)
-            encloses(t.delta(eps, "add", "lower"), truth, t.delta(eps, "add"))
+            encloses(t.delta(eps, "remove", "lower"), truth, t.delta(eps, "remove"))
         for alpha in (0.5, 1e-3, 1e-12):
             place = mp.findroot(lambda x, a=alpha: mp.log(mp.ncdf(-x)) - mp.log(mp.mpf(a)), float(-_quantile(alpha)))
             encloses(t.tpr(alpha, "lower"), mp.ncdf(m - place), t.tpr(alpha))
@@ -57,7 +57,7 @@ def test_one_step_closed_form(sigma, rate):
     t = ball(S(sigma, rate, 1))
     for eps in (-0.5, 0.0, 1e-5, 0.7):
         truth = oracle.one_step(sigma, rate, eps).hockey_stick
-        found = t.delta(eps, "add", "lower"), t.delta(eps, "add")
+        found = t.delta(eps, "remove", "lower"), t.delta(eps, "remove")
         assert mp.mpf(found[0]) <= truth * (1 + mp.mpf(10) ** -40) + mp.mpf(10) ** -45
         assert truth <= mp.mpf(found[1]) * (1 + mp.mpf(10) ** -40)
         assert found[1] - found[0] <= 2e-15 * found[1] + 1e-40
@@ -68,10 +68,10 @@ def test_the_inversion_gives_the_closed_forms():
     with ctx.workprec(220):
         gaussian = InvertedHockeySticks((), arb(0.7) ** 2, ())
         for x in (-2.0, 0.0, 1.5):
-            low, high = gaussian.hockey_sticks(arb(x), "add")
+            low, high = gaussian.hockey_sticks(arb(x), "remove")
             one = ball(dn.GaussianDP(0.7))
-            assert one.delta(x, "add", "lower") <= float(high)
-            assert float(low) <= one.delta(x, "add")
+            assert one.delta(x, "remove", "lower") <= float(high)
+            assert float(low) <= one.delta(x, "remove")
             assert float(high - low) < 1e-30
 
 
@@ -82,7 +82,7 @@ def test_the_inversion_gives_the_closed_forms():
 def test_fifty_digit_sums(phases, threshold):
     truth = oracle.inversion(phases, threshold, digits=22).hockey_stick
     t = ball(dn.Composition([S(*phase) for phase in phases]))
-    low, high = t.delta(threshold, "add", "lower"), t.delta(threshold, "add")
+    low, high = t.delta(threshold, "remove", "lower"), t.delta(threshold, "remove")
     assert abs(float(truth) - low) <= 1e-15
     assert high - low <= 1e-15
 
@@ -91,7 +91,7 @@ def test_two_steps_by_convolution():
     sigma, rate, threshold = 2.0, 0.3, 0.2
     truth = oracle.two_steps(sigma, rate, threshold).hockey_stick
     t = ball(S(sigma, rate, 2))
-    low, high = t.delta(threshold, "add", "lower"), t.delta(threshold, "add")
+    low, high = t.delta(threshold, "remove", "lower"), t.delta(threshold, "remove")
     assert low <= float(truth) <= high
     assert high - low < 2e-4 * high  # few steps: the transform decays slowly, and noise is added to make it
 
@@ -107,7 +107,7 @@ def test_composed_pure_dp_is_enumerated():
             law.append((loss, inside, inside * mp.exp(-loss)))
         for eps in (-0.6, 0.0, 0.9):
             truth = mp.fsum(max(p - mp.exp(eps) * q, 0) for _, p, q in law)
-            encloses(t.delta(eps, "add", "lower"), truth, t.delta(eps, "add"))
+            encloses(t.delta(eps, "remove", "lower"), truth, t.delta(eps, "remove"))
         for alpha in (0.0, 1e-6, 0.2, 0.9):
             left, truth = mp.mpf(alpha), mp.mpf(0)
             for _, p, q in sorted(law, key=lambda row: -row[0]):
@@ -133,7 +133,7 @@ def test_failures_and_mixtures_with_randomised_response():
 
         right = 1 / (1 + mp.exp(-eps))
         truth = right * hockey_stick(mp.mpf(0.2) - eps) + (1 - right) * hockey_stick(mp.mpf(0.2) + eps)
-        encloses(plain.delta(0.2, "add", "lower"), truth, plain.delta(0.2, "add"))
+        encloses(plain.delta(0.2, "remove", "lower"), truth, plain.delta(0.2, "remove"))
 
 
 @settings(max_examples=6)
@@ -146,15 +146,15 @@ def test_failures_and_mixtures_with_randomised_response():
 )
 def test_random_runs(sigma, rate, steps, eps, alpha):
     t, fast = ball(S(sigma, rate, steps)), dn.tradeoff(S(sigma, rate, steps))
-    for way in ("add", "remove"):
+    for way in ("remove", "add"):
         low, high = t.delta(eps, way, "lower"), t.delta(eps, way)
         assert low <= high
         assert low <= fast.delta(eps, way)
         assert fast.delta(eps, way, "lower") <= high
     # duality and the dual of the test, within the ball's own claims
     gamma = math.exp(eps)
-    low, high = t.delta(eps, "add", "lower"), t.delta(eps, "add")
-    dual = 1 - gamma + gamma * t.delta(-eps, "remove")
+    low, high = t.delta(eps, "remove", "lower"), t.delta(eps, "remove")
+    dual = 1 - gamma + gamma * t.delta(-eps, "add")
     assert low - 4e-16 * (1 + gamma) <= dual
     assert alpha <= t.tpr(alpha, "lower") <= min(gamma * alpha + high, 1.0) * (1 + 1e-15)
     assert t.tpr(alpha, "lower") <= t.tpr(alpha)
@@ -162,7 +162,7 @@ def test_random_runs(sigma, rate, steps, eps, alpha):
 
 def test_epsilon_is_enclosed():
     t = ball(S(1.0, 0.01, 5000))
-    for way, known in (("add", 4.201839), ("remove", 3.697774)):
+    for way, known in (("remove", 4.201839), ("add", 3.697774)):
         low, high = t.epsilon(1e-5, way, "lower"), t.epsilon(1e-5, way)
         assert low <= high <= low + 1e-9
         assert high == pytest.approx(known, abs=2e-6)

@@ -18,12 +18,12 @@ RATES = st.floats(1e-6, 0.999)
 def test_hockey_stick_bracket(sigma, rate, threshold):
     trade = dn.tradeoff(dn.SubsampledGaussian(sigma, rate, 1))
     exact = one_step(sigma, rate, threshold).hockey_stick
-    assert trade.delta(threshold, "add", side="lower") <= exact * (1 + 1e-15)
-    assert trade.delta(threshold, "add", side="upper") >= exact * (1 - 1e-15)
-    assert trade.delta(threshold, "add") - trade.delta(threshold, "add", side="lower") <= 1e-12
+    assert trade.delta(threshold, "remove", side="lower") <= exact * (1 + 1e-15)
+    assert trade.delta(threshold, "remove", side="upper") >= exact * (1 - 1e-15)
+    assert trade.delta(threshold, "remove") - trade.delta(threshold, "remove", side="lower") <= 1e-12
     dual = exact * math.exp(-threshold) - math.exp(-threshold) + 1  # H_{1/γ}(out‖in) = (H_γ − 1 + γ)/γ
-    assert trade.delta(-threshold, "remove") >= dual - 1e-15
-    assert trade.delta(-threshold, "remove", side="lower") <= dual + 1e-15
+    assert trade.delta(-threshold, "add") >= dual - 1e-15
+    assert trade.delta(-threshold, "add", side="lower") <= dual + 1e-15
 
 
 @given(sigma=SIGMAS, rate=RATES, power=st.floats(-12.0, -0.01))
@@ -51,8 +51,8 @@ def test_external_vector():
 
 def test_removal_has_a_bounded_likelihood_ratio():
     trade = dn.tradeoff(dn.SubsampledGaussian(0.8, 0.1, 1))
-    assert trade.epsilon(0.0, "remove") == pytest.approx(-math.log(0.9))
-    assert trade.epsilon(0.0, "add") == math.inf
+    assert trade.epsilon(0.0, "add") == pytest.approx(-math.log(0.9))
+    assert trade.epsilon(0.0, "remove") == math.inf
     assert np.all(trade.tpr([0.0, 1.0]) == [0.0, 1.0])
 
 
@@ -71,5 +71,5 @@ def test_nothing_is_0_within_a_rounding_of_the_least_loss(noise, rate):
             else:
                 u = shift / 2 + mp.log(factor / q) / shift  # the threshold in units of the noise
                 truth = (factor * mp.ncdf(u) - q * mp.ncdf(u - shift)) * mp.exp(mp.mpf(epsilon))
-            assert t.delta(epsilon, "remove", "lower") <= truth <= t.delta(epsilon, "remove")
-    assert t.delta(end * (1 + 1e-14), "remove") == 0
+            assert t.delta(epsilon, "add", "lower") <= truth <= t.delta(epsilon, "add")
+    assert t.delta(end * (1 + 1e-14), "add") == 0

@@ -59,7 +59,7 @@ def test_composed_pure_dp_is_exact_to_rounding(epsilons, log_gamma, alpha):
     pairs, t = outcomes(epsilons), dn.tradeoff(dn.Composition([dn.PureDP(e) for e in epsilons]))
     with mpmath.workdps(60):
         truth = exact_hockey_stick(pairs, mpmath.exp(mpmath.mpf(log_gamma)))
-    for direction in ("add", "remove"):
+    for direction in ("remove", "add"):
         low, high = (t.delta(log_gamma, direction, side) for side in ("lower", "upper"))
         assert low <= truth <= high
         assert high - low <= 1e-12
@@ -136,7 +136,7 @@ def test_coarser_laws_bracket_the_exact_one(most, data):
     law = FiniteLaw.randomized_responses(data.draw(st.floats(0.01, 2.0)), 300)
     exact, bracket = FiniteTradeoff.of(law), FiniteTradeoff(law.coarse(most, "upper"), law.coarse(most, "lower"))
     epsilon = data.draw(st.floats(-10, 30))
-    for direction in ("add", "remove"):
+    for direction in ("remove", "add"):
         assert bracket.delta(epsilon, direction, "lower") <= exact.delta(epsilon, direction)
         assert exact.delta(epsilon, direction, "lower") <= bracket.delta(epsilon, direction)
     for a, b in ((exact, bracket), (exact.inverse(), bracket.inverse())):
@@ -162,7 +162,7 @@ def test_any_two_vectors_of_probabilities(first, second):
     for log_gamma in (-2.0, 0.0, 0.7, 5.0):
         with mpmath.workdps(60):
             gamma = mpmath.exp(mpmath.mpf(log_gamma))
-        for direction, order in (("add", pairs), ("remove", mirrored)):
+        for direction, order in (("remove", pairs), ("add", mirrored)):
             truth = exact_hockey_stick(order, gamma)
             assert t.delta(log_gamma, direction, "lower") <= truth + slack
             assert truth <= t.delta(log_gamma, direction) + slack

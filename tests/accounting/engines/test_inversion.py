@@ -134,7 +134,7 @@ def test_slow_lines_are_refused():
         contour(loss_of((0.3, 0.01, 2)), "middle", 0.0, 1e-13, 1 << 12)
 
 
-@pytest.mark.parametrize("way", ["add", "remove"])
+@pytest.mark.parametrize("way", ["remove", "add"])
 def test_what_the_affinity_of_the_worlds_settles_lies_below_the_truth(way):
     fpr = np.array([0.9, 0.1, 1e-3, 1e-6])
     for steps in (5, 40, 400):
@@ -145,11 +145,11 @@ def test_what_the_affinity_of_the_worlds_settles_lies_below_the_truth(way):
     np.testing.assert_allclose(cheap, 1 - np.exp(2 * t.loss.cumulants(0.5)[0]) / fpr, atol=1e-9)  # not trivial
     assert cheap[0] > 1 - 1e-9
     fresh = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.5, 400), engine="inversion")
-    assert (fresh if way == "add" else fresh.inverse()).tpr(0.9) == 1
+    assert (fresh if way == "remove" else fresh.inverse()).tpr(0.9) == 1
     assert len(fresh._lines) == 0  # no line is laid for it
 
 
-@pytest.mark.parametrize("direction", ["add", "remove"])
+@pytest.mark.parametrize("direction", ["remove", "add"])
 @pytest.mark.parametrize("phase", [(2.0, 0.01, 20_000), (0.7, 3e-3, 1100)])
 def test_saddle_points_are_near(phase, direction):
     curve = dn.tradeoff(dn.SubsampledGaussian(*phase), engine="inversion")
@@ -157,7 +157,7 @@ def test_saddle_points_are_near(phase, direction):
     guess = curve._chernoff.epsilon_guesses(delta, direction)
     assert np.all(np.abs(np.log(curve.delta(guess, direction) / delta)) < 1)
     known = curve._tails(curve._chernoff.threshold_guesses(fpr, direction), "out_above")
-    rate = known.out_above if direction == "add" else known.in_below
+    rate = known.out_above if direction == "remove" else known.in_below
     assert np.all(np.abs(np.log(rate / fpr)) < 2)
 
 
@@ -166,6 +166,6 @@ def test_steps_that_are_rare_and_large_have_lines_with_and_without_them():
     for phase, way in (((0.6, 1e-4, 10**6), "far"), ((2.42, 0.000627, 1335), "right")):
         curve = dn.tradeoff(dn.SubsampledGaussian(*phase), engine="inversion")
         fpr = np.array([1e-7])
-        low, high = curve._roc_bracket(fpr, "add")
+        low, high = curve._roc_bracket(fpr, "remove")
         assert high - low < 1e-7 * high
         assert way in {kind for kind, _ in curve._lines._values}

@@ -28,8 +28,8 @@ def mixture(weights, sigma):
 
     def hockey_stick(log_gamma, direction):
         gamma = math.exp(log_gamma)
-        if direction == "remove":
-            return 1 - gamma + gamma * hockey_stick(-log_gamma, "add")
+        if direction == "add":
+            return 1 - gamma + gamma * hockey_stick(-log_gamma, "remove")
         if gamma <= weights[0]:
             return 1 - gamma
         x = brentq(lambda x: math.log(ratio(x)) - log_gamma, -60 * sigma, 60 * sigma, xtol=1e-14)
@@ -44,14 +44,14 @@ def test_a_person_of_several_records_against_quadrature(sigma, rate, records):
     ratio, one_step = mixture(weights, sigma)
     run = dn.SubsampledGaussian(sigma, rate, 1, records_per_person=records)
     one, two = coarse(run), coarse(run, run)
-    for log_gamma, direction in ((0.0, "add"), (0.3, "add"), (0.2, "remove")):
+    for log_gamma, direction in ((0.0, "remove"), (0.3, "remove"), (0.2, "add")):
         truth = one_step(log_gamma, direction)
         assert one.delta(log_gamma, direction, "lower") <= truth + 1e-12
         assert truth <= one.delta(log_gamma, direction) + 1e-12
-        sign = 1 if direction == "add" else -1
+        sign = 1 if direction == "remove" else -1
 
         def moved(x, log_gamma=log_gamma, direction=direction, sign=sign):
-            weight = norm.pdf(x, scale=sigma) * (ratio(x) if direction == "add" else 1.0)
+            weight = norm.pdf(x, scale=sigma) * (ratio(x) if direction == "remove" else 1.0)
             return weight * one_step(log_gamma - sign * math.log(ratio(x)), direction)
 
         found = quad(moved, -9 * sigma, 9 * sigma + records, limit=200, epsabs=1e-9)[0]
@@ -116,8 +116,8 @@ def test_one_step_bounds_a_record_removed_and_one_added(n, rate, most, sigma):
         for others in {(0,) * (size - 1), (1,) * (size - 1), (-1,) * (size - 1), (-1, 1, 0, 0)[: size - 1]}:
             for log_gamma in (0.0, 0.6):
                 added, removed = attacks(others, rate, most, sigma, log_gamma)
-                assert added <= t.delta(log_gamma, "add") + 1e-9
-                assert removed <= t.delta(log_gamma, "remove") + 1e-9
+                assert added <= t.delta(log_gamma, "remove") + 1e-9
+                assert removed <= t.delta(log_gamma, "add") + 1e-9
 
 
 @pytest.mark.parametrize(("n", "rate", "most"), [(40, 0.1, 5), (300, 0.5, 40)])
@@ -125,10 +125,10 @@ def test_neither_size_bounds_the_other_and_the_step_bounds_both(n, rate, most):
     """Negative control: where batches are seldom cut one record more tells more, where they always are, less."""
     sizes = [coarse(dn.TruncatedPoisson(0.5, rate, 1, most, size)) for size in (n, n + 1)]
     both = MultiScaleTradeoff.of(PrivacyLoss.of([truncated_around(0.5, rate, most, n)]))
-    fewer, more = (t.delta(1.0, "add", "lower") for t in sizes)
+    fewer, more = (t.delta(1.0, "remove", "lower") for t in sizes)
     assert (fewer < more) == (n == 40)
-    assert max(t.delta(1.0, "add") for t in sizes) <= both.delta(1.0, "add") * (1 + 1e-6)
-    assert both.delta(1.0, "add") < 1.03 * max(fewer, more)
+    assert max(t.delta(1.0, "remove") for t in sizes) <= both.delta(1.0, "remove") * (1 + 1e-6)
+    assert both.delta(1.0, "remove") < 1.03 * max(fewer, more)
 
 
 def test_wrong_parameters_are_refused():

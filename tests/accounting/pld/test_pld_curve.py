@@ -29,7 +29,7 @@ def curve(*parts, most=1 << 12):
 def meets(ours, other, width):
     """Brackets of the same truth meet, and ours is this narrow where it is not small."""
     with faults_shown():
-        for direction in ("add", "remove"):
+        for direction in ("remove", "add"):
             for ask, points in (("_hockey_sticks", LEVELS), ("_rates", RATES)):
                 low, high = (getattr(ours, ask)(points, direction, side) for side in ("lower", "upper"))
                 least, most = (getattr(other, ask)(points, direction, side) for side in ("lower", "upper"))
@@ -89,8 +89,8 @@ def test_little_noise_beside_much():
     rest = dn.tradeoff(quiet)
     shown = 1 - (1 - 1e-4) ** 3
     for epsilon in (0.5, 2.0):
-        assert ours.delta(epsilon, "add") >= rest.delta(epsilon, "add", side="lower")
-        assert ours.delta(epsilon, "add", side="lower") <= shown + (1 - shown) * rest.delta(epsilon, "add")
+        assert ours.delta(epsilon, "remove") >= rest.delta(epsilon, "remove", side="lower")
+        assert ours.delta(epsilon, "remove", side="lower") <= shown + (1 - shown) * rest.delta(epsilon, "remove")
     assert ours.epsilon(1e-5, side="lower") > 20 > rest.epsilon(1e-5)
     assert sharp.steps == 3
 
@@ -207,7 +207,7 @@ def test_two_steps_of_a_person_by_quadrature(log_gamma):
     sigma, rate = 0.9, 0.003
     truth = _two_steps(log_gamma, sigma, [(1 - rate) ** 2, 2 * rate * (1 - rate), rate**2])
     t = dn.tradeoff(dn.SubsampledGaussian(sigma, rate, 2, records_per_person=2), engine="pld")
-    low, high = (t.hockey_stick(math.exp(log_gamma), "add", side) for side in ("lower", "upper"))
+    low, high = (t.hockey_stick(math.exp(log_gamma), "remove", side) for side in ("lower", "upper"))
     assert low <= truth * (1 + 1e-8)
     assert truth * (1 - 1e-8) <= high <= low * (1 + 1e-4)
 
@@ -219,5 +219,5 @@ def test_two_steps_of_a_person_by_quadrature(log_gamma):
 def test_two_steps_against_quadrature(sigma, rate, threshold):
     truth = float(two_steps(sigma, rate, threshold).hockey_stick)
     t = dn.tradeoff(dn.SubsampledGaussian(sigma, rate, 2), engine="pld")
-    low, high = (float(t._hockey_sticks(np.array([threshold]), "add", side)[0]) for side in ("lower", "upper"))
+    low, high = (float(t._hockey_sticks(np.array([threshold]), "remove", side)[0]) for side in ("lower", "upper"))
     assert low <= truth <= high <= truth + 1e-5 * truth

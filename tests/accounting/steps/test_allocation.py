@@ -24,10 +24,10 @@ def test_brackets_contain_quadrature(sigma, batches):
     for gamma in (0.7, 1.0, 2.5):
         truth = hockey_stick(sigma, batches, gamma)
         dual = truth - 1 + gamma  # γ·H_{1/γ} with the worlds exchanged
-        low, high = (t.hockey_stick(gamma, "add", side) for side in ("lower", "upper"))
+        low, high = (t.hockey_stick(gamma, "remove", side) for side in ("lower", "upper"))
         assert low - 1e-12 <= truth <= high + 1e-12
         assert high - low < 1e-6
-        low, high = (gamma * t.hockey_stick(1 / gamma, "remove", side) for side in ("lower", "upper"))
+        low, high = (gamma * t.hockey_stick(1 / gamma, "add", side) for side in ("lower", "upper"))
         assert low - 1e-12 <= dual <= high + 1e-12
 
 
@@ -35,7 +35,7 @@ def test_brackets_contain_quadrature(sigma, batches):
 def test_composition_with_a_gaussian(sigma, mu):
     t = dn.tradeoff(dn.RandomAllocation(sigma, 2) + dn.GaussianDP(mu))
     for gamma in (0.5, 3.0):
-        low, high = (t.hockey_stick(gamma, "add", side) for side in ("lower", "upper"))
+        low, high = (t.hockey_stick(gamma, "remove", side) for side in ("lower", "upper"))
         assert low - 1e-12 <= with_gaussian(sigma, mu, gamma) <= high + 1e-12
         assert high - low < 1e-5
 
@@ -103,8 +103,8 @@ def test_two_of_three_batches_lie_in_the_bracket(sigma):
     t = dn.tradeoff(dn.RandomAllocation(sigma, 3, 1, 2))
     for gamma in (0.6, 1.0, 2.0):
         truth = two_of_three(sigma, gamma)
-        assert t.hockey_stick(gamma, "add", "lower") <= truth + 1e-5
-        assert truth <= t.hockey_stick(gamma, "add", "upper") + 1e-5
+        assert t.hockey_stick(gamma, "remove", "lower") <= truth + 1e-5
+        assert truth <= t.hockey_stick(gamma, "remove", "upper") + 1e-5
 
 
 def test_little_noise_is_bracketed():
@@ -126,7 +126,7 @@ def test_a_sharp_phase_of_persons_beside_costs_what_all_their_records_leak(besid
     persons = dn.SubsampledGaussian(0.03, 1e-4, 2, records_per_person=4)
     taken = -math.expm1(8 * math.log1p(-1e-4))
     t = dn.tradeoff(dn.Composition([dn.RandomAllocation(2.0, 10), persons, *beside]))
-    assert taken <= t.delta(50.0, "add") <= 1.01 * taken
+    assert taken <= t.delta(50.0, "remove") <= 1.01 * taken
     assert taken <= t.tpr(1e-12) <= 1.01 * taken
 
 
@@ -143,15 +143,15 @@ def test_composition_with_other_laws_costs_at_least_either_and_at_most_both():
     first, other = curve(0.6, 20, 3), dn.Laplace(2.0)
     t, second = (dn.tradeoff(m) for m in (dn.RandomAllocation(0.6, 20, 3) + other, other))
     for gamma in (0.7, 2.0):
-        assert t.hockey_stick(gamma) >= max(first.hockey_stick(gamma, "add", "lower"), second.hockey_stick(gamma))
-        assert t.hockey_stick(gamma, "add", "lower") <= first.hockey_stick(1.0) + second.hockey_stick(gamma)
+        assert t.hockey_stick(gamma) >= max(first.hockey_stick(gamma, "remove", "lower"), second.hockey_stick(gamma))
+        assert t.hockey_stick(gamma, "remove", "lower") <= first.hockey_stick(1.0) + second.hockey_stick(gamma)
     assert 0 <= t.advantage() - t.advantage(side="lower") < 1e-4
 
 
 @pytest.mark.parametrize(("run", "width"), [((2.0, 100, 100), 5e-5), ((1.0, 10_000, 1000), 5e-5), ((0.7, 3, 1), 5e-4)])
 def test_rates_far_in_the_tail_are_bracketed(run, width):
     t = curve(*run)
-    for direction in ("add", "remove"):
+    for direction in ("remove", "add"):
         low, high = (float(t._roc(np.array([1e-9]), direction, side)[0]) for side in ("lower", "upper"))
         assert 0 < high - low <= width * high
 
@@ -160,7 +160,7 @@ def test_rates_far_in_the_tail_are_bracketed(run, width):
 def test_hockey_sticks_far_in_the_tail_contain_quadrature(sigma, batches, gamma):
     truth = hockey_stick(sigma, batches, gamma)
     t = dn.tradeoff(dn.RandomAllocation(sigma, batches))
-    low, high = (float(t.hockey_stick(gamma, "add", side)) for side in ("lower", "upper"))
+    low, high = (float(t.hockey_stick(gamma, "remove", side)) for side in ("lower", "upper"))
     assert truth < 1e-4
     assert low * (1 - 1e-9) <= truth <= high * (1 + 1e-9)
     assert high - low < 1e-4 * truth
@@ -176,9 +176,9 @@ def test_mass_that_the_laws_of_epochs_miss_raises_no_lower_bound():
     t = dn.tradeoff(dn.RandomAllocation(1.122, 1293, 28))
     epsilon = 1.12897153
     trivial, gamma = -math.expm1(-epsilon), math.exp(-epsilon)
-    low, high = (t.delta(-epsilon, "remove", side) for side in ("lower", "upper"))
+    low, high = (t.delta(-epsilon, "add", side) for side in ("lower", "upper"))
     assert low <= high
-    assert low - trivial <= gamma * t.delta(epsilon, "add") + 4e-16
+    assert low - trivial <= gamma * t.delta(epsilon, "remove") + 4e-16
 
 
 def test_full_batches_are_added_up_exactly():

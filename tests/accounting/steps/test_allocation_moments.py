@@ -85,7 +85,7 @@ def test_divergences_of_epochs_and_of_the_rest_add_up():
     single = dn.tradeoff(dn.RandomAllocation(1.0, 50)).renyi(orders)
     assert dn.tradeoff(run).renyi(orders) == pytest.approx(3 * single, rel=1e-12)
     both = dn.tradeoff(run + dn.SubsampledGaussian(2.0, 0.1, 10))
-    for way in ("add", "remove"):
+    for way in ("remove", "add"):
         parts = [dn.tradeoff(part).renyi(orders, way) for part in (run, dn.SubsampledGaussian(2.0, 0.1, 10))]
         assert both.renyi(orders, way) == pytest.approx(parts[0] + parts[1], rel=1e-9)
     assert both.renyi(np.inf) == math.inf

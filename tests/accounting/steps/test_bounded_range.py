@@ -41,7 +41,7 @@ def test_hockey_sticks_are_the_largest_of_the_class(epsilon):
     for share in (-1.01, -0.999, -0.4, 0.0, 0.3, 0.9, 0.999999, 1.01):
         gamma = float(np.exp(share * epsilon))
         truth = most(epsilon, gamma)
-        for way in ("add", "remove"):
+        for way in ("remove", "add"):
             low, high = (t.hockey_stick(gamma, way, side) for side in ("lower", "upper"))
             assert low <= truth <= high
             assert high - low <= 1e-12 * float(truth) + 1e-14 * epsilon

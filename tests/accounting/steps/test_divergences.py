@@ -46,8 +46,8 @@ def test_mixtures_against_dense_sums():
         dn.TruncatedPoisson(1.0, 0.02, 1, 30, 1000),
     ):
         step = truncated_poisson(run) if isinstance(run, dn.TruncatedPoisson) else several_records(run)
-        for order, direction in ((1.5, "add"), (4.2, "add"), (1.2, "remove"), (6.5, "remove")):
-            c = order if direction == "add" else 1 - order
+        for order, direction in ((1.5, "remove"), (4.2, "remove"), (1.2, "add"), (6.5, "add")):
+            c = order if direction == "remove" else 1 - order
             truth, found = float(mp.log(mixture_moment(step, c)) / (order - 1)), asked(step, order, direction)
             if not truth * (1 - 1e-12) <= found <= truth * (1 + 1e-6):
                 wrong.append((run, order, direction, truth, found))
@@ -61,9 +61,9 @@ def test_divergences_see_records_that_are_hardly_ever_drawn_together():
     pairs = [(mp.mpf(j) / 2, mp.mpf(w)) for j, w in zip(case.records, case.weight, strict=True)]
     truth = float(mp.log(sum(v * w * mp.exp(s * t) for s, v in pairs for t, w in pairs)))
     assert truth > 164
-    assert truth <= asked(step, 2.0, "add") <= truth * (1 + 1e-9)
-    assert math.isinf(asked(step, math.inf, "add"))
-    assert asked(step, math.inf, "remove") <= -50 * math.log1p(-0.01) * (1 + 1e-12)
+    assert truth <= asked(step, 2.0, "remove") <= truth * (1 + 1e-9)
+    assert math.isinf(asked(step, math.inf, "remove"))
+    assert asked(step, math.inf, "add") <= -50 * math.log1p(-0.01) * (1 + 1e-12)
 
 
 def discrete_gaussian(sigma, moved, rate, c):
@@ -95,8 +95,8 @@ def test_discrete_and_laplace_noise_sampled():
         (LaplaceStep(3.0, 0.1), lambda c: laplace(3.0, 0.1, c)),
         (LaplaceStep(0.05, 0.5), lambda c: laplace(0.05, 0.5, c)),
     ):
-        for order, direction in ((1.01, "add"), (2.5, "add"), (20.0, "add"), (1.5, "remove"), (30.0, "remove")):
-            truth = float(mp.log(moment(order if direction == "add" else 1 - order)) / (order - 1))
+        for order, direction in ((1.01, "remove"), (2.5, "remove"), (20.0, "remove"), (1.5, "add"), (30.0, "add")):
+            truth = float(mp.log(moment(order if direction == "remove" else 1 - order)) / (order - 1))
             found = asked(step, order, direction)
             if not truth * (1 - 1e-12) <= found <= truth * (1 + 1e-5):
                 wrong.append((step, order, direction, truth, found))
@@ -105,7 +105,7 @@ def test_discrete_and_laplace_noise_sampled():
 
 def test_outcomes_one_by_one_and_closed_forms():
     step, orders = FinitePairStep((0.7, 0.2, 0.1), (0.6, 0.25, 0.15)), np.array([1.001, 1.5, 7.0, 400.0, math.inf])
-    for direction, (p, q) in (("add", (step.p, step.q)), ("remove", (step.q, step.p))):
+    for direction, (p, q) in (("remove", (step.p, step.q)), ("add", (step.q, step.p))):
         for order, found in zip(orders.tolist(), step.divergence(orders, direction).tolist(), strict=True):
             ratios = [mp.log(mp.mpf(a) / mp.mpf(b)) for a, b in zip(p, q, strict=True)]
             finite = order if order < math.inf else 2.0
@@ -113,8 +113,8 @@ def test_outcomes_one_by_one_and_closed_forms():
             truth = float(max(ratios) if math.isinf(order) else mp.log(moment) / (order - 1))
             assert truth * (1 - 1e-9) <= found <= truth * (1 + 1e-6)
     plain = LaplaceStep(0.7)
-    generic = Step.divergence(plain, orders, "add")
-    np.testing.assert_allclose(generic, plain.divergence(orders, "add"), rtol=1e-6)
+    generic = Step.divergence(plain, orders, "remove")
+    np.testing.assert_allclose(generic, plain.divergence(orders, "remove"), rtol=1e-6)
     assert DiscreteLaplaceStep(3.0, 2, 0.2).bounds_divergence
     lacking = FinitePairStep((0.9, 0.1, 0.0), (0.9, 0.0, 0.1))
-    assert np.all(np.isinf(lacking.divergence(orders, "add")))
+    assert np.all(np.isinf(lacking.divergence(orders, "remove")))

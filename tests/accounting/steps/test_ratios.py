@@ -46,7 +46,7 @@ def test_a_grid_at_a_rate_of_almost_one_holds_the_truth():
         u = s * mp.log((1 / gamma - (1 - q)) / q) + 1 / (2 * s)
         exact = mp.ncdf(u) - gamma * ((1 - q) * mp.ncdf(u) + q * mp.ncdf(u - 1 / s))
     grid = dn.tradeoff(dn.SubsampledGaussian(sigma, rate, 1), engine="pld")
-    low, high = (mp.mpf(grid.delta(epsilon, "remove", side)) for side in ("lower", "upper"))
+    low, high = (mp.mpf(grid.delta(epsilon, "add", side)) for side in ("lower", "upper"))
     assert low <= exact <= high
 
 

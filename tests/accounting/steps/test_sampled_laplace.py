@@ -16,14 +16,14 @@ LOG_GAMMA = np.array([-3.0, -0.5, -0.01, 0.0, 0.005, 0.1, 0.5, 2.0, 6.0])
 
 
 @pytest.mark.parametrize(("scale", "rate"), [(1.0, 0.01), (1.0, 0.5), (0.2, 0.3), (5.0, 0.9), (0.5, 0.999)])
-@pytest.mark.parametrize("direction", ["add", "remove"])
+@pytest.mark.parametrize("direction", ["remove", "add"])
 def test_closed_form_meets_the_grid(scale, rate, direction):
     mechanism = dn.Laplace(scale, 1.0, 1, rate)
     t, grid = dn.tradeoff(mechanism), MultiScaleTradeoff.of(PrivacyLoss.of([mechanism]))
     assert isinstance(t, SampledLaplaceTradeoff)
-    if direction == "remove":
+    if direction == "add":
         t, grid = t.inverse(), grid.inverse()
-    for ask in (lambda x, side: x.delta(LOG_GAMMA, "add", side), lambda x, side: x.tpr(FPR, side)):
+    for ask in (lambda x, side: x.delta(LOG_GAMMA, "remove", side), lambda x, side: x.tpr(FPR, side)):
         (low, high), (below, above) = ([ask(x, side) for side in ("lower", "upper")] for x in (t, grid))
         assert np.all(low <= above + 1e-15)
         assert np.all(below <= high + 1e-15)
@@ -42,8 +42,8 @@ def test_hockey_sticks_are_integrals_over_outcomes():
         q, p = densities(x)
         return max(p - gamma * q, 0.0) if add else max(q - gamma * p, 0.0)
 
-    for direction in ("add", "remove"):
-        parts = [quad(stick, a, b, args=(direction == "add",), limit=200)[0] for a, b in ((-20, 0), (0, 1), (1, 20))]
+    for direction in ("remove", "add"):
+        parts = [quad(stick, a, b, args=(direction == "remove",), limit=200)[0] for a, b in ((-20, 0), (0, 1), (1, 20))]
         low, high = (t.delta(math.log(gamma), direction, side) for side in ("lower", "upper"))
         assert low - 1e-7 <= sum(parts) <= high + 1e-7
 

@@ -110,7 +110,7 @@ class BallTradeoff(Tradeoff):
         return _of, (self.parts, self.method, self.assumptions, self.confidence, self.holds_for)
 
     def _largest_log_ratio(self, direction: Direction) -> float:
-        return self.largest[direction == "remove"]
+        return self.largest[direction == "add"]
 
     def _bounds(self, x: float, direction: Direction) -> Bounds:
         """Both bounds on H at γ = e^x, exactly that float x."""
@@ -173,13 +173,13 @@ class BallTradeoff(Tradeoff):
     @cached_property
     def _gap(self) -> float:
         """Distance of the thresholds around the best one: second order in it is lost, and the error of H over it."""
-        low, high = self._bounds(0.0, "add")
+        low, high = self._bounds(0.0, "remove")
         return max(_GAP, math.sqrt(float(high - low))) * self.law.scale
 
     def _threshold(self, alpha: float, direction: Direction) -> float:
         """The log γ at which γα + H is least, by bisection on the slope."""
         low, high = self.law.range(math.log(min(alpha, 1 - alpha)))
-        if direction == "remove":
+        if direction == "add":
             low, high = -high, -low
         nudge = arb(self._gap)
 

@@ -87,8 +87,8 @@ class OneStepHockeySticks(HockeySticks):
     step: BallStep
 
     def hockey_sticks(self, x: arb, direction: Direction) -> Bounds:
-        if direction == "remove":  # H_γ(Q‖P) = 1 − γ + γ·H_{1/γ}(P‖Q)
-            low, high = self.hockey_sticks(-x, "add")
+        if direction == "add":  # H_γ(Q‖P) = 1 − γ + γ·H_{1/γ}(P‖Q)
+            low, high = self.hockey_sticks(-x, "remove")
             gamma = x.exp()
             return clipped(1 - gamma + gamma * low, 1 - gamma + gamma * high, x)
         sigma, q, gamma = arb(self.step.sigma), arb(self.step.rate), x.exp()
@@ -206,7 +206,7 @@ class InvertedHockeySticks(HockeySticks):
         return -ends[1], ends[0]
 
     def _value(self, x: arb, direction: Direction) -> arb:
-        if direction == "remove":  # H_γ(Q‖P) = 1 − γ·A(−x)
+        if direction == "add":  # H_γ(Q‖P) = 1 − γ·A(−x)
             return 1 - x.exp() * self._least(-x)
         return 1 - self._least(x)
 

@@ -106,8 +106,8 @@ class Chernoff:
 
     def hockey_stick(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
         """Chernoff's bound on the hockey stick: that on the mass above γ in one order of the worlds or the other."""
-        pair = self.masses(log_gamma, 0) if direction == "add" else self.masses(-log_gamma, 1)
-        return np.minimum(pair[1 if direction == "add" else 0], 1.0)
+        pair = self.masses(log_gamma, 0) if direction == "remove" else self.masses(-log_gamma, 1)
+        return np.minimum(pair[1 if direction == "remove" else 0], 1.0)
 
     def saddles(self, poles: tuple[float, ...], *, above: bool) -> tuple[FloatArray, FloatArray]:
         """About the logarithm of an integral over a line at rising thresholds; nothing is claimed of it.
@@ -132,7 +132,7 @@ class Chernoff:
 
     def threshold_guesses(self, alpha: FloatArray, direction: Direction) -> FloatArray:
         """Thresholds at which the likelihood ratio test has about these false positive rates."""
-        pole = 0.0 if direction == "add" else 1.0
+        pole = 0.0 if direction == "remove" else 1.0
         level, odds = [], []
         for above in (False, True):
             at, log_tail = self.saddles((pole,), above=above)
@@ -141,12 +141,14 @@ class Chernoff:
             level.append(at[half])
             odds.append(found if above else -found)  # of a loss above
         target = np.log(alpha) - np.log1p(-alpha)
-        return self._looked_up(target if direction == "add" else -target, np.concatenate(odds), np.concatenate(level))
+        return self._looked_up(
+            target if direction == "remove" else -target, np.concatenate(odds), np.concatenate(level)
+        )
 
     def epsilon_guesses(self, delta: FloatArray, direction: Direction) -> FloatArray:
         """About the ε at which the hockey stick is δ."""
-        level, log_value = self.saddles((0.0, 1.0), above=direction == "add")
-        sign = 1.0 if direction == "add" else -1.0
+        level, log_value = self.saddles((0.0, 1.0), above=direction == "remove")
+        sign = 1.0 if direction == "remove" else -1.0
         order = np.argsort(sign * level)
         return self._looked_up(np.log(delta), log_value[order], (sign * level)[order])
 
@@ -182,6 +184,6 @@ def rates_of_affinity(log_affinity: float, fpr: FloatArray) -> FloatArray:
 
 def at_an_end(loss: PrivacyLoss, threshold: FloatArray) -> NDArray[np.bool_]:
     """Whether the range of the loss, whose ends are rounded, may end at a threshold."""
-    lowest, highest = -loss.largest_log_ratio("remove", "upper"), loss.largest_log_ratio("add", "upper")
+    lowest, highest = -loss.largest_log_ratio("add", "upper"), loss.largest_log_ratio("remove", "upper")
     at_lowest = (threshold >= lowest) & (threshold <= loss.lowest)
     return np.asarray(at_lowest | (threshold >= loss.highest) & (threshold <= highest))

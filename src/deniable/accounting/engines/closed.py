@@ -35,10 +35,10 @@ class OneStepTradeoff(LikelihoodRatioTradeoff):
     rate: float
 
     def _largest_log_ratio(self, direction: Direction) -> float:
-        return math.inf if direction == "add" else -math.log1p(-self.rate) * (1 + 4 * EPS)
+        return math.inf if direction == "remove" else -math.log1p(-self.rate) * (1 + 4 * EPS)
 
     def _least_log_ratio(self, direction: Direction) -> float:
-        return math.inf if direction == "add" else -math.log1p(-self.rate) * (1 - 4 * EPS)
+        return math.inf if direction == "remove" else -math.log1p(-self.rate) * (1 - 4 * EPS)
 
     def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
         one = np.ones(1)
@@ -126,7 +126,7 @@ class OneStepTradeoff(LikelihoodRatioTradeoff):
 
     def _tests(self, alpha: FloatArray, direction: Direction) -> Tails:
         q, shift = self.rate, 1 / self.noise
-        if direction == "add":
+        if direction == "remove":
             u = -ndtri(alpha)
         else:  # (1 − q)Φ(u) + qΦ(u − 1/σ) = α, bisected: Φ(u) lies between α and α/(1 − q)
             low, high = ndtri(alpha), np.minimum(ndtri(np.minimum(alpha / (1 - q), 1.0)), ndtri(alpha) + shift)
@@ -158,10 +158,10 @@ class LabelledTradeoff(LikelihoodRatioTradeoff):
         return np.array([math.log1p(-one.rate) for _, one in self.cases])
 
     def _largest_log_ratio(self, direction: Direction) -> float:
-        return math.inf if direction == "add" else -float(self._lowest.min()) + 8 * self.error
+        return math.inf if direction == "remove" else -float(self._lowest.min()) + 8 * self.error
 
     def _least_log_ratio(self, direction: Direction) -> float:
-        return math.inf if direction == "add" else max(-float(self._lowest.min()) - 8 * self.error, 0.0)
+        return math.inf if direction == "remove" else max(-float(self._lowest.min()) - 8 * self.error, 0.0)
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         return Charged(self.method, exact=True)
@@ -180,9 +180,8 @@ class LabelledTradeoff(LikelihoodRatioTradeoff):
             charged = {
                 "hockey_stick_error": found.hockey_stick_error + above,
                 "dual_error": found.dual_error + below,
-                "out_error": found.out_error
-                + (4 * self.error * found.out_above if wanted != "remove" else below / gamma),
-                "in_error": found.in_error + (4 * self.error * found.in_below if wanted == "remove" else above),
+                "out_error": found.out_error + (4 * self.error * found.out_above if wanted != "add" else below / gamma),
+                "in_error": found.in_error + (4 * self.error * found.in_below if wanted == "add" else above),
             }
             return replace(found, **charged)
 
@@ -195,7 +194,7 @@ class LabelledTradeoff(LikelihoodRatioTradeoff):
             float(log_ratio(*map(np.array, (_FAR + 1 / one.noise, one.noise, one.rate)))) for _, one in self.cases
         )
         low, high = (np.full(alpha.shape, end) for end in (float(self._lowest.min()), highest))
-        good, bad = (high, low) if direction == "add" else (low, high)
+        good, bad = (high, low) if direction == "remove" else (low, high)
         few, many = bisect(lambda x: self._tails(x, direction).test(direction)[0] <= alpha, good, bad)
         return self._tails(few, direction), self._tails(many, direction)
 
@@ -252,7 +251,7 @@ class LargestOutcomeTradeoff(Tradeoff):
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         if side == "upper":
             return np.ones_like(fpr)
-        never = _FAR if direction == "add" else -_FAR
+        never = _FAR if direction == "remove" else -_FAR
         ends = np.full(fpr.shape, never)
         u, _ = bisect(lambda u: self._test(u, direction)[0] <= fpr, ends, -ends, relative=1e-14)
         false, true = self._test(u, direction)
@@ -265,7 +264,7 @@ class LargestOutcomeTradeoff(Tradeoff):
         """An upper bound on the false, a lower bound on the true positive rate."""
         apart = u - 1 / self.noise_multiplier
         many, few = self.batches * self.epochs, self.epochs
-        if direction == "add":  # accuse above the threshold
+        if direction == "remove":  # accuse above the threshold
             below_out = _log_power(u, many, "lower")
             below_in = _log_power(u, many - few, "upper") + _log_power(apart, few, "upper")
             return -np.expm1(below_out) * (1 + 8 * EPS) + TINY, -np.expm1(below_in) * (1 - 8 * EPS)

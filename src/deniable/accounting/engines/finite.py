@@ -54,24 +54,24 @@ class FiniteTradeoff(Tradeoff):
         return FiniteTradeoff(self.above.swapped(), self.below.swapped())
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        if direction == "remove":
-            return self._swapped._hockey_stick(log_gamma, "add", side)
+        if direction == "add":
+            return self._swapped._hockey_stick(log_gamma, "remove", side)
         return (self.above if side == "upper" else self.below).hockey_stick(log_gamma, side)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        if direction == "remove":
-            return self._swapped._roc(fpr, "add", side)
+        if direction == "add":
+            return self._swapped._roc(fpr, "remove", side)
         found = (self.above if side == "upper" else self.below).rate(fpr, side)
         return np.where(fpr == 1, 1.0, found)
 
     def _largest_log_ratio(self, direction: Direction) -> float:
-        return self.above.reach[0 if direction == "add" else 1] + self._slack(self.above)
+        return self.above.reach[0 if direction == "remove" else 1] + self._slack(self.above)
 
     def _least_log_ratio(self, direction: Direction) -> float:
-        return self.below.reach[0 if direction == "add" else 1] - self._slack(self.below)
+        return self.below.reach[0 if direction == "remove" else 1] - self._slack(self.below)
 
     def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
-        found = (self if direction == "add" else self._swapped)._of_outcomes(order)
+        found = (self if direction == "remove" else self._swapped)._of_outcomes(order)
         return found if self.divergences is None else np.minimum(found, self.divergences.divergence(order, direction))
 
     def _of_outcomes(self, order: FloatArray) -> FloatArray:

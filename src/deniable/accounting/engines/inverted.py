@@ -177,14 +177,14 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         """Which line, or else which bound, has the error with which the bracket was made."""
         if question == "hockey stick":
-            threshold, scale = (at, 1.0) if direction == "add" else (-at, math.exp(min(at, MOST_EXPONENT)))
-            wanted = "hockey_stick" if direction == "add" else "dual"
+            threshold, scale = (at, 1.0) if direction == "remove" else (-at, math.exp(min(at, MOST_EXPONENT)))
+            wanted = "hockey_stick" if direction == "remove" else "dual"
             return self._source(threshold, wanted, self._tails(np.array([threshold]), wanted)).scaled(scale)
         tails = self._tests(np.array([at]), direction)
         threshold = float(tails.threshold[0])
-        rate, tpr = ("out_above", "in_above") if direction == "add" else ("in_below", "out_below")
+        rate, tpr = ("out_above", "in_above") if direction == "remove" else ("in_below", "out_below")
         hit, false = self._source(threshold, tpr, tails), self._source(threshold, rate, tails)
-        false = false.scaled(math.exp(min(threshold if direction == "add" else -threshold, MOST_EXPONENT)))
+        false = false.scaled(math.exp(min(threshold if direction == "remove" else -threshold, MOST_EXPONENT)))
         return hit.plus(false)
 
     def _source(self, threshold: float, wanted: str, tails: Tails) -> Charged:
@@ -209,7 +209,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         return np.max([near for near, _ in found], axis=0), np.max([step for _, step in found], axis=0)
 
     def _epsilon_near_one(self, delta: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
-        spread, remove = self._chernoff.landmarks[3], direction == "remove"
+        spread, remove = self._chernoff.landmarks[3], direction == "add"
         epsilon, moved = self._chernoff.epsilon_guesses(delta, direction), np.full_like(delta, spread)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             for _ in range(_ROUNDS):
@@ -227,12 +227,12 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
 
     def _tests(self, alpha: FloatArray, direction: Direction) -> Tails:
         """Tests from Newton's method on the log-odds, started where saddle points put them."""
-        wanted = "out_above" if direction == "add" else "in_below"
-        sign = 1.0 if direction == "remove" else -1.0  # whether log-odds rise with the threshold
+        wanted = "out_above" if direction == "remove" else "in_below"
+        sign = 1.0 if direction == "add" else -1.0  # whether log-odds rise with the threshold
         target = np.log(alpha) - np.log1p(-alpha)
         guess = self._chernoff.threshold_guesses(alpha, direction)
         floor, ceiling = (np.full_like(guess, end) for end in (self._chernoff.mean[0], self._chernoff.mean[-1]))
-        middle, near = self._chernoff.landmarks[2 if direction == "remove" else 0], False
+        middle, near = self._chernoff.landmarks[2 if direction == "add" else 0], False
         for _ in range(_ROUNDS):
             tails = self._tails(guess, wanted, 0.0 if near else _ROUGH)
             gap = target - tails.log_odds(direction)

@@ -105,7 +105,7 @@ class Tails:
     def test(self, direction: Direction) -> tuple[FloatArray, ...]:
         """False and true positive rate of the likelihood ratio test, their errors, log γ and the slope of log-odds."""
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            if direction == "add":
+            if direction == "remove":
                 slope = -self.out_density / (self.out_above * self.out_below)
                 return self.out_above, self.in_above, self.out_error, self.in_error, self.threshold, slope
             slope = self.in_density / (self.in_above * self.in_below)
@@ -113,8 +113,8 @@ class Tails:
 
     def log_odds(self, direction: Direction) -> FloatArray:
         """Log-odds of a false positive; NaN where the rate is lost in its error."""
-        rate, rest = (self.out_above, self.out_below) if direction == "add" else (self.in_below, self.in_above)
-        error = self.out_error if direction == "add" else self.in_error
+        rate, rest = (self.out_above, self.out_below) if direction == "remove" else (self.in_below, self.in_above)
+        error = self.out_error if direction == "remove" else self.in_error
         known = (rate > 2 * error) & (rest > 2 * error)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(known, np.log(np.abs(rate)) - np.log(np.abs(rest)), np.nan)
@@ -164,18 +164,18 @@ def hockey_stick_bracket(
 ) -> tuple[FloatArray, FloatArray]:
     """Lower and upper bounds on H_γ from tails at thresholds, given those and the field that is wanted of them."""
     # H falls: beyond the largest γ that is multiplied by, its value there is an upper bound
-    threshold = log_gamma if direction == "add" else -np.minimum(log_gamma, MOST_EXPONENT)
+    threshold = log_gamma if direction == "remove" else -np.minimum(log_gamma, MOST_EXPONENT)
     finite = np.isfinite(log_gamma)
-    tails = tails_at(np.where(finite, threshold, 0.0), "hockey_stick" if direction == "add" else "dual")
+    tails = tails_at(np.where(finite, threshold, 0.0), "hockey_stick" if direction == "remove" else "dual")
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        if direction == "add":
+        if direction == "remove":
             value, error = tails.hockey_stick, tails.hockey_stick_error
         else:  # H_{1/γ}(out‖in) = dual/γ
             scale = np.exp(-threshold)
             value, error = scale * tails.dual, scale * tails.dual_error
         slack = error + 8 * EPS * np.abs(value)
         low, high = value - slack, value + slack
-    if direction == "remove":
+    if direction == "add":
         low = np.where(log_gamma > MOST_EXPONENT, 0.0, low)
     least, least_above = trivial_hockey_stick(log_gamma)
     end = np.where(log_gamma > 0, 0.0, 1.0)

@@ -123,12 +123,12 @@ class RenyiRegionTradeoff(Tradeoff):
 
     def _delta(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
         one = side == "upper" and direction == "both" and self.curve.symmetric
-        return super()._delta(epsilon, "add" if one else direction, side)
+        return super()._delta(epsilon, "remove" if one else direction, side)
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         """From the hockey sticks of the ladder's tangents."""
         near = np.full(delta.shape, -np.inf)
-        ways: tuple[Direction, ...] = ("add", "remove") if direction == "both" else (direction,)
+        ways: tuple[Direction, ...] = ("remove", "add") if direction == "both" else (direction,)
         for way in ways:
             lines = self._ladders[way]
             height = lines.y - lines.slope * self._tests
@@ -147,7 +147,7 @@ class RenyiRegionTradeoff(Tradeoff):
     @cached_property
     def _ladders(self) -> dict[Direction, _Lines]:
         """Lines at the tests of the ladder, from which searches start."""
-        return {way: self._lines(self._tests, way) for way in ("add", "remove")}
+        return {way: self._lines(self._tests, way) for way in ("remove", "add")}
 
     @property
     def _tests(self) -> FloatArray:

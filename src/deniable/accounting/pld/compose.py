@@ -168,7 +168,7 @@ class Cuttable:
 
 
 def cuttable(step: Step, swapped: bool) -> Cuttable:
-    """Return a step's pieces, in the order "add" or, ``swapped``, "remove"."""
+    """Return a step's pieces, in the order "remove" or, ``swapped``, "add"."""
     pieces = tuple(piece.swapped() if swapped else piece for piece in step.pieces())
     beyond = (piece.beyond for piece in pieces)  # Q mass there is in no test
     lost = math.fsum([step.lost[swapped], *beyond]), step.lost[not swapped]

@@ -64,7 +64,7 @@ class MultiScaleTradeoff(Tradeoff):
 
     def _of(self, direction: Direction, side: Side = "upper") -> tuple[tuple[Cuttable, int], ...]:
         """Steps in the order of a direction, in pieces."""
-        swapped = direction == "remove" and not self.symmetric
+        swapped = direction == "add" and not self.symmetric
 
         def made() -> tuple[tuple[Cuttable, int], ...]:
             return tuple((cuttable(step.on(side), swapped), count) for step, count in self.steps)
@@ -75,7 +75,7 @@ class MultiScaleTradeoff(Tradeoff):
     def points(self) -> int:
         """Lattice points of a class."""
         many = len(self.steps)
-        if all(step.atomic and not step.even for step, _ in self._of("add")):
+        if all(step.atomic and not step.even for step, _ in self._of("remove")):
             return self.most << _ATOMS
         return self.most >> ((many > 2) + (many > 16))
 

@@ -122,7 +122,7 @@ class AllocationStep(Step):
         found, finite = np.full(order.shape, np.inf), np.isfinite(order)
         if finite.any():
             some = order[finite]
-            moments = log_moments(self.sigma, self.batches, some if direction == "add" else 1 - some)
+            moments = log_moments(self.sigma, self.batches, some if direction == "remove" else 1 - some)
             found[finite] = moments / (some - 1) * (1 + 4 * EPS)
         return found
 

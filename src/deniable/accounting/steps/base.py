@@ -105,7 +105,7 @@ class Step(Mechanism, ABC):
         """
         if not self.bounds_divergence:
             return np.full(order.shape, np.inf)
-        pieces = [piece if direction == "add" else piece.swapped() for piece in self.pieces()]
+        pieces = [piece if direction == "remove" else piece.swapped() for piece in self.pieces()]
         loss, p = (np.concatenate(x) for x in zip(*(piece.above(POINTS) for piece in pieces), strict=True))
         found = [
             log_moment(loss, np.log(np.maximum(p, 1e-300)), a) / (a - 1) if a < math.inf else float(loss.max())

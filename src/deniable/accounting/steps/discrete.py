@@ -216,8 +216,8 @@ class DiscreteGaussianStep(DiscreteStep):
         plain = order * ((self.sensitivity / self.sigma) ** 2 / 2 * (1 + 8 * EPS))
         if self.rate == 1:
             return plain
-        ends = plain if direction == "add" else np.full(order.shape, -self.lowest)
-        powers = order if direction == "add" else 1 - order
+        ends = plain if direction == "remove" else np.full(order.shape, -self.lowest)
+        powers = order if direction == "remove" else 1 - order
         found = [
             self._log_moment(c) / (a - 1) if a < math.inf else math.inf
             for a, c in zip(order.tolist(), powers.tolist(), strict=True)

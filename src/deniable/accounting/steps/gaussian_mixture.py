@@ -125,8 +125,8 @@ class GaussianMixtureStep(Step):
         return True
 
     def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
-        c = order if direction == "add" else 1 - order
-        largest = self.highest if direction == "add" else -self.lowest
+        c = order if direction == "remove" else 1 - order
+        largest = self.highest if direction == "remove" else -self.lowest
         found = [
             self._log_moment(power) / (a - 1) * (1 + 8 * EPS) if a < math.inf else largest
             for a, power in zip(order.tolist(), c.tolist(), strict=True)

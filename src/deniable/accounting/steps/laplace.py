@@ -199,7 +199,7 @@ class SampledLaplaceTradeoff(Tradeoff):
         gamma, rise = np.exp(bounded), np.expm1(bounded)
         least = np.maximum(-rise, 0.0)
         with np.errstate(invalid="ignore", divide="ignore"):
-            if direction == "add":
+            if direction == "remove":
                 moved = 1 + rise / rate
                 value = rate * (1 - np.sqrt(np.maximum(moved, 0.0) * shrink))
                 inside = (moved >= shrink) & (moved <= 1 / shrink)
@@ -219,8 +219,8 @@ class SampledLaplaceTradeoff(Tradeoff):
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         sign = 1.0 if side == "upper" else -1.0
-        if direction == "add":
-            plain = LaplaceTradeoff(self.distance)._roc(fpr, "add", side)
+        if direction == "remove":
+            plain = LaplaceTradeoff(self.distance)._roc(fpr, "remove", side)
             value = (1 - self.rate) * fpr + self.rate * plain
             found = value * (1 + sign * 8 * EPS)
         else:
@@ -253,11 +253,11 @@ class SampledLaplaceTradeoff(Tradeoff):
 
     def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
         """Those of the worst pair whose log-ratios are no larger."""
-        worst = max(self._largest_log_ratio("add"), self._largest_log_ratio("remove"))
+        worst = max(self._largest_log_ratio("remove"), self._largest_log_ratio("add"))
         return randomized_response_divergence(worst, order)
 
     def _log_ratio(self, direction: Direction) -> float:
-        return sampled(self.distance, self.rate) if direction == "add" else -sampled(-self.distance, self.rate)
+        return sampled(self.distance, self.rate) if direction == "remove" else -sampled(-self.distance, self.rate)
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         return Charged(self.method, exact=True)
