@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 import deniable as dn
 from deniable._shown import shown
@@ -21,7 +18,6 @@ from deniable.report.model import Curve
 from deniable.report.page import roc_picture
 from deniable.report.sections import roc_curve
 
-_T = TypeVar("_T")
 _STYLE = """<style>text {{ font: 12px sans-serif; fill: {ink}; }} .grid {{ stroke: {ink}; stroke-opacity: .25; }}
 .line {{ fill: none; stroke: #2f80d0; stroke-width: 3; }}
 .line.guess {{ stroke: {ink}; stroke-width: 1.6; stroke-dasharray: 2 4; }}</style>"""
@@ -60,7 +56,7 @@ def main() -> None:
     with answers:
         mechanism = dn.SubsampledGaussian(noise, rate, steps, person)
         try:
-            _numbers(_worker(noise, rate, steps, person), person, prior, fpr, delta)
+            _numbers(_curve(noise, rate, steps, person), person, prior, fpr, delta)
         except dn.InputError as error:
             st.error(str(error))
         st.download_button(
@@ -96,21 +92,12 @@ def _steps(low: float, high: float) -> list[float]:
     return sorted({float(f"{min(max(10.0**e, low), high):.3g}") for e in exponents})
 
 
-@dataclass(frozen=True)
-class _Worker:
-    """A trade-off and the one thread that asks it: it remembers what was costly to find, and is no place for two."""
-
-    tradeoff: dn.Tradeoff
-    thread: ThreadPoolExecutor
-
-    def ask(self, question: Callable[[dn.Tradeoff], _T]) -> Future[_T]:
-        return self.thread.submit(question, self.tradeoff)
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _worker(noise: float, rate: float, steps: int, person: int) -> _Worker:
-    curve = dn.tradeoff(dn.SubsampledGaussian(noise, rate, steps, person))
-    return _Worker(curve, ThreadPoolExecutor(max_workers=1))
+def _curve(*run: Any) -> dn.Tradeoff:
+    """The curve of a run; that of the last one is kept, with what was found on it."""
+    if st.session_state.get("run") != run:
+        st.session_state["run"], st.session_state["curve"] = run, dn.tradeoff(dn.SubsampledGaussian(*run))
+    curve: dn.Tradeoff = st.session_state["curve"]
+    return curve
 
 
 def _calibration(rate: float, steps: int, person: int, fpr: float, delta: float) -> None:
@@ -138,49 +125,26 @@ def _calibration(rate: float, steps: int, person: int, fpr: float, delta: float)
         st.info(message)
 
 
-def _numbers(worker: _Worker, person: int, prior: float, fpr: float, delta: float) -> None:
-    """The numbers, each on the page as soon as it is known, then the ROC; ε may come after it where it is slow."""
+def _numbers(curve: dn.Tradeoff, person: int, prior: float, fpr: float, delta: float) -> None:
+    """The numbers, then the ROC; ε comes last, since it may take seconds."""
     cells = [column.empty() for column in st.columns(5)]
-    chart, words = st.empty(), st.empty()
-    percent = shown(fpr, "rate", "nearest")
-    rates: dict[str, Callable[[dn.Tradeoff], float]] = {
-        "advantage, prior 50\u00a0%": lambda t: t.advantage(),
-        f"accuracy, prior {shown(prior, 'rate', 'nearest')}": lambda t: t.accuracy(prior),
-        f"TPR at FPR {percent}": lambda t: t.tpr(fpr),
-        f"precision at FPR {percent}": lambda t: t.precision(fpr, prior),
+    percent, label = shown(fpr, "rate", "nearest"), f"ε at δ = {delta:g}"
+    rates = {
+        "advantage, prior 50\u00a0%": curve.advantage(),
+        f"accuracy, prior {shown(prior, 'rate', 'nearest')}": curve.accuracy(prior),
+        f"TPR at FPR {percent}": curve.tpr(fpr),
+        f"precision at FPR {percent}": curve.precision(fpr, prior),
     }
-    for cell, (label, question) in zip(cells, rates.items(), strict=False):
-        cell.metric(label, shown(_known(worker.ask(question), cell, label), "rate", "upper"))
-    label = f"ε at δ = {delta:g}"
-    curve = _known(worker.ask(lambda t: roc_curve("bound", "provable upper bound", t.sketch())), cells[-1], label)
-    epsilon = worker.ask(lambda t: t.epsilon(delta))
-
-    def show_epsilon() -> None:
-        cells[-1].metric(label, shown(_known(epsilon, cells[-1], label), "number", "upper"))
-
-    ready = wait([epsilon], timeout=0.08).done  # while a slow one is sought, the picture is drawn
-    if ready:
-        show_epsilon()
-    chart.html(_roc(curve))
+    for cell, (name, value) in zip(cells, rates.items(), strict=False):
+        cell.metric(name, shown(value, "rate", "upper"))
+    cells[-1].metric(label, "…")
+    st.html(_roc(roc_curve("bound", "provable upper bound", curve.sketch())))
     unit = "one record" if person == 1 else f"a person with all of {person} records"
-    words.write(
+    st.write(
         f"Provable upper bounds, each rounded up, for adding or removing {unit}; the attacker sees every step of "
         "the training. TPR: the share of members that he finds; FPR: the share of non-members that he wrongly accuses."
     )
-    if not ready:
-        show_epsilon()
-
-
-def _known(answer: Future[_T], cell: DeltaGenerator, label: str) -> _T:
-    """Return the answer; the ``cell`` shows dots meanwhile, and a newer change need not wait for it."""
-    try:
-        while True:
-            try:
-                return answer.result(timeout=0.1)
-            except TimeoutError:
-                cell.metric(label, "…")  # Streamlit starts anew here if something was moved
-    finally:
-        answer.cancel()
+    cells[-1].metric(label, shown(curve.epsilon(delta), "number", "upper"))
 
 
 def _roc(curve: Curve) -> str:
