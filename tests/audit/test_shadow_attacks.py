@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeRegressor
 import deniable as dn
 from deniable import InputError
 from deniable.audit import RepeatedRecordsWarning
-from deniable.audit.scoring import METHODS, Shown, score_lira
+from deniable.audit.scoring import METHODS, Shown, score
 from deniable.audit.shadow import balanced_design, model_signals, signals
 
 OVERFIT = make_pipeline(StandardScaler(), LogisticRegression(C=100, max_iter=400, tol=1e-3))
@@ -49,7 +49,7 @@ def test_lira_is_the_ratio_of_two_gaussians():
     target = np.array([1.5, 4.0])
     s_in, s_out = np.sqrt((8 + 2) / 9), np.sqrt((8 / 4 + 1 / 2) / 9)
     expected = -((1.5 - 2) ** 2) / (2 * s_in**2) - np.log(s_in) + (1.5 + 0.5) ** 2 / (2 * s_out**2) + np.log(s_out)
-    assert score_lira(target, inside, outside)[0] == pytest.approx(expected)
+    assert score("lira", target, inside, outside, "classification")[0] == pytest.approx(expected)
 
 
 @pytest.mark.filterwarnings("ignore::deniable.audit.RepeatedRecordsWarning")

@@ -113,30 +113,15 @@ class ShownByOthers(Shown):
         return np.asarray(np.maximum(self._left(self._all.chance, chance(self._taken, self.task)), 0.0))
 
 
-def score_loss(target: FloatArray, task: LearningTask) -> FloatArray:
-    """Minus the loss: members have a small one (Yeom et al. 2018)."""
-    return -loss_of(target, task)
-
-
-def score_calibrated(target: FloatArray, outside: Shown, task: LearningTask) -> FloatArray:
-    """Mean loss under models without the record, minus the target's loss (Watson et al. 2022)."""
-    return outside.loss - loss_of(target, task)
-
-
-def score_lira(target: FloatArray, inside: Shown, outside: Shown) -> FloatArray:
-    """Log-likelihood ratio of two Gaussians fitted to the shadows' signals (Carlini et al. 2022, Algorithm 1)."""
-    return _log_normal(target, inside) - _log_normal(target, outside)
-
-
-def score_lira_offline(target: FloatArray, outside: Shown, task: LearningTask) -> FloatArray:
-    """Distance of the signal from what shadows without the record show, in standard deviations (ibid., §VI.A)."""
+def _lira_offline(target: FloatArray, outside: Shown, task: LearningTask) -> FloatArray:
+    """Distance of the signal from what shadows without the record show, in deviations (Carlini et al. 2022, §VI.A)."""
     centre, spread = outside.mean, _spread(outside)
     if task == "classification":
         return np.asarray((target - centre) / spread)
     return np.asarray((np.abs(centre) - np.abs(target)) / spread)  # a member's residual is smaller
 
 
-def score_rmia(target: FloatArray, inside: Shown, outside: Shown, task: LearningTask) -> FloatArray:
+def _rmia(target: FloatArray, inside: Shown, outside: Shown, task: LearningTask) -> FloatArray:
     """Share of other records that are half as likely as this one or less, against the shadows' average.
 
     Zarifzadeh, Liu & Shokri 2024, with all attacked records as the population.
@@ -148,13 +133,7 @@ def score_rmia(target: FloatArray, inside: Shown, outside: Shown, task: Learning
     return np.asarray(preferred / len(ratio), dtype=np.float64)
 
 
-def score(
-    method: Method,
-    target: FloatArray,
-    inside: Shown,
-    outside: Shown,
-    task: LearningTask,
-) -> FloatArray:
+def score(method: Method, target: FloatArray, inside: Shown, outside: Shown, task: LearningTask) -> FloatArray:
     """Score every record with one of :data:`METHODS`."""
     choice("method", method, METHODS)
     if min(inside.models, outside.models) < NEEDED[method]:
@@ -162,15 +141,16 @@ def score(
             f"method {method!r} needs at least {NEEDED[method]} shadows with and without each record, got "
             f"{inside.models} and {outside.models}; raise n_shadows"
         )
-    if method == "loss":
-        return score_loss(target, task)
-    if method == "calibrated":
-        return score_calibrated(target, outside, task)
-    if method == "lira":
-        return score_lira(target, inside, outside)
-    if method == "lira-offline":
-        return score_lira_offline(target, outside, task)
-    return score_rmia(target, inside, outside, task)
+    match method:
+        case "loss":  # members have a small one (Yeom et al. 2018)
+            return -loss_of(target, task)
+        case "calibrated":  # against the mean loss under models without the record (Watson et al. 2022)
+            return outside.loss - loss_of(target, task)
+        case "lira":  # ratio of two Gaussians fitted to the shadows' signals (Carlini et al. 2022, Algorithm 1)
+            return _log_normal(target, inside) - _log_normal(target, outside)
+        case "lira-offline":
+            return _lira_offline(target, outside, task)
+    return _rmia(target, inside, outside, task)
 
 
 def _spread(side: Shown) -> FloatArray:

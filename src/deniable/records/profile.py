@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, Seed, choice, integer, number, numbers, seeded
+from deniable._files import check_writable, replacing
 from deniable._notebook import lines, panel
 from deniable._optional import require
 from deniable._shown import shown
@@ -17,7 +18,6 @@ from deniable.curves import Side, Tradeoff
 from deniable.records.mechanisms import OutputPerturbation
 from deniable.records.neighbours import Neighbours
 from deniable.records.objective import ObjectivePerturbation
-from deniable.records.summaries import write_parquet
 from deniable.records.transition import Transition, find_transition
 from deniable.records.typical import Typical
 
@@ -176,8 +176,19 @@ class PrivacyProfile:
         return find_transition(self, quantile=quantile, low=low, high=high)
 
     def to_parquet(self, path: str | Path, fpr: float = 0.001) -> None:
-        """Write one row per record, in the order of the records, a part at a time; sensitive data."""
-        write_parquet(self, path, fpr)
+        """Write one row per record, in the order of the records; the file is complete or absent. Sensitive data."""
+        require("pyarrow", purpose="Writing Parquet")
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        place = check_writable("path", path, suffixes=(".parquet",))
+        columns = {"record": np.arange(len(self)), "privacy_loss": self.losses}
+        columns |= {"distance": self.distance, "radius": self.radii}
+        if self.typical is not None:
+            columns |= {"advantage": self.advantage(), f"tpr_at_fpr_{fpr:g}": self.tpr(fpr)}
+        table = pa.table(columns).replace_schema_metadata({"warning": self.warning})
+        with replacing(place) as begun:
+            parquet.write_table(table, begun)
 
     def to_frame(self, fpr: float = 0.001, by: RankedBy = "release") -> pd.DataFrame:
         """One row per record, most exposed first (by this ``"release"`` or by ``"typical"`` ones); sensitive data."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import warnings
 from abc import ABC, abstractmethod
@@ -114,7 +113,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         if integer("interactions", self.interactions, at_least=0) and self.model != "additive":
             raise InputError("interactions are for model='additive'")
         X, owners = self._without_group(as_table(X), fitting=True)
-        names = copy.copy(self)  # takes the names of the columns, so that self stays as it is if something is refused
+        names = type(self)(**self.get_params(deep=False))  # takes the columns' names: self stays as it is if refused
         X = names._checked(X, reset=True)
         seen = {k: v for k, v in vars(names).items() if k in ("n_features_in_", "feature_names_in_")}
         delta, parts = number("discovery_delta", self.discovery_delta, above=0.0, below=1.0), self._discovers()
