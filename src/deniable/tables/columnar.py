@@ -11,7 +11,6 @@ from typing import Any, overload
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from deniable._check import InputError
 from deniable._files import Spill, Spilled
@@ -62,8 +61,7 @@ class ColumnsOnDisk:
         import pyarrow as pa
 
         try:
-            found = self._numbers(place)
-            made = self._any(place) if found is None else pd.Series(found)
+            made = self._any(place)
         finally:
             pa.default_memory_pool().release_unused()
         made.name = self.names[place]
@@ -74,30 +72,6 @@ class ColumnsOnDisk:
         for path in self.paths:
             with _opened(path, f"{self.names[0]} …") as file:
                 yield from file.iter_batches(BATCH, columns=list(self.stored), use_threads=False)
-
-    def _numbers(self, place: int) -> NDArray[Any] | None:
-        """Read numbers of one type straight into place, or return ``None`` if they are none or have gaps to keep."""
-        import pyarrow as pa
-
-        out: NDArray[Any] | None = None
-        at = 0
-        name = self.stored[place]
-        for path in self.paths:
-            with _opened(path, name) as file:
-                kind = file.schema_arrow.field(name).type
-                whole = pa.types.is_integer(kind)
-                if not (whole or pa.types.is_floating(kind)):
-                    return None
-                out = np.empty(len(self), dtype=kind.to_pandas_dtype()) if out is None else out
-                if out.dtype != kind.to_pandas_dtype():
-                    return None
-                for batch in file.iter_batches(BATCH, columns=[name], use_threads=False):
-                    values = batch.column(0)
-                    if whole and values.null_count:
-                        return None
-                    out[at : at + len(values)] = values.to_numpy(zero_copy_only=False)
-                    at += len(values)
-        return out
 
     def _any(self, place: int) -> pd.Series[Any]:
         import pyarrow as pa
