@@ -16,7 +16,7 @@ def engines(t: Tradeoff) -> Iterator[tuple[str, Tradeoff]]:
     if isinstance(t, FailureTradeoff):
         yield from engines(t.of)
     elif isinstance(t, ComposedTradeoff):
-        for _, make in t.engines:
+        for make in t.engines:
             if (engine := make()) is not None:
                 yield LATTICES if engine is t.lattices else engine.method, engine
     else:
