@@ -181,20 +181,6 @@ def test_all_problems_come_in_one_message(tmp_path):
         assert word in message, message
 
 
-def test_two_columns_of_one_name_are_refused(tmp_path):
-    path = tmp_path / "twice.csv"
-    path.write_text("a,y,y\n" + "1,0,1\n2,1,0\n" * 10)
-    with pytest.raises(dn.InputError, match="the header has 'y' more than once"):
-        understand(path, "y")
-
-
-def test_a_header_alone_has_no_rows(tmp_path):
-    path = tmp_path / "empty.csv"
-    path.write_text("a,y\n")
-    with pytest.raises(dn.InputError, match="it has no rows"):
-        understand(path, "y")
-
-
 def test_dropped_columns_are_warned_of_once(tmp_path):
     found = understand(file_of(tmp_path, {"name": [f"p{i}" for i in range(N)], "x": NUMBERS}), "y")
     with pytest.warns(TableWarning, match="'name': dropped: its texts are nearly unique"):
