@@ -9,7 +9,6 @@ import deniable as dn
 from deniable._shown import shown
 from deniable.cli._app import run
 
-testing = pytest.importorskip("streamlit.testing.v1", reason="the page needs the extra: pip install 'deniable[app]'")
 PAGE = str(Path(dn.__file__).with_name("app.py"))
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -17,6 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 @pytest.fixture
 def page():
+    testing = pytest.importorskip("streamlit.testing.v1", reason="pip install 'deniable[app]'")
     page = testing.AppTest.from_file(PAGE, default_timeout=60).run()
     assert not page.exception
     return page
