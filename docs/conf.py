@@ -116,6 +116,12 @@ def fitted_attributes(app, what, name, obj, options, lines):
     lines[:] = split
 
 
+def whole_sentences(app, what, name, obj, options, lines):
+    """Keep NumPy's style from taking what stands before a colon in the first line of a property for its type."""
+    if what == "property" and lines:
+        lines[0] = lines[0].replace(": ", " – ")
+
+
 def with_example(app, what, name, obj, options, lines):
     """End a page of the reference with its example, unless the docstring has one."""
     example = EXAMPLES.get(name.rpartition(".")[2]) if what in ("class", "function", "exception") else None
@@ -161,6 +167,7 @@ def setup(app):
     """Register the hooks."""
     app.connect("source-read", tables_of_benchmarks)
     app.connect("autodoc-process-docstring", escape_bars)
+    app.connect("autodoc-process-docstring", whole_sentences, priority=400)  # before NumPy's style
     app.connect("autodoc-process-docstring", fitted_attributes, priority=900)
     app.connect("autodoc-process-docstring", with_example, priority=900)  # after the sections of NumPy's style
     app.connect("autodoc-process-signature", readable)
