@@ -108,7 +108,7 @@ def test_coarser_laws_bracket_the_exact_one_however_far_their_log_ratios_lie_apa
     p = np.array([0.2, 0.3, 0.4, 0.1])
     q = p * np.exp(-log_ratio)
     log_ratio, q = log_ratio + np.log(q.sum()), q / q.sum()
-    law, ends = FiniteLaw(log_ratio, p, q), log_ratio[[0, -1]]
+    law, ends = FiniteLaw(log_ratio, p, q, 0.0, 0.0, (0.0, 0.0), (0.0, 0.0)), log_ratio[[0, -1]]
     above, below = (law.onto(ends, side) for side in ("upper", "lower"))
     assert above.p.sum() >= (1 - 1e-15) * p.sum()
     for log_gamma in far * np.linspace(-0.1, 1.1, 25):

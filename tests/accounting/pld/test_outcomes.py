@@ -21,7 +21,7 @@ STEPS = [
     ReplacedGaussianStep(1.0, 0.01),
     ReplacedGaussianStep(0.3, 0.2),
     PERSON,
-    LaplaceStep(1.5),
+    LaplaceStep(1.5, 1.0),
     LaplaceStep(0.3, 0.1),
     LaplaceStep(3.0, 1e-6),
     BoundedRangeStep(0.2),

@@ -112,7 +112,7 @@ def test_outcomes_one_by_one_and_closed_forms():
             moment = sum(mp.mpf(a) * mp.exp((finite - 1) * x) for a, x in zip(p, ratios, strict=True))
             truth = float(max(ratios) if math.isinf(order) else mp.log(moment) / (order - 1))
             assert truth * (1 - 1e-9) <= found <= truth * (1 + 1e-6)
-    plain = LaplaceStep(0.7)
+    plain = LaplaceStep(0.7, 1.0)
     generic = Step.divergence(plain, orders, "remove")
     np.testing.assert_allclose(generic, plain.divergence(orders, "remove"), rtol=1e-6)
     assert DiscreteLaplaceStep(3.0, 2, 0.2).bounds_divergence

@@ -16,8 +16,9 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
+from deniable.accounting.lattices import UNDERFLOW
 from deniable.accounting.renyi import RenyiCurve
-from deniable.accounting.steps.finite_law import MOST_OUTCOMES, MOST_PAIRS, TINY_MASS, FiniteLaw
+from deniable.accounting.steps.finite_law import MOST_OUTCOMES, MOST_PAIRS, FiniteLaw
 from deniable.curves import Charged, Direction, Question, Side, Tradeoff
 
 _SIDES: tuple[Side, ...] = ("upper", "lower")
@@ -82,7 +83,7 @@ class FiniteTradeoff(Tradeoff):
         power = order[:, None] - 1
         largest = law.reach[0] + self._slack(law)
         exponent = np.where(
-            law.p > 0, power * (law.log_ratio + law.shift) + np.log(np.maximum(law.p, TINY_MASS)), -np.inf
+            law.p > 0, power * (law.log_ratio + law.shift) + np.log(np.maximum(law.p, UNDERFLOW)), -np.inf
         )
         lost = power * largest + np.log(law.lost[0]) if law.lost[0] > 0 else np.full(power.shape, -np.inf)
         total = np.logaddexp.reduce(np.concatenate([exponent, lost], axis=1), axis=1)

@@ -70,7 +70,7 @@ class DiscreteStep(Step):
     def support(self) -> FiniteLaw | None:
         found = self.outcomes()
         reach = self.highest, -self.lowest
-        return FiniteLaw(found.loss, found.p, found.q, found.relative_error, found.shift, lost=found.lost, reach=reach)
+        return FiniteLaw(found.loss, found.p, found.q, found.relative_error, found.shift, (0.0, 0.0), found.lost, reach)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.lattices import UNDERFLOW, UNLIKELY
 from deniable.curves import Side
 
-TINY_MASS = 1e-300  # charged where masses come close to underflow, below UNDERFLOW
 MOST_OUTCOMES = 1 << 17  # outcomes kept
 MOST_PAIRS = 1 << 21  # outcomes of a product before they are merged: 16 MB per array
 _BLOCK = 500.0  # log-ratios apart: e^500 stays far from overflow
@@ -50,10 +49,10 @@ class FiniteLaw:
     log_ratio: FloatArray
     p: FloatArray
     q: FloatArray
-    relative_error: float = 0.0
-    shift: float = 0.0
-    only: tuple[float, float] = (0.0, 0.0)
-    lost: tuple[float, float] = (0.0, 0.0)
+    relative_error: float
+    shift: float
+    only: tuple[float, float]
+    lost: tuple[float, float]
     reach: tuple[float, float] = (math.inf, math.inf)
 
     @classmethod
@@ -75,7 +74,7 @@ class FiniteLaw:
         only = math.fsum(first[second == 0]), math.fsum(second[first == 0])
         log_p, log_q = np.log(first[both]), np.log(second[both])
         shift = 2 * EPS * float(np.max(np.abs(log_p) + np.abs(log_q), initial=0.0))
-        law = _sorted(cls(log_p - log_q, first[both], second[both], 2 * EPS, shift, only))
+        law = _sorted(cls(log_p - log_q, first[both], second[both], 2 * EPS, shift, only, (0.0, 0.0)))
         ends = (float(law.log_ratio[-1]), -float(law.log_ratio[0])) if both.any() else (math.inf, math.inf)
         reach = (math.inf if only[0] > 0 else ends[0], math.inf if only[1] > 0 else ends[1])
         return _kept(replace(law, reach=reach))
@@ -88,7 +87,7 @@ class FiniteLaw:
         """
         if epsilon > MOST_EXPONENT and side == "upper":
             nothing = np.zeros(0)
-            return cls(nothing, nothing, nothing, only=(1.0, 1.0), reach=(math.inf, math.inf))
+            return cls(nothing, nothing, nothing, 0.0, 0.0, (1.0, 1.0), (0.0, 0.0))
         epsilon = min(epsilon, MOST_EXPONENT)
         law = binomial(count, 1 / (1 + math.exp(-epsilon)), MOST_OUTCOMES // 2, np.exp(LONG(epsilon)))
         mine = law.first + np.arange(law.mass.size)  # Q is the mirror image of P
@@ -98,7 +97,7 @@ class FiniteLaw:
         shift = 0.0 if _product_is_exact(epsilon, count) else EPS * epsilon * count
         log_ratio = epsilon * (2 * places - count).astype(np.float64)
         reach = (epsilon * count, epsilon * count)
-        return _kept(cls(log_ratio, p, q, law.relative_error, shift, lost=(law.unseen, law.unseen), reach=reach))
+        return _kept(cls(log_ratio, p, q, law.relative_error, shift, (0.0, 0.0), (law.unseen, law.unseen), reach))
 
     @classmethod
     def bits(cls, count: int, hit: float, false: float, error: float) -> FiniteLaw:
@@ -122,7 +121,7 @@ class FiniteLaw:
             max(law.unseen for law in laws),
         )
         shift = 8 * EPS * size + 2 * error * steepest
-        return _kept(_sorted(cls(log_ratio, masses[0], masses[1], relative_error, shift, lost=(unseen, unseen))))
+        return _kept(_sorted(cls(log_ratio, masses[0], masses[1], relative_error, shift, (0.0, 0.0), (unseen, unseen))))
 
     def swapped(self) -> FiniteLaw:
         """Return the pair with the two laws exchanged."""
@@ -199,9 +198,9 @@ class FiniteLaw:
                     line = np.where(fpr > 0, np.exp(exponent) * (1 + slack), 0.0)
                     bound = np.minimum(bound, line + self._at(k))
                 else:
-                    rate, hit = q[k + 1] * (1 + error) + TINY_MASS * (self.q[k] < UNDERFLOW), p[k + 1] * (1 - error)
+                    rate, hit = q[k + 1] * (1 + error) + UNDERFLOW * (self.q[k] < UNDERFLOW), p[k + 1] * (1 - error)
                     share = np.clip(
-                        (fpr * (1 - EPS) - rate) / (self.q[k] * (1 + self.relative_error) + TINY_MASS), 0.0, 1.0
+                        (fpr * (1 - EPS) - rate) / (self.q[k] * (1 + self.relative_error) + UNDERFLOW), 0.0, 1.0
                     )
                     found = (hit + share * self.p[k] * (1 - self.relative_error)) * (1 - 8 * EPS) + sure
                     bound = np.where(rate <= fpr, np.maximum(bound, found), bound)
@@ -314,11 +313,11 @@ def _merged(law: FiniteLaw, near: float) -> FiniteLaw:
 
 def _kept(law: FiniteLaw) -> FiniteLaw:
     """Leave out outcomes that neither law ever produces, and charge them; charge underflow where it is near."""
-    rare = (law.p < TINY_MASS) & (law.q < TINY_MASS)
+    rare = (law.p < UNDERFLOW) & (law.q < UNDERFLOW)
     if rare.any():
         law = replace(law, log_ratio=law.log_ratio[~rare], p=law.p[~rare], q=law.q[~rare])
     small = rare.any() or min(law.p.min(initial=1.0), law.q.min(initial=1.0)) < UNDERFLOW
-    charged = TINY_MASS * (rare.size + 1) if small else 0.0
+    charged = UNDERFLOW * (rare.size + 1) if small else 0.0
     return replace(law, lost=(law.lost[0] + charged, law.lost[1] + charged))
 
 
@@ -365,7 +364,7 @@ def binomial(count: int, rate: float, most: int, odds: np.longdouble | None = No
         If more than ``most`` numbers would have to be kept.
     """
     mean, variance = count * rate, count * rate * (1 - rate)
-    for unseen in (TINY_MASS, UNLIKELY, math.sqrt(UNLIKELY)):  # left out, the first that leaves few enough numbers
+    for unseen in (UNDERFLOW, UNLIKELY, math.sqrt(UNLIKELY)):  # left out, the first that leaves few enough numbers
         nats = math.log(2 / unseen)  # P(|K − mean| ≥ s) ≤ 2·exp(−s²/(2(variance + s/3)))
         reach = nats / 3 + math.sqrt((nats / 3) ** 2 + 2 * variance * nats)
         reach += 2 + 4 * EPS * mean

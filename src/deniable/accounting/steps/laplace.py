@@ -27,7 +27,7 @@ class LaplaceStep(Step):
     """Laplace(0, b) against Laplace(Δ, b), ε = Δ/b; with ``rate`` q, the second one only with probability q."""
 
     epsilon: float
-    rate: float = 1.0
+    rate: float
 
     @property
     def lowest(self) -> float:

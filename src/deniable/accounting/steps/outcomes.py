@@ -262,8 +262,8 @@ class NormalOutcomes(OutcomeLine):
 
     inside: tuple[FloatArray, FloatArray]
     outside: tuple[FloatArray, FloatArray]
-    share: float = 1.0
-    error: float = 0.0
+    share: float
+    error: float
 
     def swapped(self) -> NormalOutcomes:
         mirrored = ((self.outside[0], -self.outside[1]), (self.inside[0], -self.inside[1]))

@@ -71,6 +71,8 @@ class SubsampledGaussianStep(Step):
             wrong=partial(ratio_error, sigma=noise, rate=rate),
             low=-math.inf,
             high=math.inf,
+            share=1.0,
+            error=0.0,
             outcome=lambda x: noise * plain_losses(x, rate) + s / 2,
         )
         return (line,)
@@ -98,6 +100,8 @@ class ReplacedGaussianStep(Step):
             wrong=self._wrong,
             low=-math.inf,
             high=math.inf,
+            share=1.0,
+            error=0.0,
         )
         return (line,)
 
