@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError
-from deniable._shown import shown
+from deniable._shown import Unit, shown
 from deniable.report.model import Number, Section
 from deniable.tables import WORD
 
@@ -100,42 +100,28 @@ class Usefulness:
 
     def section(self) -> Section:
         """Return the comparison as a part of a report."""
-        names = ("Accuracy", "AUC") if self.classification else ("R²", "Mean absolute error")
-        keys = ("accuracy", "auc") if self.classification else ("r2", "mae")
-        units: tuple[Any, Any] = ("rate", "number") if self.classification else ("number", "number")
-        guess = "always the most frequent class" if self.classification else "always the mean"
+        kinds: tuple[tuple[str, str, Unit], ...] = (("r2", "R²", "number"), ("mae", "Mean absolute error", "number"))
+        if self.classification:
+            kinds = ("accuracy", "Accuracy", "rate"), ("auc", "AUC", "number")
         rows = [
-            ("private", "this model", self.private),
-            ("plain", "without protection", self.plain),
-            ("guess", guess, self.guess),
+            ("private", "this model", self.private,
+             f"Measured on {self.n:,} records that the model was not fitted to."),
+            ("plain", "without protection", self.plain,
+             "Gradient boosted trees fitted to the same records without any protection."),
+            ("guess", "always the most frequent class" if self.classification else "always the mean", self.guess,
+             "What needs no data about anybody but the frequencies."),
+        ]  # fmt: skip
+        numbers = [
+            Number(f"use.{kind}.{who}", f"{name} (not protected), {words}", value, meaning, "estimate", unit)
+            for place, (kind, name, unit) in enumerate(kinds)
+            for who, words, score, meaning in rows
+            if score is not None and (value := (score.first, score.second)[place]) is not None
         ]
-        numbers = []
         if self.loss is not None:
             meaning = "The unprotected model's minus this one's: 95\u00a0% interval of a paired bootstrap."
-            of, estimate = self.loss.of, round(self.loss.estimate, 3)
             low, high = math.floor(1000 * self.loss.low) / 1000, math.ceil(1000 * self.loss.high) / 1000
-            label = f"{of} lost by the protection (not protected)"
-            numbers.append(Number("use.loss", label, estimate, meaning, "measured interval", "number", low, high))
-        for place in (0, 1):
-            for key, words, score in rows:
-                value = None if score is None else (score.first, score.second)[place]
-                if value is None:
-                    continue
-                meaning = {
-                    "private": f"Measured on {self.n:,} records that the model was not fitted to.",
-                    "plain": "Gradient boosted trees fitted to the same records without any protection.",
-                    "guess": "What needs no data about anybody but the frequencies.",
-                }[key]
-                numbers.append(
-                    Number(
-                        f"use.{keys[place]}.{key}",
-                        f"{names[place]} (not protected), {words}",
-                        value,
-                        meaning,
-                        "estimate",
-                        units[place],
-                    )
-                )
+            label, estimate = f"{self.loss.of} lost by the protection (not protected)", round(self.loss.estimate, 3)
+            numbers.insert(0, Number("use.loss", label, estimate, meaning, "measured interval", "number", low, high))
         return Section(
             "use", "What the model is good for", "Measured on held-out records, without noise: not covered by the "
             "guarantee.", tuple(numbers),
