@@ -214,7 +214,7 @@ class Posts:
         t_end, truncation = Envelope.of(loss, c, width).cut(target, spacing)
         t = nodes_until(t_end, spacing, most)
         line = loss.line(c, float(t[-1]))
-        if t.size * line.loss.size > most << 11:
+        if t.size * line.loss.size > (most << 6) * max(loss.steps.size, 32):  # what is asked next takes longer, too
             raise TooSlowError(f"{t.size} nodes of {line.loss.size} terms")
         log_m, transform_error = line.transform(t, spacing)
         growth = line.cumulants[0]
