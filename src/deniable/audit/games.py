@@ -53,7 +53,7 @@ def play_game(
     noise_multiplier, sample_rate, steps
         σ (noise std / clipping norm), Poisson rate q and number of steps T.
     dimension, records
-        d, and the number of records beside the target.
+        d, and the number of records other than the target.
     """
     choice("game", game, ("OIG", "OFM", "YIG", "YFM"))
     choice("attack", attack, ("FMA", "IMA", "LR"))

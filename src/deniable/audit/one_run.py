@@ -29,7 +29,7 @@ _PILOT = 5  # a fifth of the canaries chooses how many of the others are guessed
 _TRIED = (0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1, 0.11, 0.12, 0.14, 0.16, 0.2, 0.25, 0.3, 0.4, 0.5)
 _COARSE = 200  # guesses: this many are enough to compare thresholds
 _HUGE = 1e300  # scores are clipped to ± this, so that their differences are finite
-_MOST_LOG = 31.0  # 1 − log of a p-value: below e⁻³⁰ they are not told apart
+_MOST_LOG = 31.0  # 1 − log of a p-value: below e⁻³⁰ they are not distinguished
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Record canaries: does each step of a DP-SGD run keep its promise, judged while it trains?
 
 Real records of a torch data set, each in by a coin of its own, go through the loader, the loss, the backward pass,
-clipping, sampling and noise of the run that is audited. Each has one parameter of its own, beside the model's: it never
-changes an output, but its gradient is so large that the record's clipped gradient points along it. What a step releases
-of it is then one subsampled Gaussian, if the run is what it says. torch is not imported before it is used.
+clipping, sampling and noise of the run that is audited. Each has one parameter of its own, next to the model's: it
+never changes an output, but its gradient is so large that the record's clipped gradient points along it. What a step
+releases of it is then one subsampled Gaussian, if the run is what it says. torch is not imported before it is used.
 """
 
 from __future__ import annotations

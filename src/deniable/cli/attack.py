@@ -62,7 +62,7 @@ def attack(
 ) -> int:
     """Attack a kind of model on a data set.
 
-    Shadow models are trained on random halves of the data; it is measured how well members are told from others.
+    Shadow models are trained on random halves of the data; it is measured how well members are recognised.
     """
     if out is not None:
         check_writable("--out", out, suffixes=(".npz",))

@@ -52,7 +52,7 @@ def bound(
         bool,
         typer.Option(
             "--proof",
-            help="Enclose advantage, TPR and ε rigorously by ball arithmetic and print them beside the fast bounds; "
+            help="Enclose advantage, TPR and ε rigorously by ball arithmetic and print them with the fast bounds; "
             "needs pip install 'deniable[proof]'. Exit code 1 if the two do not intersect.",
         ),
     ] = False,

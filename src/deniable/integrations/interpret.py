@@ -57,7 +57,7 @@ class DPEBM(GaussianDP):
         return with_assumptions(curve, adjacency="replace one record", notes=notes)
 
     def lines(self) -> list[str]:
-        """Describe interpret's promise beside what holds."""
+        """Describe interpret's promise and what holds."""
         from deniable._shown import shown
 
         t = self.tradeoff()

@@ -1,7 +1,7 @@
 """What a private Opacus run does is watched: each step must be the one that its certificate counts.
 
 The curve of a run holds for Gaussian noise on the clipped gradients of one Poisson batch, counted once. An ordinary
-training loop can miss that in many ways without any message: a loss of its own beside ghost clipping, the loader from
+training loop can miss that in many ways without any message: a loss of its own with ghost clipping, the loader from
 before, several batches in a step. The guard sees the batches, the backward passes and the steps, and refuses a step
 that is another mechanism before the parameters move. Neither torch nor Opacus is imported.
 """

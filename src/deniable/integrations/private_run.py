@@ -74,7 +74,7 @@ class PrivateRun:
         return with_assumptions(tradeoff(from_opacus(self.engine)), notes=NOTES)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what :meth:`load_state_dict` needs to go on with this run, to be saved beside model and optimizer."""
+        """Return what :meth:`load_state_dict` needs to go on with this run, to be saved with model and optimizer."""
         self.guard.require_whole()
         return self._plan() | {"taken": self.guard.taken, "accountant": self.engine.accountant.state_dict()}
 

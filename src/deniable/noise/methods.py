@@ -93,7 +93,7 @@ def choose(task: ReleaseTask) -> tuple[Settled, tuple[Alternative, ...]]:
     if few and direct_share(task.game, task.n_resamples) <= _WORTH_RUNNING:
         try:
             settled.append(settle(task, "direct"))
-        except NoGuaranteeError:  # told before any run that certifies
+        except NoGuaranteeError:  # known before any run that certifies
             if not settled:
                 settled.append(settle(task, "centre"))
         except ReleaseError:

@@ -35,7 +35,7 @@ from deniable.noise.integration import IntegralBound, integrals
 from deniable.noise.laws import NoiseLaw
 
 _TOLERANCE = 5e-3  # relative width of the final bracket of the scale
-FLOOR = 0.03  # share of the spread over training parts: less noise would not be noticed beside it (0.05 %)
+FLOOR = 0.03  # share of the spread over training parts: less noise would not be noticed next to it (0.05 %)
 _TRIES = 8  # most final checks of a scale with fresh Monte Carlo points, which share the failure probability
 _STEPS_UP = 1 + 0.015 * 2.0 ** np.arange(_TRIES)  # factors between their scales: 13 in all
 _GAMMAS = np.array([0.0, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.5, 8.0])  # log γ at which the curve is claimed
@@ -97,7 +97,7 @@ class MixtureEvidence(ResampledEvidence):
     def least_scale(self, law: NoiseLaw, level: float, log_gamma: float) -> float:
         """Return the least scale, 3 % of the spread or more, at which every record gains ≤ ``level``·min(π, 1 − π).
 
-        Less noise than that would not be noticed beside the spread (0.05 %), but would leave the true positive rate at
+        Less noise than that would not be noticed next to the spread (0.05 %), but would leave the true positive rate at
         small false positive rates as large as the gain allows: with next to no noise a value may prove a membership.
         ``log_gamma`` must be that of the gain: γ = max(π, 1−π)/min(π, 1−π). For d > 1 the points of the search are at
         last replaced by fresh ones, whose error is charged.

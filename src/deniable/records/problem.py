@@ -116,7 +116,7 @@ class Problem:
 class Sums:
     """Sums over rows at one centre; those of several parts add up, in any grouping up to rounding.
 
-    ``gradient`` is Σ s_j φ'_j x_j in extended precision, wrong by at most ``error`` of its units beside what adding
+    ``gradient`` is Σ s_j φ'_j x_j in extended precision, wrong by at most ``error`` of its units plus what adding
     ``slices`` parts of total norm ``size`` rounds; ``hessian`` is Σ s_j (x_j x_jᵀ) ⊗ φ''_j, of trace at most ``mass``;
     ``scale`` is Σ s_j‖x_j‖.
     """

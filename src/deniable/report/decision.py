@@ -95,7 +95,7 @@ class Decision:
 
     @property
     def basis(self) -> str:
-        """What stands beside the verdict: whether it rests on scores that no noise protects, too."""
+        """What stands next to the verdict: whether it rests on scores that no noise protects, too."""
         held_out = any(rule.key == "utility_loss" and rule.outcome != "not asked" for rule in self.rules)
         return " (rests on held-out scores, measured without noise: not protected)" if held_out else ""
 

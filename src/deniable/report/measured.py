@@ -19,7 +19,7 @@ POPULATION_GAME = "the attacker is given a record and says whether it was in; it
 def audit_section(
     audit: Any, *, fpr: Sequence[float], attack: str, bound: Tradeoff | None = None, command: str | None = None
 ) -> tuple[Section, Status]:
-    """What an attack measured, with exact intervals, and the verdict on the bound beside it, if there is one."""
+    """What an attack measured, with exact intervals, and the verdict on the bound, if there is one."""
     sure = f"{100 * audit.confidence:g}\u00a0%"
     members, others = len(audit.member), len(audit.nonmember)
     numbers = [_interval("attack.advantage", "Advantage", audit.advantage(), "Largest TPR − FPR over all thresholds.")]

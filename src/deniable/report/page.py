@@ -21,7 +21,7 @@ from deniable.report.model import Assessment, Curve, Grid, Series, cell_text
 WIDTH, HEIGHT = 520.0, 340.0
 LEFT, RIGHT, TOP, BOTTOM = 70.0, 18.0, 10.0, 46.0
 _TICKS = 6  # about this many on a linear axis
-_TABLE_ROWS = 12  # of the table beside a picture
+_TABLE_ROWS = 12  # of the table next to a picture
 _CAP = 3.5  # half the width of the end of an interval's bar
 TONES = {"met": "good", "missed": "bad", "not decided": "open"}
 

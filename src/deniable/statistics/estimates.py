@@ -106,7 +106,7 @@ def carried(function: Callable[[FloatArray], FloatArray], sums: FloatArray, nois
 
 
 def of_groups(answer: QueryAnswer, query: Query) -> QueryAnswer:
-    """Return the counts of the groups; beside moments those with a number and those without one are added up."""
+    """Return the counts of the groups; next to moments those with a number and those without one are added up."""
     if not isinstance(query, Moments):
         return answer
     both = answer.sums[:, :1] + answer.sums[:, -1:]

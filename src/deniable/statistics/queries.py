@@ -35,7 +35,7 @@ MOST_RANKS = 9  # quantiles of a column that are chosen one by one; a tree answe
 DEPTH = 8  # of the trees behind distribution functions: 2⁸ leaves
 CANDIDATES = 2**15  # for chosen quantiles, in half a range: more would blur a value that many records share
 _BINS = {"histogram": 10.0, "survival": 20.0}
-_ABSENT = 0.75  # relative noise of the count of records without a number beside moments: there it costs nothing
+_ABSENT = 0.75  # relative noise of the count of records without a number next to moments: there it costs nothing
 _EXACT = 11 / 4  # 1/w² of squares that matter, which costs nothing where a record is replaced: see Moments.squares
 
 

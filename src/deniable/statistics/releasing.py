@@ -152,7 +152,7 @@ def _released(
     limits: Limits,
     smallest: float,
 ) -> StatisticsRelease:
-    """Ask and estimate; nothing is said beside what is released."""
+    """Ask and estimate; nothing is said but what is released."""
     delta = min(_DELTA, (goal.most - goal.floor) / 20 / goal.group_size) if given.unknown[1] else 0.0
     allowed, curve = _budget(goal, delta, units.unit)
     mu = allowed.mu

@@ -9,7 +9,7 @@ How to use it: open a table (:func:`deniable.tables.open_table`), then read each
     found.spelled                           # each cell as its canonical text (7.0 is "7"); None where it is missing
     found.at(rows)                          # other records; row −1 is a missing cell
 
-Nothing here looks at a column: what it holds is told by private counts of kinds. So no record decides how another is
+Nothing here looks at a column: what it holds follows from private counts of kinds. So no record decides how another is
 read, and ambiguity costs usefulness only. Conventions: the last mark is the decimal mark, but 1,234 is 1234; 04/05/2021
 is 5 April; signs of percent and currencies are dropped; times and durations are days; zones go to UTC; words keep
 their case, true and false do not; NA, "-", "?" and infinity are missing, "none" and "unknown" are words.

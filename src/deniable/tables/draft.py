@@ -1,4 +1,4 @@
-"""What the owner of a table is told of it, and how methods without a private account read it: inferred, by column.
+"""What the owner of a table learns of it, and how methods without a private account read it: inferred, by column.
 
 The only place where cells together decide what a column is: a draft, for its owner's eyes. Private training and private
 statistics never come here. Cells are read one by one (:mod:`deniable.tables.cell`).

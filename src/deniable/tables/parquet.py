@@ -74,7 +74,7 @@ def index_columns(schema: Any) -> tuple[str, ...]:
 
 
 def as_series(column: Any) -> pd.Series[Any]:
-    """Return a column of Arrow as one of pandas, in which no whole number is rounded for the gaps beside it."""
+    """Return a column of Arrow as one of pandas, in which no whole number is rounded for the gaps next to it."""
     import pyarrow as pa
 
     kind = column.type

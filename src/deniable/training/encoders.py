@@ -30,7 +30,7 @@ _FAR_TAIL = 30.0  # the same for the last edge and the median of what lies beyon
 
 @dataclass(frozen=True, eq=False)
 class Thermometer:
-    """A number as one ±1 per edge (above or below it) beside a linear term; a missing value has a cell of its own."""
+    """A number as one ±1 per edge (above or below it) and a linear term; a missing value has a cell of its own."""
 
     name: Any
     edges: FloatArray
@@ -319,7 +319,7 @@ class Pair:
 def levels_of(encoder: Encoder, effects: FloatArray) -> NDArray[np.uint16]:
     """Return the level of each cell: bins in order, categories in the order of what the first fit says of them.
 
-    Words beside numbers are on the level of missing cells.
+    Words among numbers are on the level of missing cells.
     """
     cells = encoder.bins or encoder.size - 1
     order = np.arange(cells)

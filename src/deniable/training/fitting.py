@@ -83,7 +83,7 @@ class Additive:
         """Return the cells of block j that records are known to be in: of numbers all, but for the missing values' one.
 
         Of categories those whose noisy count stood out, which the mean row of the basis still shows; what other cells
-        add to the score is mostly noise. All but the missing one, if no count stood out. Of words beside numbers none.
+        add to the score is mostly noise. All but the missing one, if no count stood out. Of words among numbers none.
         """
         encoder, every = self.blocks[j], np.arange(self.blocks[j].size - 1)
         if isinstance(encoder, Pair) or encoder.bins:

@@ -7,7 +7,7 @@ that kind of source. It registers itself::
     @assesses(PrivacyProfile, what="a record profile")
     def assess_profile(source, asked, *, group=None): ...
 
-Adapters stand beside the libraries that they need and are imported when a source of theirs turns up.
+Adapters stand with the libraries that they need and are imported when a source of theirs turns up.
 """
 
 from __future__ import annotations

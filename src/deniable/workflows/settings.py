@@ -78,7 +78,7 @@ _KNOBS = (
 
 @dataclass(frozen=True)
 class PrivateFit:
-    """A fit of a private model: Gaussian DP ``mu`` beside a failure probability ``delta``, in place of a mechanism."""
+    """A fit of a private model: Gaussian DP ``mu`` and a failure probability ``delta``, in place of a mechanism."""
 
     mu: float
     delta: float

@@ -46,7 +46,7 @@ class Trained:
         A scikit-learn pipeline that takes rows as in the table: how cells are read, then the private model. It holds
         noised numbers only, besides what the certificate names as public.
     usefulness
-        The private model beside an unprotected one, on held-out records: not protected. None if none were held out.
+        The private model compared with an unprotected one, on held-out records: not protected. None without any.
     assessment
         The report for the owner of the table: with usefulness, and how the file was read.
     public

@@ -1,4 +1,4 @@
-"""How useful a private model is beside an unprotected one and beside guessing, on records held out from both."""
+"""How useful a private model is compared with an unprotected one and with guessing, on records held out from both."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _plain(value: float | None) -> str:
 
 
 def measure(model: Any, X: Any, y: Any, *, plain: Any = None, help: tuple[str, ...] = ()) -> Usefulness:
-    """Return how useful ``model`` is on (X, y) beside the fitted unprotected model ``plain`` and guessing.
+    """Return how useful ``model`` is on (X, y) compared with the fitted unprotected model ``plain`` and guessing.
 
     With ``plain``, what the protection costs comes with a 95 % interval: percentiles of a paired bootstrap over the
     records, the same resamples for both models.
