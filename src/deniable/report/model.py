@@ -254,7 +254,6 @@ class Assessment(Textual):
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return one self-contained offline page and write it, complete or not at all, to ``path``."""
-        require("jinja2", purpose="A page")
         from deniable.report.page import to_html
 
         return _written("path", to_html(self), path, (".html", ".htm"))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from deniable._files import plain
+from deniable._optional import missing
 from deniable._shown import shown
 from deniable.report.decision import Decision, Rule
 from deniable.report.meta import FIELDS
@@ -28,7 +29,10 @@ TONES = {"met": "good", "missed": "bad", "not decided": "open"}
 
 def to_html(assessment: Assessment) -> str:
     """Return the page: inline styles, drawings and data; numbers equal those of ``to_json``."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+    except ImportError as error:
+        raise missing(error, "A page") from error
 
     environment = Environment(
         loader=PackageLoader("deniable.report", "."),
