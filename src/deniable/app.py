@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,8 @@ def main() -> None:
         except dn.InputError as error:
             st.error(str(error))
         st.download_button(
-            "Download the report", lambda: dn.assess(mechanism, prior=prior, fpr=[fpr], delta=delta).to_html(),
+            "Download the report",
+            lambda: dn.assess(mechanism, prior=prior, fpr=[fpr], delta=delta, meta={"date": date.today()}).to_html(),
             "report.html", "text/html", on_click="ignore",
         )  # fmt: skip
 

@@ -1,6 +1,7 @@
 """--policy, --meta and --full on every command that makes a report; exit code 1 unless it is met."""
 
 import json
+from datetime import date
 
 import numpy as np
 import pytest
@@ -88,6 +89,10 @@ def test_full_and_meta(tmp_path, monkeypatch, capsys):
     short = capsys.readouterr().out
     assert "Does not meet the policy" in page.read_text()
     assert "A. Lovelace" in page.read_text()
+    assert f"<dt>Date</dt><dd>{date.today()}</dd>" in page.read_text()
+    meta.write_text("date = 2026-01-31\n")
+    assert run(["assess", RUN, "--meta", str(meta), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["meta"] == {"date": "2026-01-31"}
     assert run(["assess", RUN, "--full"]) == 0
     full = capsys.readouterr().out
     assert len(full.splitlines()) > 2 * len(short.splitlines())

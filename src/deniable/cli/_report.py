@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,6 +48,13 @@ def checked_policy(policy: str | None) -> Any:
     from deniable.report import Policy
 
     return Policy.from_toml(policy)
+
+
+def dated(meta: Path | None) -> dict[str, Any]:
+    """Return the fields of --meta, read before any work; the date is that of today unless they name one."""
+    from deniable.report.meta import read_meta
+
+    return {"date": date.today(), **({} if meta is None else read_meta(meta))}
 
 
 def show(

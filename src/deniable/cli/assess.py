@@ -14,6 +14,7 @@ from deniable.cli._report import (
     checked_policy,
     checked_report,
     code,
+    dated,
     show,
 )
 from deniable.cli.run import RunArgument, read_run, with_unknown
@@ -50,7 +51,7 @@ def assess(
     limits = checked_policy(policy)
     made = dn.assess(
         read_run(run), prior=prior, delta=delta, fpr=tuple(fpr) if fpr else (0.1, 0.01, 0.001),
-        command=command_line(), policy=limits, meta=meta,
+        command=command_line(), policy=limits, meta=dated(meta),
     )  # fmt: skip
     missed = report is None and made.decision is not None and not made.decision.met
     following = _enough(run, made.decision) if missed else ()

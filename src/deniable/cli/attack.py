@@ -19,6 +19,7 @@ from deniable.cli._report import (
     checked_policy,
     checked_report,
     code,
+    dated,
     show,
 )
 from deniable.cli._schema import SchemaOption, read_schema
@@ -87,7 +88,7 @@ def attack(
         title=f"{scores.method} against {model}",
         command=command_line(),
         policy=limits,
-        meta=meta,
+        meta=dated(meta),
     )
     leaks = found.advantage().low > 0
     private = ("train", *of_table(data, target, drop, schema), "--report", "private.html") if leaks else ()

@@ -31,6 +31,7 @@ from deniable.cli._report import (
     checked_policy,
     checked_report,
     code,
+    dated,
     show,
 )
 from deniable.cli.run import read_run
@@ -94,7 +95,7 @@ def audit(
     if stream or str(scores) == _STREAM:
         streamed = _sequential(scores, promised, confidence)
         draw(streamed, picture)
-        judged = dn.assess(streamed, command=command_line(), policy=limits, meta=meta)
+        judged = dn.assess(streamed, command=command_line(), policy=limits, meta=dated(meta))
         show(judged, owner_report, as_json, full=full)
         return code(judged, limits)
     if picture is not None:
@@ -112,7 +113,9 @@ def audit(
     options: dict[str, Any] = {"fpr": tuple(fpr)} if fpr else {}
     bound = None if promised is None else dn.tradeoff(promised)
     with stage("comparing scores"):
-        made = dn.assess(found, bound=bound, title=title, command=command_line(), policy=limits, meta=meta, **options)
+        made = dn.assess(
+            found, bound=bound, title=title, command=command_line(), policy=limits, meta=dated(meta), **options
+        )
     following = again("--owner-report", "audit.html") if owner_report is None else ()
     show(made, owner_report, as_json, full=full, following=following)
     return code(made, limits)

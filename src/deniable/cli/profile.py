@@ -17,6 +17,7 @@ from deniable.cli._report import (
     checked_policy,
     checked_report,
     code,
+    dated,
     show,
 )
 from deniable.cli._schema import SchemaOption, read_schema
@@ -110,7 +111,7 @@ def profile(
         found.to_parquet(out, fpr)
     rates = (0.1, 0.01, fpr) if fpr not in (0.1, 0.01) else (0.1, 0.01)
     group = None if by is None or table is None else (by, table.frame[by].to_numpy())
-    made = dn.assess(found, fpr=rates, policy=limits, meta=meta, group=group, command=command_line())
+    made = dn.assess(found, fpr=rates, policy=limits, meta=dated(meta), group=group, command=command_line())
     again_for_page = again("--owner-report", "profile.html") if owner_report is None else ()
     show(made, owner_report, as_json, full=True, following=again_for_page)
     return code(made, limits)

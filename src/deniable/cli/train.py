@@ -23,6 +23,7 @@ from deniable.cli._report import (
     checked_policy,
     checked_report,
     code,
+    dated,
     show,
     written,
 )
@@ -107,7 +108,7 @@ def train(
             holdout=holdout,
             command=command_line(),
             policy=limits,
-            meta=meta,
+            meta=dated(meta),
         )
     finish(made, out, report, owner_report, as_json, full=full)
     return code(made.assessment, limits)

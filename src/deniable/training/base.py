@@ -209,7 +209,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
             )
         if table.left_out:
             names = ", ".join(map(repr, table.left_out))
-            said.append(f"left out: {names}: nearly unique words; name the column in categories to keep it")
+            said.append(f"left out: {names}: nearly unique words; declare the column's categories to keep it")
         for text in said:
             warnings.warn(text, TrainingWarning, stacklevel=6)
 
