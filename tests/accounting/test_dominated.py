@@ -176,13 +176,6 @@ def test_divergences_of_bounded_range_are_those_of_its_worst_pair_of_two_outcome
         assert found[2] < 0.248 < 0.309
 
 
-def test_two_answers_of_a_person_are_two_categories():
-    run = dn.RandomizedResponse(1.0, 3)
-    own, replaced = dn.tradeoff(run), dn.tradeoff(run, adjacency="replace")
-    assert replaced.epsilon(0.0) == own.epsilon(0.0) == pytest.approx(1.0, rel=1e-12)
-    assert replaced.assumptions.adjacency == "replace one record"
-
-
 def test_parts_beside_others_keep_their_mark():
     both = dn.tradeoff(dn.TruncatedPoisson(1.0, 0.5, 1, 2, 6) + dn.GaussianDP(0.5))
     share = sum(binom.pmf(k, 6, 0.5) * min(k, 2) for k in range(7)) / 6

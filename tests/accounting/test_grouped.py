@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.curves.chains import ChainTradeoff, TangentTable
 
 
 def test_a_person_of_several_records_is_found_more_often_than_a_record_and_not_beyond_the_bound():
@@ -73,21 +72,6 @@ def test_bounds_of_a_group_are_those_of_the_composed_curve(mechanism, loss):
         middle = logits[np.argmax(reached(logits, np.exp(epsilon)))]
         least = np.max(reached(np.linspace(middle - 0.3, middle + 0.3, 40), np.exp(epsilon)))
         assert least * (1 - 1e-9) <= grouped.delta(epsilon, "remove") <= least * (1 + loss)
-
-
-def test_tables_propose_what_the_curve_says():
-    t = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.01, 500))
-    table = TangentTable(t)
-    log_gamma = np.array([-3.0, -0.2, 0.0, 0.1, 1.5, 6.0])
-    for way in ("remove", "add"):
-        about = table._hockey_sticks(log_gamma, way, "upper")
-        np.testing.assert_allclose(about, t.hockey_stick(np.exp(log_gamma), way), rtol=1e-3)
-        slopes, fpr, tpr = table.tests(way)
-        assert np.all(np.diff(slopes) >= 0)
-        middle = np.abs(fpr) < 15
-        truth = (t if way == "remove" else t.inverse()).tpr(1 / (1 + np.exp(-fpr[middle])))
-        np.testing.assert_allclose(1 / (1 + np.exp(-tpr[middle])), truth, rtol=2e-3)
-    assert isinstance(t.group(2), ChainTradeoff)
 
 
 def test_where_hardly_anything_leaks_bounds_are_still_near():

@@ -8,30 +8,12 @@ import pytest
 import deniable as dn
 from deniable.accounting.engines.chernoff import Chernoff
 from deniable.accounting.engines.inversion import Posts
-from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
-from oracles.composed_losses import two_steps
 
 
 def contour(loss, region, threshold, tolerance):
     posts = Posts(Chernoff.of(loss), region)
     return posts.contour(int(posts.nearest(np.array([threshold]))[0]), tolerance, 1 << 14)
-
-
-@pytest.mark.parametrize(
-    ("sigma", "rate", "threshold"),
-    [
-        (2.46165725534756, 0.001112471163633523, -2.2e-7),
-        (2.46165725534756, 0.001112471163633523, 0.00623),
-        (0.5, 0.1, 1.3),
-        (30.0, 1e-4, 2e-6),
-    ],
-)
-def test_two_steps(sigma, rate, threshold):
-    truth, found = two_steps(sigma, rate, threshold), dn.tradeoff(dn.SubsampledGaussian(sigma, rate, 2))
-    low, high = (found.hockey_stick(math.exp(threshold), "remove", side) for side in ("lower", "upper"))
-    assert low - 1e-14 <= float(truth.hockey_stick) <= high + 1e-14
-    assert high - low < 1e-4 * high
 
 
 @pytest.mark.parametrize(
@@ -49,20 +31,6 @@ def test_a_second_mode_far_out_is_cut_off_and_charged(phase, threshold):
     assert mine.out_error[0] < 1e-6 * mine.out_above[0]
     assert abs(mine.out_above - plain.out_above) <= mine.out_error + plain.out_error
     assert abs(mine.in_above - plain.in_above) <= mine.in_error + plain.in_error
-
-
-@pytest.mark.parametrize("design", [0.0014, 0.004685, 0.007492])
-def test_every_line_cuts_at_the_same_place(design):
-    """Beyond the valley between the modes r^c grows by e^20 from node to node."""
-    loss = PrivacyLoss.of([dn.SubsampledGaussian(2.237241301779409, 4.510186722105904e-05, 2577)])
-    at = np.array([0.0014, 0.005])
-    plain = contour(loss, "left", 0.0014, 1e-13).tails(at)
-    try:
-        cut = contour(loss, "right", design, 1e-13).tails(at)
-    except TooSlowError:
-        return
-    assert np.all(np.abs(cut.out_above - plain.out_above) <= cut.out_error + plain.out_error)
-    assert np.all(np.abs(cut.in_above - plain.in_above) <= cut.in_error + plain.in_error)
 
 
 def test_steps_that_hardly_ever_draw_a_record_cost_no_more_than_that():

@@ -37,14 +37,6 @@ def test_equal_norms_are_a_run_with_more_noise(share):
     assert_just_above(curves[1], dn.tradeoff(dn.SubsampledGaussian(1.0 / share, 0.05, 400)))
 
 
-def test_records_with_different_histories():
-    rng = np.random.default_rng(3)
-    norms = rng.choice([0.0, 0.1, 0.4, 1.0], size=(5, 400), p=[0.1, 0.3, 0.4, 0.2])
-    curves = dn.accounting.individual_tradeoffs(norms, 1.0, RUN)
-    for curve, history in zip(curves, norms, strict=True):
-        assert_just_above(curve, dn.tradeoff(own_run(history)))
-
-
 def test_norms_are_rounded_up():
     """Fewer levels, larger bounds; never below the exact composition of the norms themselves."""
     norms = np.random.default_rng(4).uniform(0.0, 0.6, size=(3, 400))

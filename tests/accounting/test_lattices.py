@@ -1,6 +1,5 @@
 """Classes, splits, merges and products: masses are kept, and what transforms round is charged."""
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 
 from deniable.accounting.lattices import Law, product
 from deniable.accounting.pld.compose import compose, cuttable
-from deniable.accounting.steps.discrete import ResponseStep
 from deniable.accounting.steps.sampled_gaussian import SubsampledGaussianStep
 
 
@@ -51,18 +49,6 @@ def test_products_add_up_over_classes_and_their_rounding_is_charged():
     start, rows = found.parts[0]
     for k, mass in enumerate(rows[0]):  # however small
         assert abs(Fraction(float(mass)) - exact[start + k]) <= Fraction(found.relative) * exact[start + k]
-
-
-def test_a_lattice_law_is_exact():
-    """Randomised responses: binomial masses on their own lattice, one class."""
-    law = compose([(cuttable(ResponseStep(0.7, 2), False), 20)], "upper", 1 << 13)
-    x, _, (masses,) = law.law.listed()
-    x = x + law.middle
-    likely = 1 / (1 + math.exp(-0.7))
-    for x_, mass in zip(x, masses, strict=True):
-        k = round((x_ / 0.7 + 20) / 2)
-        if mass > 1e-13 and abs((x_ / 0.7 + 20) / 2 - k) < 1e-6:
-            assert mass == pytest.approx(math.comb(20, k) * likely**k * (1 - likely) ** (20 - k), rel=1e-9)
 
 
 @pytest.mark.parametrize("side", ["upper", "lower"])

@@ -4,25 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import norm
 
 import deniable as dn
 from deniable.curves.safe import faults_shown
-
-
-@pytest.mark.parametrize(("sigma", "batch", "n"), [(1.0, 1, 4), (0.6, 3, 5)])
-def test_one_step_is_the_larger_of_both_directions(sigma, batch, n):
-    """The conjugate of min{f_q, f_q⁻¹} is the maximum of the conjugates; densities on a grid."""
-    rate, mu = batch / n, 2 / sigma
-    u = np.linspace(-12, 12 + mu, 200_001)
-    out = norm.pdf(u) * (u[1] - u[0])
-    inside = (1 - rate) * out + rate * norm.pdf(u - mu) * (u[1] - u[0])
-    t = dn.tradeoff(dn.WithoutReplacement(sigma, batch, n))
-    for log_gamma in (-0.8, -0.1, 0.0, 0.3, 1.2):
-        gamma = math.exp(log_gamma)
-        truth = max(np.maximum(inside - gamma * out, 0).sum(), np.maximum(out - gamma * inside, 0).sum())
-        for way in ("remove", "add"):
-            assert t.delta(log_gamma, way, "lower") - 1e-8 <= truth <= t.delta(log_gamma, way) + 1e-8
 
 
 def test_a_run_that_is_played_out_stays_below_and_exceeds_what_is_too_small():

@@ -169,6 +169,14 @@ tuned(PureDP(1.0), trials=5.0, shape=-1.0) -> shape must be above -1
 tuned("x", trials=5.0) -> mechanism must be
 tradeoff(tuned(ApproximateDP(1.0, 1e-6), trials=5.0)) -> finite Rényi divergences
 tuned(PureDP(1.0), trials=5.0, shape=inf).stop -> Poisson
+RenyiDP([1.0, 2.0], [0.1, 0.1]) -> orders must be above 1
+RenyiDP([2.0, 2.0], [0.1, 0.1]) -> increasing
+RenyiDP([], []) -> non-empty
+RenyiDP([2.0], [0.1, 0.2]) -> as many as orders
+tradeoff(ZeroConcentratedDP(1.0), engine="pld") -> engine must be 'auto'
+tradeoff(RandomAllocation(1.0, 3), engine="ball") -> engine 'ball'
+RandomAllocation(1.0, 3, 1, 4) -> batches_per_record must be at most batches=3
+TruncatedPoisson(1.0, 0.1, 10, 100, 100) -> max_batch
 WithoutReplacement(0.0, 2, 4) -> noise_multiplier must be above 0
 WithoutReplacement(1.0, 0, 4) -> batch must be
 WithoutReplacement(1.0, 5, 4) -> batch must be at most n_records, got 5 and 4

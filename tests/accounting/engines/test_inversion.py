@@ -12,7 +12,6 @@ from deniable.accounting.engines.chernoff import Chernoff
 from deniable.accounting.engines.inversion import Posts
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.accounting.transform.decay import Envelope
 from oracles.composed_losses import inversion
 
 
@@ -110,30 +109,6 @@ def test_whatever_the_tolerance_brackets_intersect_and_are_narrow(threshold):
     assert brackets[-1][1] - brackets[-1][0] <= 1e-7 * brackets[-1][1]
 
 
-@pytest.mark.parametrize("phase", [(1.0, 0.01, 5000), (0.3, 0.2, 50), (0.5, 1e-3, 10_000), (20.0, 0.5, 100)])
-def test_envelope_is_above_the_transform(phase):
-    loss = loss_of(phase)
-    c = contour(loss, "left", 0.0, 1e-13, 1 << 16).c
-    width = math.sqrt(loss.cumulants(c)[2])
-    envelope = Envelope.of(loss, c, width)
-    t = np.geomspace(envelope.edges[0], 200 / width, 400)
-    panel = np.searchsorted(envelope.edges, t, side="right") - 1
-    sampled = loss.line(c, t[-1]).transform(t)[0].real
-    assert np.all((sampled <= envelope.log_bound[panel] + 1e-9) | (sampled < -25 * phase[2]))  # else it is rounding
-
-
-def test_equal_phases_are_merged_and_gaussian_ones_folded():
-    parts = [dn.SubsampledGaussian(1.0, 0.1, 3), dn.SubsampledGaussian(1.0, 0.1, 4), dn.GaussianDP(3.0)]
-    loss = PrivacyLoss.of([*parts, dn.SubsampledGaussian(2.0, 1.0, 64)])
-    assert loss.steps.tolist() == [7.0]
-    assert loss.gaussian == pytest.approx(9.0 + 16.0)
-
-
-def test_slow_lines_are_refused():
-    with pytest.raises(TooSlowError):
-        contour(loss_of((0.3, 0.01, 2)), "middle", 0.0, 1e-13, 1 << 12)
-
-
 @pytest.mark.parametrize("way", ["remove", "add"])
 def test_what_the_affinity_of_the_worlds_settles_lies_below_the_truth(way):
     fpr = np.array([0.9, 0.1, 1e-3, 1e-6])
@@ -147,25 +122,3 @@ def test_what_the_affinity_of_the_worlds_settles_lies_below_the_truth(way):
     fresh = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.5, 400), engine="inversion")
     assert (fresh if way == "remove" else fresh.inverse()).tpr(0.9) == 1
     assert len(fresh._lines) == 0  # no line is laid for it
-
-
-@pytest.mark.parametrize("direction", ["remove", "add"])
-@pytest.mark.parametrize("phase", [(2.0, 0.01, 20_000), (0.7, 3e-3, 1100)])
-def test_saddle_points_are_near(phase, direction):
-    curve = dn.tradeoff(dn.SubsampledGaussian(*phase), engine="inversion")
-    delta, fpr = np.array([1e-3, 1e-6]), np.array([0.3, 1e-2, 1e-6])
-    guess = curve._chernoff.epsilon_guesses(delta, direction)
-    assert np.all(np.abs(np.log(curve.delta(guess, direction) / delta)) < 1)
-    known = curve._tails(curve._chernoff.threshold_guesses(fpr, direction), "out_above")
-    rate = known.out_above if direction == "remove" else known.in_below
-    assert np.all(np.abs(np.log(rate / fpr)) < 2)
-
-
-def test_steps_that_are_rare_and_large_have_lines_with_and_without_them():
-    """Right of 1 a ceiling cuts through the tilted law of one of these runs, not of the other."""
-    for phase, way in (((0.6, 1e-4, 10**6), "far"), ((2.42, 0.000627, 1335), "right")):
-        curve = dn.tradeoff(dn.SubsampledGaussian(*phase), engine="inversion")
-        fpr = np.array([1e-7])
-        low, high = curve._roc_bracket(fpr, "remove")
-        assert high - low < 1e-7 * high
-        assert way in {kind for kind, _ in curve._lines._values}

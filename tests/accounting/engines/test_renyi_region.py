@@ -117,32 +117,3 @@ def test_composition_adds_orders_and_the_exact_part_bounds_from_below():
     failing = dn.tradeoff(dn.ApproximateDP(0.5, 0.01) + a)
     assert failing.delta(30.0) == pytest.approx(0.01)
     assert failing.advantage(side="lower") <= dn.tradeoff(dn.ApproximateDP(0.5, 0.01)).advantage()
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: dn.RenyiDP([1.0, 2.0], [0.1, 0.1]), "orders must be above 1"),
-        (lambda: dn.RenyiDP([2.0, 2.0], [0.1, 0.1]), "increasing"),
-        (lambda: dn.RenyiDP([], []), "non-empty"),
-        (lambda: dn.RenyiDP([2.0], [0.1, 0.2]), "as many as orders"),
-        (lambda: dn.RenyiDP([2.0], [-0.1]), "epsilons must be at least 0"),
-        (lambda: dn.RenyiDP([2.0], [float("nan")]), "epsilons"),
-        (lambda: dn.ZeroConcentratedDP(float("inf")), "rho must be at least 0 and below inf"),
-        (lambda: dn.ZeroConcentratedDP(-1.0), "rho"),
-        (lambda: dn.tradeoff(dn.ZeroConcentratedDP(1.0), engine="pld"), "engine must be 'auto'"),
-    ],
-)
-def test_bad_input_is_refused(make, words):
-    with pytest.raises(dn.InputError, match=words):
-        make()
-
-
-def test_sketches_bound_the_curve_from_above():
-    curve = dn.tradeoff(dn.ZeroConcentratedDP(0.5))
-    epsilon = np.linspace(0.0, 5.0, 21)
-    for direction in ("remove", "add", "both"):
-        exact, quick = (t.delta(epsilon, direction) for t in (curve, curve.sketch()))
-        assert np.all(exact <= quick * (1 + 1e-12))
-        assert np.all(quick <= exact * 1.02 + 1e-12)
-    assert curve.sketch().advantage() <= curve.advantage() * (1 + 1e-3)

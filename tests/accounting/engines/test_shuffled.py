@@ -94,14 +94,6 @@ def test_removing_a_record_is_refused_because_it_can_show_more():
         dn.tradeoff(dn.ShuffledBatches(1.0, 2, 1), adjacency="add-remove")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"), [((0.0, 2), "noise_multiplier"), ((1.0, 0), "batches"), ((1.0, 2, 0), "epochs")]
-)
-def test_bad_input_is_refused(arguments, words):
-    with pytest.raises(dn.InputError, match=words):
-        dn.ShuffledBatches(*arguments)
-
-
 def test_what_parts_an_attack_from_a_cap_is_not_called_rounding():
     answer = dn.tradeoff(dn.ShuffledBatches(1.0, 10, 1)).explain(fpr=1e-3)
     assert (answer.engine, answer.lower_engine) == ("closed form", "a test of the largest outcome")

@@ -104,15 +104,3 @@ def test_a_curve_from_the_divergences_lies_above_the_certified_one():
 def test_several_batches_per_record_are_bounded_by_groups_of_batches():
     several = dn.tradeoff(dn.RandomAllocation(1.0, 20, 1, 2)).renyi(3.0)
     assert several == pytest.approx(2 * dn.tradeoff(dn.RandomAllocation(1.0, 10)).renyi(3.0), rel=1e-9)
-
-
-def test_random_allocation_beside_guarantees_and_tuned():
-    run, told = dn.RandomAllocation(1.5, 40, 2), dn.ZeroConcentratedDP(0.02)
-    both, alone = dn.tradeoff(run + told), dn.tradeoff(run)
-    assert both.renyi(4.0) == pytest.approx(alone.renyi(4.0) + 0.08, rel=1e-9)
-    for fpr in (1e-4, 0.05):
-        assert both.tpr(fpr) >= max(alone.tpr(fpr, side="lower"), dn.tradeoff(told).tpr(fpr))
-        assert both.tpr(fpr, side="lower") <= alone.tpr(fpr)
-    assert both.advantage() < 0.4
-    kept = dn.tradeoff(dn.mechanisms.tuned(run, trials=10))
-    assert alone.advantage() < kept.advantage() < 1

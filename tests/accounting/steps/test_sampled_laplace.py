@@ -46,14 +46,3 @@ def test_hockey_sticks_are_integrals_over_outcomes():
         parts = [quad(stick, a, b, args=(direction == "remove",), limit=200)[0] for a, b in ((-20, 0), (0, 1), (1, 20))]
         low, high = (t.delta(math.log(gamma), direction, side) for side in ("lower", "upper"))
         assert low - 1e-7 <= sum(parts) <= high + 1e-7
-
-
-@pytest.mark.parametrize("parts", [(0.9, 0.1), (0.25, 0.25, 0.25, 0.25)])
-def test_of_vectors_with_one_l1_sensitivity_a_single_coordinate_is_the_worst(parts):
-    """ROC curves of the product stay below that of the sum, and above that of its largest part."""
-    vector = dn.tradeoff(dn.Composition([dn.Laplace(0.7, sensitivity=part) for part in parts]))
-    worst = dn.tradeoff(dn.Laplace(0.7, sensitivity=sum(parts)))
-    largest = dn.tradeoff(dn.Laplace(0.7, sensitivity=max(parts)))
-    assert np.all(vector.tpr(FPR, "lower") <= worst.tpr(FPR))
-    assert np.all(largest.tpr(FPR, "lower") <= vector.tpr(FPR))
-    assert vector.advantage() < worst.advantage(side="lower") - 0.01  # the sum is no bound that costs nothing
