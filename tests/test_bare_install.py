@@ -99,7 +99,7 @@ def test_commands_on_runs_work_and_the_others_say_the_line_that_installs_them():
 
 
 def test_import_loads_neither_scipy_nor_any_extra():
-    heavy = {"scipy", "typer", "rich", *EXTRA_OF}
+    heavy = {"scipy", "typer", "rich", "dp_accounting", *EXTRA_OF}
     code = f"import sys, deniable; print(sorted({heavy!r} & {{name.partition('.')[0] for name in sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -5,7 +5,6 @@ import json
 import pickle
 import zipfile
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -133,12 +132,3 @@ def test_a_released_estimator_carries_nothing_of_an_earlier_fit(wrap, people):
     assert not [name for name in vars(again.estimator) if name.endswith("_") and not name.startswith("_")]
     assert np.array_equal(again.predict(X), model.predict(X))
     assert hasattr(final, "coef_")  # the user's own object is left alone
-
-
-def test_joblib_files_neither(tmp_path, people):
-    X = people[["wage"]].to_numpy()
-    inner = LogisticRegression().fit(X, people["y"])
-    model = dn.MembershipPrivate(inner, advantage=0.6, n_resamples=32, random_state=0).fit(X, people["y"])
-    joblib.dump(model, tmp_path / "m.joblib")
-    assert not hasattr(joblib.load(tmp_path / "m.joblib").estimator, "coef_")
-    assert inner.coef_.tobytes() not in content(tmp_path / "m.joblib")

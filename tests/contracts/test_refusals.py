@@ -96,16 +96,12 @@ NAMES = {name: getattr(module, name) for module in MODULES for name in module.__
 REFUSED = """
 PureDP(-1.0) -> epsilon & at least 0 & -1
 PureDP(nan) -> epsilon & nan
-PureDP("1") -> epsilon & number
 ApproximateDP(1.0, 1.5) -> delta & at most 1 & 1.5
 GaussianDP(nan) -> mu
 SubsampledGaussian(0.0, 0.1, 10) -> noise_multiplier & above 0
-SubsampledGaussian(inf, 0.1, 10) -> noise_multiplier & finite
 SubsampledGaussian(1.0, 0.0, 10) -> sample_rate & above 0
 SubsampledGaussian(1.0, 1.01, 10) -> sample_rate & at most 1 & 1.01
 SubsampledGaussian(1.0, 0.1, 2.5) -> steps & whole number & 2.5
-SubsampledGaussian(1.0, 0.1, -3) -> steps & at least 1 & -3
-SubsampledGaussian(1.0, 0.1, True) -> steps & True
 Composition([]) -> mechanisms & empty
 Composition([1.0]) -> mechanisms & 1.0
 tradeoff(RUN, engine="fft") -> engine must be one of
@@ -124,8 +120,6 @@ RenyiFilter([2.0], [1.0]).spend(ApproximateDP(0.1, 1e-9)) -> do not run it
 RenyiFilter([0.5], [1.0]) -> orders must be above 1
 individual_tradeoffs(np.ones((2, 9)), 1.0, RUN) -> cover each of the run's 10 steps, got 9
 individual_tradeoffs(np.ones(10), 1.0, RUN) -> shape (records, steps)
-individual_tradeoffs(np.ones((0, 10)), 1.0, RUN) -> shape (records, steps)
-individual_tradeoffs("norms", 1.0, RUN) -> array of numbers
 individual_tradeoffs(-np.ones((1, 10)), 1.0, RUN) -> at least 0, got -1
 individual_tradeoffs(np.ones((1, 10)), 0.0, RUN) -> clip must be above 0
 individual_tradeoffs(np.ones((1, 10)), nan, RUN) -> clip must be
@@ -148,9 +142,6 @@ individual(MatrixMechanism(1.0, sensitivity=1.0) + ShuffledBatches(1.0, 1)) -> w
 NoisyGradientDescent(1.0, 10, 0.0, 1.0, 0.5) -> strong_convexity must be above 0 & penalise every weight
 NoisyGradientDescent(1.0, 10, 0.5, 0.1, 0.5) -> smoothness must be at least strong_convexity
 NoisyGradientDescent(1.0, 10, 0.5, 1.0, 2.0) -> step_size must be below 2/smoothness
-NoisyGradientDescent(0.0, 10, 0.5, 1.0, 0.5) -> noise_multiplier
-NoisyGradientDescent(1.0, 0, 0.5, 1.0, 0.5) -> steps
-NoisyGradientDescent(1.0, 10, nan, 1.0, 0.5) -> strong_convexity
 MatrixMechanism(1.0); MatrixMechanism(1.0, np.eye(2), sensitivity=1.0) -> either strategy or sensitivity
 MatrixMechanism(1.0, np.ones(3)) -> one column per step
 MatrixMechanism(1.0, TREE, sample_rate=0.1) -> from the first step to the last one
@@ -160,7 +151,6 @@ MatrixMechanism(1.0, np.ones((3, 3)), sample_rate=0.1) -> fewer bands
 MatrixMechanism(1.0, np.tril(np.ones((3, 3))), sample_rate=0.1) -> fewer bands
 MatrixMechanism(1.0, np.eye(3), sample_rate=0.1, participations=2) -> not used with sample_rate
 MatrixMechanism(1.0, sensitivity=1.0, sample_rate=0.1) -> needs the strategy
-MatrixMechanism(0.0, np.eye(3)) -> noise_multiplier
 GAUSS.renyi(1.0); GAUSS.renyi(0.5); GAUSS.renyi(nan) -> order must be above 1
 tradeoff(PureDP(1.0), adjacency="replace").renyi(2.0) -> renyi is not known
 tuned(PureDP(1.0), trials=1.0) -> trials must be above 1
@@ -182,11 +172,6 @@ WithoutReplacement(1.0, 0, 4) -> batch must be
 WithoutReplacement(1.0, 5, 4) -> batch must be at most n_records, got 5 and 4
 WithoutReplacement(1.0, 2, 4.5) -> n_records must be
 WithoutReplacement(1.0, 2, 4, 0) -> steps must be
-audit_scores([0.1, nan], [0.2]) -> member scores must be a number, got nan
-audit_scores([], [0.2]) -> member scores must be a non-empty
-audit_scores([0.1], []) -> nonmember scores must be a non-empty
-audit_scores([[0.1]], [0.2]) -> one-dimensional
-audit_scores(["a"], [0.2]) -> must be a number or an array of numbers
 audit_scores([1.0], [0.0], 0.5); audit_scores([1.0], [0.0], 1.0); audit_scores([1.0], [0.0], nan) -> confidence
 audit_scores([1.0], [0.0], 95) -> confidence
 AUDIT.tpr(0.0) -> fpr must be above 0
@@ -196,8 +181,6 @@ AUDIT.compare(1.0) -> tradeoff must be a Tradeoff
 attack_transcript(PureDP(1.0)) -> SubsampledGaussian phases
 attack_random_subset(np.mean, [1.0, 2.0], 5, "gaussian", 1.0) -> below the number of records
 ratio_advantage(AttackScores(np.ones(3), np.zeros(3), "loss", "a model")) -> exact log-likelihood
-audit_one_run([1.0, nan], [1, 0]) -> got nan
-audit_one_run([], []) -> not empty
 audit_one_run([1.0, 2.0], [1]) -> of one length
 audit_one_run([1.0, 2.0], [1, 2]) -> True or False
 audit_one_run([1.0, 2.0], [1, 0], confidence=2) -> confidence
@@ -213,7 +196,6 @@ rounded_gaussian(2.0**40 * 1.001, 3); rounded_gaussian([1.0, nan], 3); rounded_g
 Histogram((1.0,)); Histogram((1.0, 1.0)) -> edges
 plan_subsampling(1000, 0.0, 0.1, batch_size=10); plan_subsampling(1000, 1.0, 0.1, batch_size=10) -> precision
 plan_subsampling(1000, 0.3, 0.0, batch_size=10); plan_subsampling(1000, 0.3, 2.0, batch_size=10) -> fpr
-plan_subsampling(1000, nan, 0.1, batch_size=10) -> precision
 profile(np.ones((6, 2))); profile(np.eye(6)[:, :3]) -> raise regularization
 OutputPerturbation(); ObjectivePerturbation(); OutputPerturbation(epsilon=1.0, scale=1.0) -> exactly one of
 ObjectivePerturbation(epsilon=1.0, scale=1.0) -> exactly one of
@@ -233,7 +215,6 @@ assess(PureDP(1.0)).to_html("nowhere/a.html") -> nowhere & does not exist
 assess(PureDP(1.0)).to_html("a.pdf") -> .html & a.pdf
 assess(3.5) -> source & 3.5
 bounds.accuracy(1, delta=0, prior=0.0); bounds.accuracy(1, delta=0, prior=1.0) -> prior
-bounds.positive_accuracy(1, prior=nan) -> prior
 bounds.advantage(1, delta=1.5); bounds.advantage(1, delta=nan) -> delta
 bounds.advantage(-0.1); bounds.negative_accuracy(nan, prior=0.5); bounds.advantage("one") -> epsilon
 bounds.positive_accuracy(1, prior=0.5, fpr=50) -> fpr
@@ -332,8 +313,6 @@ planned(delta=0.0) -> delta
 planned(noise_multipliers=(5.0, 1.0)) -> noise_multipliers
 calibrated() -> give advantage=0.1 or another limit
 calibrated(advantage=0.1, limit=Limit(accuracy=0.6)) -> not both
-calibrated(limit=0.1) -> limit must be a Limit
-calibrated(advantage=0.0) -> advantage must be above 0
 calibrated(advantage=0.1, tolerance=0.0) -> tolerance must be
 calibrated(advantage=0.1, bracket=(2, 1)); calibrated(advantage=0.1, bracket=3) -> bracket must be a pair
 calibrated(advantage=0.1, bracket=(1, nan)) -> bracket[1] must be
@@ -343,15 +322,12 @@ profiled(y=np.tile([0.0, 1.0], 29)) -> one entry per row
 profiled(regularization=nan); profiled(regularization=-1.0) -> regularization
 profiled(loss="hinge") -> loss must be one of
 profiled(released=np.zeros(5)) -> released must be 4 finite parameters
-profiled(X=np.full((60, 4), nan)) -> X must be
-profiled(X=np.full((60, 4), inf)) -> X must be finite, row 0 column 0
 profiled(sample_weight=np.zeros(60)) -> sample_weight
 profiled(tolerance=0.0) -> tolerance
 profiled(loss="squared") -> bounded slope
 profiled(intercept="unregularized") -> sensitivity has no bound
 profiled(regularization=0.0) -> regularization above 0
 profiled(y=np.array(["yes", None] * 30, dtype=object)) -> labels of one type
-profiled(y=np.tile([0.0, nan], 30)) -> NaN, row 1
 profiled(X=np.ones(60)) -> table of at least two rows
 profiled(group=np.zeros(60)) -> at least two labels
 profiled(group=np.zeros(3)) -> one label per row

@@ -29,20 +29,8 @@ def trained(kind, target):
 
 CALLS = {
     "ApproximateDP": made(dn.ApproximateDP, epsilon=1.0, delta=0.1),
-    "BoundedRange": made(dn.mechanisms.BoundedRange, epsilon=1.0),
     "Limit": made(dn.Limit, singling_out=0.1, n=10, weight=1e-3, group_size=2),
-    "DiscreteGaussian": made(dn.DiscreteGaussian, sigma=1.0),
-    "DiscreteLaplace": made(dn.mechanisms.DiscreteLaplace, scale=1.0),
-    "FinitePair": made(dn.mechanisms.FinitePair, p=(0.5, 0.5), q=(0.2, 0.8)),
-    "Laplace": made(dn.Laplace, scale=1.0),
     "MatrixMechanism": made(dn.MatrixMechanism, noise_multiplier=1.0, strategy=np.eye(3)),
-    "RandomAllocation": made(dn.RandomAllocation, noise_multiplier=1.0, batches=5),
-    "RandomizedResponse": made(dn.RandomizedResponse, epsilon=1.0),
-    "RenyiDP": made(dn.RenyiDP, orders=[2.0], epsilons=[1.0]),
-    "SubsampledGaussian": made(dn.SubsampledGaussian, noise_multiplier=1.0, sample_rate=0.1, steps=3),
-    "TruncatedPoisson": made(
-        dn.TruncatedPoisson, noise_multiplier=1.0, sample_rate=0.1, steps=3, max_batch=9, n_records=50
-    ),
     "WithoutReplacement": made(dn.WithoutReplacement, noise_multiplier=1.0, batch=3, n_records=10),
     "Policy": made(dn.Policy, limits=[dn.Limit(advantage=0.1)]),
     "Mean": made(Mean),

@@ -61,10 +61,3 @@ def test_an_estimator_is_attacked():
     expected = dn.attack_estimator(GaussianNB(), X, y, method="loss", n_shadows=4, rng=0).audit(0.95)
     assert shown.roc.advantage() == expected.advantage()
     assert shown.line_.get_label() == "loss on GaussianNB"
-
-
-def test_bad_input(scores):
-    with pytest.raises(dn.InputError, match="bound must be a trade-off"):
-        Display.from_tradeoff(1.0)
-    with pytest.raises(dn.InputError):
-        Display.from_scores([np.nan], scores[1])

@@ -2,8 +2,6 @@
 
 import math
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -221,15 +219,6 @@ def truncated(n, most, rate, sigma=1.0):
     return dp_event.TruncatedSubsampledGaussianDpEvent(n, rate, most, sigma)
 
 
-def test_truncated_batches_bound_one_record_removed_and_one_added():
-    t = dn.tradeoff(dn.from_dp_event(dp.SelfComposedDpEvent(truncated(1000, 60, 0.05), 40)))
-    assert t.assumptions.adjacency == "add or remove one record"
-    for size in (1000, 1001):
-        known = dn.tradeoff(dn.TruncatedPoisson(1.0, 0.05, 40, 60, size))
-        assert known.advantage(side="lower") < t.advantage() < 1.01 * known.advantage()
-        assert known.tpr(1e-3, "lower") < t.tpr(1e-3) < 1.01 * known.tpr(1e-3)
-
-
 def test_truncated_batches_that_are_never_or_always_cut():
     assert dn.from_dp_event(truncated(99, 100, 0.5)) == dn.SubsampledGaussian(1.0, 0.5, 1)
     always = dn.from_dp_event(dp.SelfComposedDpEvent(truncated(100, 20, 1.0), 3))
@@ -319,8 +308,3 @@ def test_a_subclass_may_mean_something_else():
 
     with pytest.raises(dn.InputError, match=r"test_dp_event\.GaussianDpEvent"):
         dn.from_dp_event(GaussianDpEvent(1.0))
-
-
-def test_dp_accounting_is_not_imported():
-    code = "import sys, deniable; deniable.from_dp_event; assert not any('dp_accounting' == m for m in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,8 +1,6 @@
 """Opacus histories become mechanisms; real accountants are tried where Opacus is installed."""
 
 import math
-import subprocess
-import sys
 from collections import OrderedDict
 
 import numpy as np
@@ -50,11 +48,8 @@ def test_accountant_state_dict_and_checkpoint():
     assert (
         dn.from_opacus({"module_state_dict": {}, "privacy_accountant_state_dict": accountant.state_dict()}) == MECHANISM
     )
-
-
-@pytest.mark.parametrize("name", ["rdp", "prv", "gdp"])
-def test_all_three_accountants(name):
-    assert dn.from_opacus({"history": HISTORY[:1], "mechanism": name}) == dn.SubsampledGaussian(1.0, 0.01, 100)
+    for name in ("rdp", "prv", "gdp"):
+        assert dn.from_opacus({"history": HISTORY[:1], "mechanism": name}) == dn.SubsampledGaussian(1.0, 0.01, 100)
 
 
 def test_a_thousand_phases():
@@ -88,22 +83,6 @@ def test_bad_input(source, message):
     with pytest.raises(dn.InputError, match=message) as caught:
         dn.from_opacus(source)
     assert "\n" not in str(caught.value)
-
-
-def test_neither_torch_nor_opacus_is_imported():
-    code = "import sys, deniable; deniable.from_opacus; assert not {'torch', 'opacus'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", ["RDPAccountant", "PRVAccountant", "GaussianAccountant"])
-def test_real_accountants(kind):
-    accountants = pytest.importorskip("opacus.accountants")
-    accountant = getattr(accountants, kind)()
-    for _ in range(20):
-        accountant.step(noise_multiplier=1.1, sample_rate=0.02)
-    expected = dn.SubsampledGaussian(1.1, 0.02, 20)
-    assert dn.from_opacus(accountant) == dn.from_opacus(accountant.state_dict()) == expected
 
 
 @pytest.mark.filterwarnings("ignore")

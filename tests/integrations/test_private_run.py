@@ -33,20 +33,8 @@ def train(model, optimizer, loader, epochs):
             optimizer.step()
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
-        {"advantage": 0.1},
-        {"tpr": 0.01, "fpr": 0.001},
-        {"accuracy": 0.6, "prior": 0.5},
-        {"epsilon": 1.0, "delta": 1e-5},
-        {"reconstruction": 0.01, "baseline": 0.001},
-        {"singling_out": 0.1, "n": 1000, "weight": 1e-6},
-        {"attribute": 0.6, "prior": [0.5, 0.5]},
-    ],
-)
-def test_the_noise_meets_the_target_and_little_less_does_not(target):
-    _, optimizer, loader = dn.make_private(*parts(), 2, limit=dn.Limit(**target))
+def test_the_noise_meets_the_target_and_little_less_does_not():
+    _, optimizer, loader = dn.make_private(*parts(), 2, limit=dn.Limit(tpr=0.01, fpr=0.001))
     run = optimizer.private_run
     assert run.steps == 10
     assert run.mechanism == dn.SubsampledGaussian(optimizer.noise_multiplier, 1 / 5, 10)
@@ -54,14 +42,6 @@ def test_the_noise_meets_the_target_and_little_less_does_not(target):
 
     assert run.limit.is_met(run.tradeoff())
     assert not run.limit.is_met(dn.tradeoff(dn.SubsampledGaussian(run.noise_multiplier * (1 - 1e-6), 0.2, 10)))
-
-
-def test_the_noise_is_calibrated_for_a_group():
-    def reached(noise):
-        return dn.tradeoff(dn.SubsampledGaussian(noise, 0.2, 10)).group(2).advantage()
-
-    _, optimizer, _ = dn.make_private(*parts(), 2, limit=dn.Limit(advantage=0.3, group_size=2))
-    assert reached(optimizer.noise_multiplier) <= 0.3 < reached(optimizer.noise_multiplier * 0.99)
 
 
 def test_a_whole_run_is_recorded_and_then_refuses_to_go_on():
@@ -94,15 +74,6 @@ def test_steps_that_the_engine_recorded_before_count():
     assert both.tradeoff().advantage() <= 0.3
 
 
-def test_ghost_clipping_returns_four_things():
-    model, optimizer, loader = parts()
-    made = dn.make_private(
-        model, optimizer, loader, 1, advantage=0.2, grad_sample_mode="ghost", criterion=torch.nn.CrossEntropyLoss()
-    )
-    assert len(made) == 4
-    assert made[1].private_run.steps == 5
-
-
 def test_loaders_whose_sampling_would_be_lost_are_refused():
     model, optimizer, loader = parts()
     data = loader.dataset
@@ -123,21 +94,6 @@ def test_loaders_whose_sampling_would_be_lost_are_refused():
         dn.make_private(model, optimizer, [1, 2], 1, advantage=0.1)
     with pytest.raises(dn.InputError, match="follows from the target"):
         dn.make_private(model, optimizer, loader, 1, advantage=0.1, noise_multiplier=1.0)
-
-
-def test_from_opacus_refuses_shuffled_batches_where_it_sees_them():
-    engine = PrivacyEngine()
-    model, optimizer, loader = parts()
-    model, optimizer, loader = engine.make_private(
-        module=model, optimizer=optimizer, data_loader=loader, noise_multiplier=1.0, max_grad_norm=1.0,
-        poisson_sampling=False,
-    )  # fmt: skip
-    train(model, optimizer, loader, 1)
-    assert dn.from_opacus(engine) == dn.SubsampledGaussian(1.0, 0.2, 5)  # the history cannot tell
-    with pytest.raises(dn.InputError, match="shuffled batches"):
-        dn.from_opacus(engine, loader=loader)
-    with pytest.raises(dn.InputError, match="shuffled batches"):
-        dn.workflows.OpacusCallback(engine, loader=loader)
 
 
 def test_a_shuffled_run_can_leak_more_than_the_poisson_curve_says():
