@@ -28,7 +28,6 @@ ROOMS = {
     "deniable.tables": "Tables",
     "deniable.report": "Reports",
     "deniable.workflows": "Reports while a run trains",
-    "deniable.workflows.training_profile": "Records of a DP-SGD run",
     "deniable.integrations": "Other libraries",
     "deniable.integrations.opacus": "Opacus",
     "deniable.integrations.gradient_canaries": "Canaries in an Opacus run",

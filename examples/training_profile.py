@@ -5,7 +5,7 @@ from scipy.special import expit
 from sklearn.datasets import load_breast_cancer
 
 import deniable as dn
-from deniable.workflows.training_profile import profile_training
+from deniable.accounting import individual_tradeoffs
 
 NOISE_MULTIPLIER, SAMPLE_RATE, STEPS, CLIP, LEARNING_RATE = 1.5, 0.1, 150, 0.5, 2.0
 
@@ -31,13 +31,13 @@ def main() -> None:
     y = np.where(target == 1, 1.0, -1.0)
     weights, norms = train(X, y, np.random.default_rng(0))
     run = dn.SubsampledGaussian(NOISE_MULTIPLIER, SAMPLE_RATE, STEPS)
-    profile = profile_training(norms, CLIP, run)
     print(f"accuracy {np.mean(np.sign(X @ weights) == y):.3f}")
-    advantage = profile.advantage()
-    print(f"any record: advantage at most {100 * profile.bound.advantage():.2f} %")
+    any_record = dn.tradeoff(run).advantage()
+    advantage = np.minimum(individual_tradeoffs(norms, CLIP, run).advantage(), any_record)
+    print(f"any record: advantage at most {100 * any_record:.2f} %")
     print(f"these records: median {100 * np.median(advantage):.2f} %, worst {100 * advantage.max():.2f} %")
-    print(profile.to_frame().head(5).to_string(index=False, float_format="{:.4g}".format))
-    print(profile.warning)
+    print("most exposed:", ", ".join(f"record {i} ({100 * advantage[i]:.2f} %)" for i in np.argsort(-advantage)[:5]))
+    print("Computed from the records' own gradients: for the owner of the data, not to be published with the model.")
 
 
 if __name__ == "__main__":
