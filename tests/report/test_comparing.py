@@ -13,13 +13,13 @@ def scores(shift, seed, n=150):
 
 def test_intervals_of_the_difference_hold_and_tell_clear_cases():
     found = dn.compare(scores(0.0, 0), scores(2.0, 1)).row("attack.advantage")
-    difference = found.differences[0]
+    low, high = found.differences[0]
     truth = 2 * 0.8413447460685429 - 1  # TV of N(0, 1) and N(2, 1) is 2Φ(1) − 1; of equal laws 0
-    assert difference.low <= truth <= difference.high
-    assert difference.clear
+    assert 0 < low <= truth <= high
     first, other = found.numbers
-    assert (difference.low, difference.high) == (other.low - first.high, other.high - first.low)
-    assert not dn.compare(scores(1.0, 0), scores(1.0, 1)).row("attack.advantage").differences[0].clear
+    assert (low, high) == (other.low - first.high, other.high - first.low)
+    low, high = dn.compare(scores(1.0, 0), scores(1.0, 1)).row("attack.advantage").differences[0]
+    assert low < 0 < high
 
 
 def test_a_comparison_is_printed_as_a_table_with_intervals():
@@ -30,14 +30,9 @@ def test_a_comparison_is_printed_as_a_table_with_intervals():
     assert "ComparedRow(" not in text
 
 
-def test_bounds_have_a_difference_but_no_interval():
+def test_bounds_have_no_interval_of_their_difference():
     found = dn.compare(dn.PureDP(0.5), dn.PureDP(1.0), dn.PureDP(0.5))
-    row = found.row("bound.advantage")
-    assert len(row.differences) == 2
-    assert row.differences[0].estimate > 0
-    assert row.differences[0].low is None
-    assert not row.differences[0].clear
-    assert row.differences[1].estimate == 0.0
+    assert found.row("bound.advantage").differences == (None, None)
     assert found.decisions[0] == "does not meet"
 
 

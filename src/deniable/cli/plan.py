@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -20,8 +19,7 @@ from deniable.cli._picture import checked_picture, draw
 from deniable.cli.run import RunArgument, read_run, unknown
 
 if TYPE_CHECKING:
-    from deniable.limits import Limit
-    from deniable.mechanisms import Mechanism, SubsampledGaussian
+    from deniable.mechanisms import SubsampledGaussian
     from deniable.planning.samplers import SamplerPlan
     from deniable.planning.subsampling import SubsamplingPlan
 
@@ -66,50 +64,46 @@ def plan(
     """
     import deniable as dn
 
-    picture, ends = checked_picture(plot), searched(low, high)
+    picture, noise = checked_picture(plot), searched(low, high)
     asked = read_run(run, 1.0)
     if unknown(run)[0] != "noise_multiplier" or not isinstance(asked, dn.SubsampledGaussian):
         raise InputError(f"run must be dpsgd,?,RATE,STEPS, whose noise is to be found, got {run!r}; see calibrate")
-    if precision is not None:
-        if fpr is None:
-            raise InputError("--precision needs --fpr, the false positive rate at which it is promised")
-        return _thinned(asked, records, precision, fpr, rate, delta, ends, picture, as_json)
-    if rate:
-        raise InputError("--rate goes with --precision")
-    given = asked_for(advantage, limit)
-    return _samplers(asked, records, given, max_batch, ends, picture, as_json)
-
-
-def _samplers(
-    run: SubsampledGaussian,
-    records: float,
-    limit: Limit | Mechanism,
-    max_batch: float | None,
-    noise: tuple[float, float],
-    picture: Path | None,
-    as_json: bool,
-) -> int:
-    from deniable.planning import plan_samplers
-
-    count = integer("records", records, at_least=2)
-    batch, epochs = _whole("RATE·records", run.sample_rate * count), _whole("RATE·STEPS", run.sample_rate * run.steps)
-    found = plan_samplers(
-        count,
-        batch,
-        epochs,
-        records_per_person=run.records_per_person,
-        max_batch=None if max_batch is None else integer("max_batch", max_batch),
-        noise_multipliers=noise,
-        limit=limit,
-    )
+    shared: dict[str, Any] = {"records_per_person": asked.records_per_person, "noise_multipliers": noise}
+    if precision is None:
+        if rate:
+            raise InputError("--rate goes with --precision")
+        goal, count = asked_for(advantage, limit), integer("records", records, at_least=2)
+        batch = _whole("RATE·records", asked.sample_rate * count)
+        epochs = _whole("RATE·STEPS", asked.sample_rate * asked.steps)
+        most = None if max_batch is None else integer("max_batch", max_batch)
+        compared = dn.planning.plan_samplers(count, batch, epochs, max_batch=most, limit=goal, **shared)
+        if as_json:
+            rows = [dataclasses.asdict(row) | {"mechanism": repr(row.mechanism)} for row in compared.rows]
+            print(to_json({"limit": compared.limit.arguments, "batch_size": batch, "epochs": epochs, "rows": rows}))
+        else:
+            print(f"{compared.limit.words()}; batches of {batch:,} of {count:,} records, epochs: {epochs:,}\n")
+            _show_samplers(compared, "record" if asked.records_per_person == 1 else "person", high)
+        draw(compared, picture)
+        return FINE if any(row.noise_multiplier < math.inf for row in compared.rows) else MISSED
+    if fpr is None:
+        raise InputError("--precision needs --fpr, the false positive rate at which it is promised")
+    sizes: dict[str, Any] = {"batch_size": asked.sample_rate * records, "epochs": asked.sample_rate * asked.steps}
+    with stage("looking for the noise at each rate"):
+        found = dn.planning.plan_subsampling(records, precision, fpr, rates=rate, delta=delta, **sizes, **shared)
     if as_json:
-        rows = [dataclasses.asdict(row) | {"mechanism": repr(row.mechanism)} for row in found.rows]
-        print(to_json({"limit": found.limit.arguments, "batch_size": batch, "epochs": epochs, "rows": rows}))
+        points = [{name: getattr(found, name)[at].item() for name in _COLUMNS} for at in range(found.rate.size)]
+        print(to_json({"precision": precision, "fpr": fpr, "points": points}))
     else:
-        print(f"{found.limit.words()}; batches of {batch:,} of {count:,} records, epochs: {epochs:,}\n")
-        _show_samplers(found, "record" if run.records_per_person == 1 else "person", noise[1])
+        _show_rates(found)
+        if found.efficient.any():  # of the efficient rates the one with most data
+            best = int(np.flatnonzero(found.efficient)[-1])
+            chosen = dataclasses.replace(
+                asked, sample_rate=float(found.sample_rate[best]), steps=int(found.steps[best])
+            )
+            words = _dpsgd(chosen, float(found.noise_multiplier[best]))
+            suggest("assess", words, "--prior", f"{found.rate[best]:g}", "--fpr", f"{fpr:g}", "--report", "report.html")
     draw(found, picture)
-    return FINE if any(row.noise_multiplier < math.inf for row in found.rows) else MISSED
+    return FINE if found.feasible.any() else MISSED
 
 
 def _whole(what: str, value: float) -> int:
@@ -144,47 +138,6 @@ def _dpsgd(run: SubsampledGaussian, noise: float) -> str:
     return f"{person}dpsgd,{shown(noise, 'number', 'upper', 7)},{run.sample_rate!r},{run.steps}"
 
 
-def _thinned(
-    run: SubsampledGaussian,
-    records: float,
-    precision: float,
-    fpr: float,
-    rates: list[float] | None,
-    delta: float | None,
-    noise: tuple[float, float],
-    picture: Path | None,
-    as_json: bool,
-) -> int:
-    from dataclasses import replace
-
-    from deniable.planning import plan_subsampling
-
-    with stage("looking for the noise at each rate"):
-        found = plan_subsampling(
-            records,
-            precision,
-            fpr,
-            batch_size=run.sample_rate * records,
-            epochs=run.sample_rate * run.steps,
-            rates=rates,
-            noise_multipliers=noise,
-            delta=delta,
-            records_per_person=run.records_per_person,
-        )
-    if as_json:
-        points = [{name: _plain(getattr(found, name)[at]) for name in _COLUMNS} for at in range(found.rate.size)]
-        print(to_json({"precision": precision, "fpr": fpr, "points": points}))
-    else:
-        print("\n".join([*_table(found), *(f"{short:<9} {words}" for short, words in _COLUMNS.values())]))
-        if found.efficient.any():  # of the efficient rates the one with most data
-            best = int(np.flatnonzero(found.efficient)[-1])
-            chosen = replace(run, sample_rate=float(found.sample_rate[best]), steps=int(found.steps[best]))
-            words = _dpsgd(chosen, float(found.noise_multiplier[best]))
-            suggest("assess", words, "--prior", f"{found.rate[best]:g}", "--fpr", f"{fpr:g}", "--report", "report.html")
-    draw(found, picture)
-    return FINE if found.feasible.any() else MISSED
-
-
 _COLUMNS = {
     "rate": ("T", "share of the pool that trains, drawn in secret"),
     "expected_size": ("size", "expected number of training records"),
@@ -198,27 +151,25 @@ _COLUMNS = {
     "pool_epsilon": ("pool_ε", "was the record in the pool? another question, not to be multiplied in"),
     "efficient": ("efficient", "no other rate has as much data with less noise"),
 }
-_SETTINGS = ("rate", "expected_size", "sample_rate")
 
 
-def _plain(value: Any) -> Any:
-    return value.item()
-
-
-def _table(found: SubsamplingPlan) -> list[str]:
-    """The plan as a person reads it, with short headings."""
+def _show_rates(found: SubsamplingPlan) -> None:
+    """Print a row a rate, with short headings, and what these mean."""
     columns = [[short, *_cells(name, getattr(found, name))] for name, (short, _) in _COLUMNS.items()]
     widths = [max(map(len, column)) for column in columns]
-    rows = zip(*columns, strict=True)
-    return [" ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    for row in zip(*columns, strict=True):
+        print(" ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
+    for short, words in _COLUMNS.values():
+        print(f"{short:<9} {words}")
 
 
 def _cells(name: str, values: Any) -> list[str]:
     """A column as a person reads it: bounds and noise rounded up, what may be copied as a setting down."""
-    if name in _SETTINGS:
-        return [shown(value, "number", "lower", 6) for value in values]
-    if name == "efficient":
-        return ["yes" if value else "no" for value in values]
-    if name == "steps":
-        return [f"{value:g}" for value in values]
+    match name:
+        case "efficient":
+            return ["yes" if value else "no" for value in values]
+        case "steps":
+            return [f"{value:g}" for value in values]
+        case "rate" | "expected_size" | "sample_rate":
+            return [shown(value, "number", "lower", 6) for value in values]
     return [shown(value, "number", "upper") if math.isfinite(value) else "-" for value in values]

@@ -17,30 +17,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Difference:
-    """By how much a number of one assessment exceeds that of the first.
-
-    Attributes
-    ----------
-    estimate
-        The difference of the two numbers; None if one of them cannot be stated.
-    low, high
-        Where the true difference lies. From two measured intervals: the two hold together with probability at least
-        1 − 2·(1 − confidence) by the union bound. None between upper bounds: how far the truth lies below them is not
-        known.
-    """
-
-    estimate: float | None
-    low: float | None
-    high: float | None
-
-    @property
-    def clear(self) -> bool:
-        """Whether the interval excludes zero."""
-        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
-
-
-@dataclass(frozen=True)
 class ComparedRow:
     """One number in every assessment; None where one does not have it."""
 
@@ -57,25 +33,20 @@ class ComparedRow:
         return values.index(min(values))
 
     @property
-    def differences(self) -> tuple[Difference | None, ...]:
-        """By how much every further assessment exceeds the first; None where one of the two lacks the number."""
-        first = self.numbers[0]
-        return tuple(
-            None if first is None or other is None else _difference(first, other) for other in self.numbers[1:]
-        )
+    def differences(self) -> tuple[tuple[float, float] | None, ...]:
+        """Where it lies by how much every further assessment exceeds the first.
+
+        Two measured intervals hold together with probability at least 1 − 2·(1 − confidence), by the union bound. None
+        where one is no interval: how far the truth lies below an upper bound is not known.
+        """
+        first, *others = map(_ends, self.numbers)
+        return tuple(None if first is None or one is None else (one[0] - first[1], one[1] - first[0]) for one in others)
 
 
-def _difference(first: Number, other: Number) -> Difference:
-    estimate = None if first.value is None or other.value is None else other.value - first.value
-    ends = [_ends(number) for number in (first, other)]
-    if any(end is None for end in ends):
-        return Difference(estimate, None, None)
-    (low, high), (other_low, other_high) = (end for end in ends if end is not None)
-    return Difference(estimate, other_low - high, other_high - low)
-
-
-def _ends(number: Number) -> tuple[float, float] | None:
+def _ends(number: Number | None) -> tuple[float, float] | None:
     """Where the truth lies, as far as the number says so on both sides."""
+    if number is None:
+        return None
     if number.low is not None and number.high is not None:
         return number.low, number.high
     if number.kind in ("exact", "parameter") and number.value is not None:

@@ -51,9 +51,9 @@ def side_by_side(found: Comparison) -> RenderableType:
     parts.append(table)
     for row in found.rows:
         for letter, difference in zip(ascii_uppercase[1:], row.differences, strict=False):
-            if difference is not None and difference.low is not None and difference.high is not None:
+            if difference is not None:
                 unit = next(number.unit for number in row.numbers if number is not None)
-                low, high = shown(difference.low, unit, "lower"), shown(difference.high, unit, "upper")
+                low, high = shown(difference[0], unit, "lower"), shown(difference[1], unit, "upper")
                 parts.append(Text(f"{row.label}: {letter} − A lies between {low} and {high}"))
     return Group(*parts)
 

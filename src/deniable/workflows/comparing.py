@@ -25,8 +25,8 @@ def compare(*sources: Any, **options: Any) -> Comparison:
     Returns
     -------
     Comparison
-        ``rows`` with ``numbers`` and ``differences``: by how much each further assessment exceeds the first, with an
-        interval where both numbers are measured or exact.
+        ``rows`` with ``numbers`` and ``differences``: by how much each further assessment exceeds the first,
+        an interval where both numbers are measured or exact.
 
     Raises
     ------
