@@ -139,7 +139,7 @@ LINES = [  # what is typed, and a word of what is said
     "assess dpsgd,1,.1 -> dpsgd,NOISE_MULTIPLIER,SAMPLE_RATE,STEPS",
     "assess dpsgd,nan,.1,10",
     "assess dpsgd,1,.1,1.5 -> whole number",
-    "assess laplace,2 + laplace,3 -> a run is one argument",
+    "assess laplace,2 + laplace,3 -> a run is one argument: deniable assess 'laplace,2 + laplace,3'",
     "assess dpsgd,1,.1,10 --report nowhere/report.html -> does not exist",
     "assess dpsgd,1,.1,10 --report report.pdf -> .html",
     "assess dpsgd,1,.1,10 --prior 1 -> prior",
