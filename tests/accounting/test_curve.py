@@ -1,7 +1,5 @@
 """``dn.tradeoff`` of composed mechanisms: reference values, properties, hard corners, bad input."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -53,9 +51,3 @@ def test_sketches_of_few_steps_are_nearly_as_narrow(steps):
     fpr = [0.5, 1e-3, 1e-6]
     assert np.all(t.tpr(fpr, side="lower") <= t.sketch().tpr(fpr))
     assert np.all(t.sketch().tpr(fpr) <= np.multiply(t.tpr(fpr), 1.01))
-
-
-def test_gaussian_parts_are_closed_form():
-    trade = dn.tradeoff(dn.Composition([dn.GaussianDP(0.6), dn.SubsampledGaussian(2.0, 1.0, 16)]))
-    assert trade.advantage() == pytest.approx(dn.tradeoff(dn.GaussianDP(math.sqrt(0.36 + 4))).advantage())
-    assert trade.method == "closed form"

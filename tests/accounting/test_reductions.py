@@ -94,23 +94,6 @@ def tree(steps, restart=None):
     return np.array([[float(low <= t < high) for t in range(steps)] for low, high in nodes])
 
 
-@pytest.mark.parametrize(("participations", "separation"), [(1, 1), (2, 1), (2, 4), (3, 3)])
-def test_sensitivity_of_trees_is_the_largest_over_all_patterns_of_participation(participations, separation):
-    nodes = tree(8)
-    assert nodes.shape == (15, 8)
-    patterns = [
-        pattern
-        for size in range(1, participations + 1)
-        for pattern in itertools.combinations(range(8), size)
-        if all(b - a >= separation for a, b in itertools.pairwise(pattern))
-    ]
-    truth = max(float(np.linalg.norm(nodes[:, list(pattern)].sum(axis=1))) for pattern in patterns)
-    found = matrix_sensitivity(nodes, participations, separation)
-    assert truth <= found <= truth * (1.16 if participations > 1 else 1 + 1e-12)
-    if participations == 1:
-        assert truth == pytest.approx(2.0)  # a leaf and three nodes above it: √4
-
-
 def test_an_adaptive_attack_on_a_tree_reaches_its_curve():
     """The first leaf released decides in which steps the record takes part, the second one with which sign."""
     rng, n, sigma, nodes = np.random.default_rng(7), 40_000, 3.0, tree(8)
@@ -215,21 +198,6 @@ def test_banded_noise_with_cyclic_sampling_is_attacked_as_promised():
     every = np.arange(steps)
     hits, false = (float(np.mean(ratios(member, every) > 0)) for member in (1, 0))
     assert hits - false > t.advantage() + 0.02
-
-
-def test_reports_and_comparisons_know_them():
-    for mechanism in (
-        dn.MatrixMechanism(2.0, np.eye(4)),
-        dn.NoisyGradientDescent(10.0, 100, 0.1, 2.0, 0.5),
-        dn.ShuffledBatches(2.0, 10, 2),
-        dn.ZeroConcentratedDP(0.1),
-        dn.RenyiDP([2.0, 4.0], [0.1, 0.3]),
-    ):
-        report = dn.assess(mechanism)
-        assert report.status == "bounded"
-        assert str(report)
-    noise = dn.calibrate(lambda s: dn.NoisyGradientDescent(s, 100, 0.1, 2.0, 0.5), bracket=(0.1, 1000), advantage=0.1)
-    assert dn.tradeoff(dn.NoisyGradientDescent(noise, 100, 0.1, 2.0, 0.5)).advantage() <= 0.1
 
 
 def test_what_must_stay_secret_is_named_with_the_curve():

@@ -44,15 +44,6 @@ def test_rounded_runs_reveal_no_less_and_no_more(most):
         assert above.advantage(side="lower") > exact.advantage() > below.advantage()
 
 
-def test_every_step_is_kept():
-    run = PrivacyLoss.of(phases(300))
-    for part in merged(run, 16):
-        assert part.steps.sum() == run.steps.sum()
-        assert part.steps.size <= 16
-        assert set(part.noise) <= set(run.noise)
-        assert set(part.rate) <= set(run.rate)
-
-
 def test_a_schedule_of_many_phases_is_known_within_a_fifth(monkeypatch):
     monkeypatch.setattr(dispatch, "_MOST_PHASES", 32)
     noise = np.linspace(1.2, 0.8, 64)

@@ -55,14 +55,6 @@ def test_it_composes_and_is_symmetric():
         dn.tradeoff(first, adjacency="add-remove")
 
 
-def test_rare_records_in_many_steps_have_a_bracket():
-    """Above one direction of the sampled pair, below its chain with the other one: both are known by other engines."""
-    t = dn.tradeoff(dn.WithoutReplacement(1.0, 100, 1_000_000, 1000))
-    one = dn.SubsampledGaussian(0.5, 1e-4, 1000)
-    assert t.advantage(side="lower") <= dn.tradeoff(one).advantage() <= t.advantage()
-    assert t.advantage() <= dn.tradeoff(one, adjacency="replace").advantage() * (1 + 1e-9)
-
-
 def test_lines_far_out_whose_constants_overflow_bound_nothing():
     # C of A + C/t is beyond doubles at these tilts; an exception would make the bound trivial
     t = dn.tradeoff(dn.WithoutReplacement(1.472, 346, 548, 32))

@@ -57,7 +57,7 @@ COMMANDS = {
 }
 # a training reads each cell alone and refuses no table for what is in it: only noisy counts of so few records say no
 READ_ALONE = {
-    *("1 missing cell, first in row 40", "constant", "missing", "cannot be predicted", "no column that can be used"),
+    *("1 missing cell, first in row 40", "constant", "missing", "cannot be predicted", "no column that can be used")
 }
 FROM_COUNTS = re.compile("cannot be |lost in the noise")
 # a check of a table without features is fine; an attack and a training take a target of any kind
@@ -280,28 +280,18 @@ def test_what_is_not_hostile_works(folder, capsys):
 
 # a misreading is worse than a refusal: what the cells hold, the kind that is right, and a word of what has to be said
 MISREADINGS = {
-    "? in numbers": (["?" if i % 9 == 0 else str(1.5 * i) for i in range(N)], "number", "missing"),
-    "thousands": ([f"{i + 1},234,{100 + i}" for i in range(N)], "number", ""),
-    "decimal commas": ([f"{i},{i % 9}" for i in range(N)], "number", ""),
     "either": ([f"{i + 1},{200 + i}" for i in range(N)], "number", "1,234 was read as 1234"),
     "points": ([f"1.{200 + i}" if i % 2 else f"{i},5" for i in range(N)], "number", "1.234 was read as 1.234"),
-    "ISO dates": ([f"2024-02-{1 + i % 28:02d}" for i in range(N)], "date", ""),
     "American dates": ([f"2/{1 + i % 28}/2024" for i in range(N)], "date", "5 April"),
     "doubtful dates": ([f"{1 + i % 9}/{1 + i % 11}/2024" for i in range(N)], "date", "5 April"),
     "no such day": ([f"2024-02-{3 + i % 28:02d}" for i in range(N)], "date", "something else than a date"),
     "postal codes": ([f"0{1 + i % 5}000" for i in range(N)], "number", "code"),
-    "names": ([f"Person {i}" for i in range(N)], "dropped", "identify"),
-    "row numbers": ([str(i) for i in range(N)], "dropped", "numbers the rows"),
     "a number and a name": ([f"P{i}" if i % 5 == 0 else str(1.5 * i) for i in range(N)], "number", "something else"),
-    "per cent": ([f"{i % 30} %" for i in range(N)], "number", ""),
     "mixed units": ([f"{i}.5 {'€$'[i % 2]}" for i in range(N)], "number", "several units"),
-    "yes and no": (["yes", "no"] * (N // 2), "yes/no", ""),
     "hexadecimal": ([f"0x{i % 7:02x}" for i in range(N)], "category", ""),
     "underscores": ([f"{i % 7}_000" for i in range(N)], "category", ""),
     "infinity": (["inf" if i % 9 == 0 else str(1.5 * i) for i in range(N)], "number", "missing"),
     "-999": (["-999" if i % 9 == 0 else str(1.5 * i) for i in range(N)], "number", "-999"),
-    "free text": (["he came in and said that nothing of what we had tried so far was of any use " + "abcde"[i % 5]
-                   for i in range(N)], "dropped", "free text"),
 }  # fmt: skip
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 from scipy import sparse
 
 import deniable as dn
@@ -152,17 +151,6 @@ def test_the_answer_is_that_of_float64():
         }
     assert len(CALLS) > 100
     assert wrong == {}
-
-
-def test_no_distance_of_a_law_is_negative():
-    for law in (GaussianLaw(), NormLaplaceLaw(2)):
-        for call in (
-            lambda rho, w=law: w.epsilon(rho, 1e-3, "upper"), lambda rho, w=law: w.advantage(rho, "upper"),
-            lambda rho, w=law: w.tpr(rho, 0.01, "lower"), lambda rho, w=law: w.hockey_stick(rho, 1, "upper"),
-            law.mean_loss, law.mean_size,
-        ):  # fmt: skip
-            with pytest.raises(dn.InputError, match="rho must be"):
-                call(-1)
 
 
 BAD = {

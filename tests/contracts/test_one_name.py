@@ -7,7 +7,6 @@ from collections import defaultdict
 from functools import cache, cached_property
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import deniable as dn
@@ -74,7 +73,7 @@ RISKS = {
     "inverse",
 }
 LIMITS = {
-    "Limit": {"advantage", "tpr", "accuracy", "reconstruction", "singling_out", "attribute"},
+    "Limit": {"advantage", "tpr", "accuracy", "reconstruction", "singling_out", "attribute"}
 }  # numbers that somebody asks for, not answers
 
 
@@ -99,19 +98,6 @@ def test_who_knows_the_rate_of_true_positives_knows_the_advantage():
     assert [
         k.__name__ for k in classes() if callable(getattr(k, "tpr", None)) and not callable(getattr(k, "advantage", 0))
     ] == []
-
-
-def test_laplace_is_the_law_of_one_number_and_norm_laplace_that_of_vectors():
-    one = dn.release(np.median, np.arange(9.0), advantage=0.6, bound="centre", noise="laplace", rng=0, n_resamples=400)
-    assert "laplace" in one.certificate.noise
-    for kind in (dn.OutputPerturbation, dn.records.ObjectivePerturbation):
-        assert kind(epsilon=1.0).noise == "norm-laplace"
-        with pytest.raises(dn.InputError, match="noise must be one of"):
-            kind(epsilon=1.0, noise="laplace")
-    with pytest.raises(dn.InputError, match="one-dimensional"):
-        dn.release(
-            lambda x: x.mean(axis=0), np.eye(9), advantage=0.6, bound="centre", noise="laplace", rng=0, n_resamples=400
-        )
 
 
 def identifiers(tree):

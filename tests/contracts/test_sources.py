@@ -33,9 +33,3 @@ def test_an_unknown_option_is_refused_with_those_that_are_known(what):
 def test_options_are_typed(what):
     parameters = inspect.signature(ADAPTERS[what].make).parameters.values()
     assert [p.name for p in parameters if p.annotation is p.empty] == []
-
-
-def test_what_cannot_be_assessed_is_refused_in_words():
-    for source in (3, b"", object()):
-        with pytest.raises(dn.InputError, match="source must be a mechanism, a trade-off"):
-            dn.assess(source)

@@ -6,10 +6,7 @@ import inspect
 import pkgutil
 import re
 
-import pytest
-
 import deniable
-import deniable as dn
 
 _ARRAYS = re.compile(r"FloatArray|IntArray|ComplexArray|NDArray|ndarray|DataFrame")
 _UNHASHABLE = re.compile(r"\b(list|dict|set|Mapping)\[")
@@ -48,16 +45,3 @@ def test_comparing_and_hashing_cannot_raise():
     found = {f"{kind.__module__}.{kind.__name__}": trouble(kind) for kind in dataclasses_of_the_package()}
     assert len(found) > 200
     assert {name: why for name, why in found.items() if why} == {}
-
-
-def test_no_module_hides_behind_the_name_of_a_function():
-    """``import deniable.tradeoff as t`` must not give a function whose attributes are missing: it does not exist."""
-    with pytest.raises(ModuleNotFoundError, match=r"deniable\.tradeoff"):
-        importlib.import_module("deniable.tradeoff")
-    from deniable.curves import Tradeoff
-
-    assert dn.Tradeoff is Tradeoff
-    assert callable(dn.tradeoff)
-    public = {name for name in dn.__all__ if callable(getattr(dn, name)) and not inspect.isclass(getattr(dn, name))}
-    modules = {module.name.rpartition(".")[2] for module in pkgutil.iter_modules(deniable.__path__, "deniable.")}
-    assert not public & modules

@@ -46,10 +46,9 @@ CASES = [
 def test_rows_are_what_the_estimator_refits_to(data, estimator, weighted):
     X, t, _ = data
     rng = np.random.default_rng(1)
-    y = {
-        "Ridge": t + rng.normal(size=80),
-        "PoissonRegressor": rng.poisson(np.exp(t)),
-    }.get(type(estimator).__name__, (t + rng.logistic(size=80) > 0).astype(int))
+    y = {"Ridge": t + rng.normal(size=80), "PoissonRegressor": rng.poisson(np.exp(t))}.get(
+        type(estimator).__name__, (t + rng.logistic(size=80) > 0).astype(int)
+    )
     weights = rng.uniform(0.5, 2.0, 80) if weighted else np.ones(80)
     fitted = clone(estimator).fit(X, y, sample_weight=weights)
     profile = dn.profile_estimator(

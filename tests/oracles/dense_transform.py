@@ -5,13 +5,7 @@ import math
 import numpy as np
 
 
-def transform(
-    sigma: float,
-    rate: float,
-    c: float,
-    t: float,
-    most: int = 3_000_000,
-) -> tuple[float, complex] | None:
+def transform(sigma: float, rate: float, c: float, t: float, most: int = 3_000_000) -> tuple[float, complex] | None:
     """log M(c) and M(c + it)/M(c); None if ``most`` nodes are not enough."""
 
     def loss(u):  # log(1 − q + q·e^a), written for small a and for large

@@ -132,35 +132,8 @@ def test_neither_end_meets_the_target():
         dn.calibrate(gaussian, (1, 2), advantage=0.1)
 
 
-def test_few_evaluations():
-    calls = []
-
-    def counted(sigma):
-        calls.append(sigma)
-        return noisy(sigma)
-
-    dn.calibrate(counted, (1e-2, 1e3), advantage=0.1)
-    assert len(calls) <= 20
-
-
 def test_a_jump_is_found_from_the_safe_side():
     """Leakage that jumps has no root; the safe side of the jump is returned."""
     x = dn.calibrate(lambda v: dn.GaussianDP(0.1 if v < math.pi else 2.0), (1, 10), advantage=0.3)
     assert x < math.pi
     assert x == pytest.approx(math.pi, rel=2e-9)
-
-
-@pytest.mark.parametrize(
-    "target",
-    [dict(advantage=0.1), dict(tpr=1e-4, fpr=1e-5), dict(accuracy=0.95, prior=0.9), dict(epsilon=1.0, delta=1e-5)],
-)
-def test_dp_sgd(target):
-    """σ for q = 0.01, T = 5000: the target is met, and missed with a millionth less noise."""
-
-    def run(sigma):
-        return dn.SubsampledGaussian(sigma, 0.01, 5000)
-
-    limit = dn.Limit(**target)
-    sigma = dn.calibrate(run, (0.1, 50.0), limit=limit)
-    assert limit.is_met(dn.tradeoff(run(sigma)))
-    assert not limit.is_met(dn.tradeoff(run(sigma * (1 - 1e-6))))

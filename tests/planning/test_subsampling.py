@@ -92,12 +92,6 @@ def test_a_simulated_attacker_is_right_no_more_often_than_promised():
     assert precision(noise / 2) > 0.3 + margin
 
 
-def test_plot_shows_the_frontier():
-    axes = full_batch_plan().plot()
-    assert "precision" in axes.get_title()
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["frontier"]
-
-
 def test_default_rates_lie_below_the_target():
     plan = full_batch_plan(rates=None)
     assert plan.rate.size == 12

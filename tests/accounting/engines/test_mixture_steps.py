@@ -65,12 +65,6 @@ def test_full_batches_of_a_person_are_one_larger_gaussian():
     assert found.advantage() == pytest.approx(dn.tradeoff(dn.GaussianDP(0.8 * math.sqrt(3))).advantage(), rel=1e-13)
 
 
-def test_more_records_tell_more_and_less_than_any_group():
-    one, several = (coarse(dn.SubsampledGaussian(1.0, 0.05, 8, k)) for k in (1, 3))
-    assert one.advantage() < several.advantage(side="lower")
-    assert several.advantage() < dn.tradeoff(dn.SubsampledGaussian(1.0, 0.05, 8)).group(3).advantage()
-
-
 def batches(n, rate, most, values):
     """Sums over a truncated batch of records with these values, and their probabilities, by enumeration."""
     sums: dict[float, float] = {}
@@ -119,17 +113,6 @@ def test_neither_size_bounds_the_other_and_the_step_bounds_both(n, rate, most):
     assert (fewer < more) == (n == 40)
     assert max(t.delta(1.0, "remove") for t in sizes) <= both.delta(1.0, "remove") * (1 + 1e-6)
     assert both.delta(1.0, "remove") < 1.03 * max(fewer, more)
-
-
-def test_a_smaller_rate_is_not_answered_by_a_larger_bound():
-    """Persons who are rarely drawn: both sides lie close, and far below those of a larger rate."""
-    run, larger = (dn.SubsampledGaussian(1.0, rate, 200, records_per_person=4) for rate in (1e-4, 1e-3))
-    found = dn.tradeoff(run)
-    assert found.advantage() < dn.tradeoff(larger).advantage(side="lower")
-    assert found.advantage() < 4 * dn.tradeoff(dn.SubsampledGaussian(1.0, 1e-4, 200)).advantage()
-    assert found.tpr(1e-9) < 1.1 * dn.tradeoff(run).tpr(1e-9, "lower")
-    sharp = dn.tradeoff(dn.SubsampledGaussian(0.5, 5e-5, 1000, records_per_person=2))
-    assert sharp.tpr(1e-5) < (1 + 1e-4) * sharp.tpr(1e-5, "lower")
 
 
 def test_a_person_who_is_hardly_ever_drawn_is_answered_without_an_overflow():

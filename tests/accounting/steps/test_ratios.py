@@ -5,11 +5,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.accounting.steps.ratios import (
-    plain_losses,
-    randomized_response_cumulants,
-    sampled_losses,
-)
+from deniable.accounting.steps.ratios import plain_losses, randomized_response_cumulants, sampled_losses
 from deniable.accounting.transform.line import randomized_responses_turned
 
 EPS = float(np.finfo(np.float64).eps)
