@@ -1,26 +1,14 @@
 """Mechanisms: validated, frozen, composable."""
 
-import dataclasses
-
 import pytest
 
 import deniable as dn
-
-
-def test_mechanisms_are_frozen():
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        dn.PureDP(1.0).epsilon = 2.0
 
 
 def test_composition_flattens_and_adds():
     a, b, c = dn.GaussianDP(1.0), dn.SubsampledGaussian(1.0, 0.1, 10), dn.PureDP(0.5)
     assert (a + b + c).mechanisms == (a, b, c)
     assert dn.Composition([a, dn.Composition([b, c])]) == a + b + c
-
-
-def test_adding_something_else_is_a_type_error():
-    with pytest.raises(TypeError):
-        dn.PureDP(1.0) + 2.0
 
 
 def test_every_curve_says_what_its_worlds_differ_in():

@@ -78,21 +78,6 @@ def test_the_text_of_a_report_is_a_text_in_a_notebook_too(monkeypatch):
     assert "DOES NOT MEET" in in_a_shell
 
 
-def test_a_comparison_in_a_notebook():
-    both = dn.compare(dn.tradeoff(dn.GaussianDP(0.5)), dn.tradeoff(dn.GaussianDP(1.0)))
-    text = read(both._repr_html_())
-    assert all(number.shown in text for row in both.rows for number in row.numbers if number is not None)
-
-
-def test_certificate_and_release():
-    rows = np.random.default_rng(0).normal(size=(200, 1))
-    r = dn.release(lambda part: part.mean(axis=0), rows, advantage=0.4, rng=0)
-    text = read(r._repr_html_())
-    assert f"{float(r.value.ravel()[0]):.6g}" in text
-    assert shown(r.certificate.advantage, "number", "upper") in text
-    assert read(r.certificate._repr_html_()) in text
-
-
 def test_names_of_columns_reach_a_notebook_escaped():
     frame = pd.DataFrame({BAD: np.linspace(0, 1, 200)})
     r = dn.release(Mean(bounds=(0, 1)), frame, advantage=0.4, rng=0)
@@ -128,16 +113,3 @@ def test_assessment_audit_and_profile():
     shows = read(p._repr_html_())
     assert p.warning in shows
     assert shown(float(p.advantage().max()), "rate", "upper") in shows
-
-
-def test_several_curves_in_one_picture():
-    one, two = dn.tradeoff(dn.GaussianDP(0.5)), dn.tradeoff(dn.GaussianDP(1.0))
-    axes = one.plot(two, label=["μ = 0.5", "μ = 1"])
-    named = {line.get_label(): line for line in axes.lines}
-    assert list(named) == ["μ = 0.5", "μ = 1", "guessing"]
-    fpr, tpr = (np.asarray(part) / 100 for part in named["μ = 1"].get_data())
-    np.testing.assert_allclose(tpr, two.tpr(fpr), rtol=1e-9)
-    assert two.plot(axes) is axes  # as before: axes by position
-    assert two.plot(ax=axes) is axes
-    unnamed = [line.get_label() for line in one.plot(two).lines]
-    assert len(set(unnamed)) == 3  # equal methods are numbered

@@ -13,7 +13,7 @@ import pytest
 
 import deniable as dn
 from deniable import InputError
-from deniable._parallel import WorkerWarning, _same_versions, _scheduler_gone, in_order
+from deniable._parallel import WorkerWarning, _same_versions, in_order
 
 
 class Counted:
@@ -101,18 +101,6 @@ def test_sums_have_the_same_bits_wherever_an_array_comes_to_lie(two_workers):
     assert [part.mean() for _, part in found] == [_mean(data, start)[1].copy().mean() for start in range(8)]
 
 
-def test_a_backend_that_returns_lists_only_as_that_of_ray():
-    import joblib
-    from joblib._parallel_backends import ThreadingBackend
-
-    class Lists(ThreadingBackend):
-        supports_return_generator = False
-
-    joblib.register_parallel_backend("lists", Lists)
-    with joblib.parallel_config(backend="lists", n_jobs=2):
-        assert list(in_order(_times, [3, 1, 2], None, Counted(2.0))) == [6.0, 2.0, 4.0]
-
-
 def test_a_scheduler_that_is_gone_is_told(monkeypatch):
     import joblib
 
@@ -129,23 +117,6 @@ def test_a_scheduler_that_is_gone_is_told(monkeypatch):
     monkeypatch.setattr(joblib.parallel, "get_active_backend", lambda: (Backend(), 2))
     with pytest.raises(ConnectionError, match=r"scheduler is gone; start another"):
         list(in_order(_times, [1, 2], None, Counted(1.0)))
-
-
-@pytest.mark.parametrize("later", ["closed", "connecting"])
-def test_a_scheduler_whose_connection_broke_is_told_once_the_client_has_noticed(later):
-    class CommClosedError(OSError):
-        pass
-
-    class Client:
-        asked = 0
-
-        @property
-        def status(self):
-            self.asked += 1
-            return "running" if self.asked < 3 else later
-
-    assert _scheduler_gone(Client(), CommClosedError())
-    assert not _scheduler_gone(Client(), ValueError())
 
 
 def test_data_are_sent_to_each_worker_once(two_workers):
@@ -212,31 +183,6 @@ def test_a_worker_may_die_while_versions_are_compared():
     _same_versions(Dying(2))
     with pytest.raises(InputError, match=r"cannot import deniable .*closed"):
         _same_versions(Dying(3))
-
-
-@pytest.mark.filterwarnings("ignore::deniable._parallel.WorkerWarning")
-def test_an_attack_outlives_the_death_of_a_worker(two_workers):
-    from sklearn.tree import DecisionTreeClassifier
-
-    rng = np.random.default_rng(1)
-    X, y = rng.normal(size=(200, 4)), rng.integers(0, 2, 200)
-    run = lambda: dn.attack_estimator(  # noqa: E731
-        DecisionTreeClassifier(random_state=0), X, y, method="lira", n_shadows=24, rng=0
-    )
-    alone = run()
-    with dn.records.cluster(two_workers), _killing(two_workers, after=0.2):
-        there = run()
-    np.testing.assert_array_equal(there.member_scores, alone.member_scores)
-    np.testing.assert_array_equal(there.nonmember_scores, alone.nonmember_scores)
-
-
-def test_a_release_outlives_the_death_of_a_worker(two_workers):
-    data = np.random.default_rng(2).normal(size=300)
-    options = {"bound": "centre", "n_resamples": 64, "rng": 0}
-    alone = dn.release(np.median, data, advantage=0.4, **options)
-    with dn.records.cluster(two_workers), _killing(two_workers, after=0.2), warnings.catch_warnings(action="ignore"):
-        there = dn.release(np.median, data, advantage=0.4, **options)
-    assert there.noise_scale == alone.noise_scale
 
 
 def test_the_command_line_on_a_cluster(two_workers, capsys):

@@ -208,19 +208,6 @@ def test_gaussian_groups_and_replacing_are_exact():
     assert chain.hockey_stick(gammas) == pytest.approx(curve.group(4).hockey_stick(gammas), rel=1e-5)
 
 
-def test_groups_of_few_steps_leak_less_than_those_of_more_steps():
-    few, more = (dn.tradeoff(dn.SubsampledGaussian(1.0, 0.01, steps)).group(2).delta(1.0) for steps in (3, 20))
-    assert 0 < few < more
-
-
-def test_chains_of_symmetric_curves_are_symmetric():
-    noise = dn.Laplace(2.0, steps=3)
-    assert dn.tradeoff(noise).group(2)._symmetric
-    assert not dn.tradeoff(noise + dn.SubsampledGaussian(1.0, 0.1, 2)).group(2)._symmetric
-    fpr = np.array([1e-4, 0.1])
-    assert np.array_equal(dn.tradeoff(noise).group(2).tpr(fpr), dn.tradeoff(noise).group(2).inverse().tpr(fpr))
-
-
 def test_replacing_is_the_same_in_either_order():
     one = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 2))
     t, fpr = risks.replaced(one), np.array([1e-3, 0.3])

@@ -109,11 +109,3 @@ def test_an_asymmetric_promise_is_made_symmetric():
     verdict = perfect.compare(curve)
     assert verdict.promised < verdict.measured.low == 1
     assert "share of right guesses" in str(verdict)
-
-
-def test_classes_may_be_floats(data):
-    X, y = data
-    whole, real = dn.audit.canaries(X, y, 100, rng=9), dn.audit.canaries(X, y.astype(float), 100, rng=9)
-    assert real.labels.tolist() == whole.labels.tolist()
-    model = LogisticRegression(C=100).fit(whole.X, whole.y)
-    np.testing.assert_array_equal(real.scores(LogisticRegression(C=100).fit(real.X, real.y)), whole.scores(model))

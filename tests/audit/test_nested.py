@@ -6,8 +6,7 @@ from hypothesis import given, settings, strategies as st
 
 import deniable as dn
 from deniable.audit.families import EpsilonDelta, Gaussian, Shift
-from deniable.audit.nested import Ceiling, Decisions, NestedTests, Threshold
-from deniable.audit.thresholds import candidate_ranks
+from deniable.audit.nested import Ceiling, Decisions
 
 SAMPLES = {
     "Gaussian": lambda rng, n: (rng.normal(1, 1, n), rng.normal(0, 1, n)),
@@ -127,16 +126,3 @@ def test_explaining_inverts_the_advantage_of_a_ceiling(family, value):
     u = np.linspace(0, 1, 200_001)
     advantage = float(np.max(family.ceiling(u, value) - u))
     assert family.explaining(advantage) == pytest.approx(value, abs=1e-4)
-
-
-def test_weights_are_one_in_all_and_ranks_are_distinct():
-    rng = np.random.default_rng(0)
-    for n in (2, 10, 300):
-        tests = dn.audit_scores(rng.normal(1, 1, n), rng.normal(0, 1, n)).evidence.tests
-        assert isinstance(tests, NestedTests)
-        assert sum(test.weight for test in tests.each) == pytest.approx(1.0)
-        ranks = [test.rank for test in tests.each if isinstance(test, Threshold)]
-        assert len(set(ranks)) == len(ranks)
-        assert all(1 <= rank <= n for rank in ranks)
-    for n in (1, 2, 50, 10_000):
-        assert np.all(np.diff(candidate_ranks(n)) > 0)

@@ -122,12 +122,6 @@ def test_limits_fall_in_delta_and_agree_with_verdicts(m, telling):
                 assert found.measured.low > found.promised
 
 
-def test_orders():
-    down, ends = guesses_in_order(np.array([False, True, False, True, True]))  # the highest score last
-    assert down.tolist() == [True, True, False, True, False]
-    assert ends.tolist() == [True, True, True, False, False]
-
-
 @pytest.mark.parametrize(
     "scores", [np.zeros(80), np.repeat([0.0, 1.0], 40), np.r_[np.full(40, -np.inf), np.full(40, np.inf)]]
 )

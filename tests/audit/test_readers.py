@@ -53,14 +53,3 @@ def test_what_cannot_be_used_is_refused(tmp_path, content, message):
     path.write_text(content)
     with pytest.raises(dn.InputError, match=message):
         read_scores(path)
-
-
-def test_files_that_cannot_be_read_are_refused(tmp_path):
-    with pytest.raises(dn.InputError, match="does not exist"):
-        read_scores(tmp_path / "missing.csv")
-    (tmp_path / "scores.txt").write_text("1")
-    with pytest.raises(dn.InputError, match="must end in"):
-        read_scores(tmp_path / "scores.txt")
-    (tmp_path / "broken.npz").write_text("no zip")
-    with pytest.raises(dn.InputError, match="could not be read"):
-        read_scores(tmp_path / "broken.npz")

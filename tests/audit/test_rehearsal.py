@@ -39,14 +39,6 @@ def test_models_that_never_tell_0_or_1_are_left_alone():
     )  # fmt: skip
 
 
-def test_area_under_log_roc():
-    assert area_under_log_roc(np.arange(100.0) + 100, np.arange(100.0)) == 1.0
-    same = np.arange(2000.0)
-    assert area_under_log_roc(same, same) == pytest.approx(np.mean(np.geomspace(1e-3, 1, 50)), rel=0.02)
-    assert area_under_log_roc(np.ones(5), np.ones(5)) == pytest.approx(np.mean(np.geomspace(0.2, 1, 50)))  # coins
-    assert area_under_log_roc(np.ones(0), np.ones(5)) == 0.0
-
-
 @pytest.fixture(scope="module")
 def forest(credit):
     """Signals of 16 shadows and 3 targets: forests of 30 trees on half of 400 records."""

@@ -136,38 +136,6 @@ def test_a_train_function_stands_for_any_framework():
     assert len(set(seen)) == 9  # 8 shadows and the target
 
 
-class Tensor:
-    """What of a torch tensor matters here: it refuses to become an array while it carries a graph."""
-
-    def __init__(self, values, graph=True):
-        self.values, self.graph = values, graph
-
-    def detach(self):
-        return Tensor(self.values, graph=False)
-
-    def cpu(self):
-        return self
-
-    def __array__(self, dtype=None, copy=None):
-        if self.graph:
-            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-        return np.asarray(self.values, dtype=dtype)
-
-
-def test_a_train_function_may_answer_with_tensors():
-    X, y = load_iris(return_X_y=True)
-
-    def as_array(X, y, seed):
-        return LogisticRegression(C=100, max_iter=500).fit(X, y).predict_proba
-
-    def as_tensor(X, y, seed):
-        predict = as_array(X, y, seed)
-        return lambda Z: Tensor(predict(Z))
-
-    plain, wrapped = (dn.attack_estimator(f, X, y, n_shadows=4, rng=0) for f in (as_array, as_tensor))
-    np.testing.assert_array_equal(plain.member_scores, wrapped.member_scores)
-
-
 def test_seeds_make_it_repeatable_and_jobs_do_not_matter():
     X, y = load_iris(return_X_y=True)
     forest = RandomForestClassifier(n_estimators=5)
@@ -178,21 +146,3 @@ def test_seeds_make_it_repeatable_and_jobs_do_not_matter():
     assert first.member_scores.shape != other.member_scores.shape or not np.array_equal(
         first.member_scores, other.member_scores
     )
-
-
-def test_a_second_function_of_the_same_name_is_run():
-    """Nothing of a run is kept: two ``<lambda>`` of one line, two closures, each give their own signals."""
-    X, y = load_iris(return_X_y=True)
-    trained = [lambda X, y, seed, C=C: GaussianNB(var_smoothing=C).fit(X, y).predict_proba for C in (1e-9, 1.0)]
-    options = {"method": "loss", "n_shadows": 4, "rng": 0}
-    first, second = (dn.attack_estimator(train, X, y, **options).member_scores for train in trained)
-    assert not np.array_equal(first, second)
-    with pytest.raises(TypeError, match="cache"):
-        dn.attack_estimator(trained[0], X, y, cache="runs", **options)
-
-
-def test_scores_are_saved(tmp_path):
-    scores = dn.attack_estimator(GaussianNB(), *load_iris(return_X_y=True), method="loss", n_shadows=4, rng=0)
-    scores.save(str(tmp_path / "scores.npz"))
-    with np.load(tmp_path / "scores.npz") as file:
-        np.testing.assert_array_equal(file["member"], scores.member_scores)

@@ -96,18 +96,3 @@ def test_a_generator_is_judged_by_many_releases():
         generate, dn.PureDP(1.0), score=lambda table: float(synthetic_scores(table, rows[-1:])[0]), trials=300
     )
     assert found.verdict.violated
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"synthetic": np.zeros((3, 2))}, "same columns"),
-        ({"members": np.zeros((0, 4))}, "at least one record"),
-        ({"members": np.full((3, 4), np.inf)}, "column 0 must hold finite numbers"),
-        ({"method": "magic"}, "method must be one of"),
-        ({"method": "density", "reference": None}, "needs reference"),
-    ],
-)
-def test_unusable_inputs_are_refused(tables, change, message):
-    with pytest.raises(dn.InputError, match=message):
-        dn.attack_synthetic(**({"synthetic": tables["members"]} | tables | change))

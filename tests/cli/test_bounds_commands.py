@@ -23,13 +23,6 @@ def test_bound_prints_what_the_library_computes(capsys):
     assert "6.955 %" in capsys.readouterr().out
 
 
-def test_bound_says_when_precision_has_none(capsys):
-    assert run(["bound", "epsilon,2,1e-5"]) == 0
-    assert "no bound" in capsys.readouterr().out
-    assert run(["bound", "epsilon,2"]) == 0
-    assert "88.08 %, for any attack" in capsys.readouterr().out
-
-
 def test_a_plan_is_printed_on_the_safe_side(capsys):
     rates = [0.03, 0.05, 0.1]
     assert run([*PLAN, "--delta", "1e-6", *(word for rate in rates for word in ("--rate", str(rate)))]) == 0

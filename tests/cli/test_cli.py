@@ -1,7 +1,6 @@
 """The command line: exit codes, one-line errors, JSON, help with examples."""
 
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -17,22 +16,6 @@ from deniable.cli._app import run
 
 def commands():
     return [command.name or command.callback.__name__ for command in app.registered_commands]
-
-
-def test_a_run_becomes_json_on_stdout_and_nothing_else(capsys):
-    assert run(["assess", "dpsgd,5,1,500", "--json"]) == 0
-    made = json.loads(capsys.readouterr().out)
-    bound = {n["key"]: n["value"] for n in made["sections"][0]["numbers"]}
-    assert bound["bound.advantage"] == dn.tradeoff(dn.SubsampledGaussian(5.0, 1.0, 500)).advantage()
-
-
-def test_every_form_of_output(tmp_path, capsys):
-    for name in ("a.html", "a.json"):
-        line = ["assess", "dpsgd,5,1,5", "--report", str(tmp_path / name)]
-        assert run(line) == 0
-        assert (tmp_path / name).stat().st_size > 1000
-    json.loads((tmp_path / "a.json").read_text())
-    assert "provable upper bound" in capsys.readouterr().out
 
 
 RUN = ["assess", "dpsgd,1,0.01,100"]
@@ -93,14 +76,6 @@ def test_help_needs_no_other_library():
 print(sorted({heavy} & {{name.partition('.')[0] for name in sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
-
-
-def test_the_shell_completes_commands_and_options():
-    for words, expected in (("deniable as", "assess"), ("deniable bound --pro", "--proof")):
-        asked = {"_DENIABLE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
-        line = [sys.executable, "-c", "from deniable.cli import main; main()"]
-        done = subprocess.run(line, env={**os.environ, **asked}, capture_output=True, text=True, check=True)
-        assert done.stdout.split() == [expected]
 
 
 def test_compare_runs_and_files(tmp_path, capsys):

@@ -1,7 +1,6 @@
 """``deniable examples`` writes programs that run."""
 
 import contextlib
-import json
 import runpy
 
 import pytest
@@ -16,13 +15,6 @@ def test_writes_every_script_once(tmp_path, capsys):
     assert {path.name for path in folder.iterdir()} == {path.name for path in SCRIPTS.glob("*.py")}
     assert run(["examples", "--out", str(folder)]) == 2
     assert "exists" in capsys.readouterr().err
-
-
-def test_lists_what_each_is_about(capsys):
-    assert run(["examples", "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)["examples"]
-    assert len(listed) >= 5
-    assert all(text.endswith(".") for text in listed.values())
 
 
 @pytest.mark.parametrize("script", sorted(SCRIPTS.glob("*.py")), ids=lambda path: path.stem)

@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 import deniable as dn
-from deniable.cli._app import again, run, suggest
+from deniable.cli._app import run
 from deniable.planning import samplers
-from deniable.workflows import train as training_run
 
 RUN = "dpsgd,10,1,10"
 
@@ -37,18 +36,6 @@ def people(tmp_path, monkeypatch):
     return "the people.csv"
 
 
-def test_words_are_quoted_and_nothing_is_said_without_words(capsys):
-    suggest("check", "my people.csv")
-    suggest()
-    assert capsys.readouterr().err == "next: deniable check 'my people.csv'\n"
-
-
-def test_again_is_the_command_that_runs(suggested, tmp_path):
-    words = ["compare", "dpsgd,1,1,1", "dpsgd,2,1,1"]
-    assert suggested(*words) == list(again("--plot", "roc.svg")) == [*words, "--plot", "roc.svg"]
-    assert suggested(*words, "--plot", str(tmp_path / "c.svg")) == []
-
-
 def test_a_missed_limit_leads_to_the_noise_that_meets_it(suggested, tmp_path):
     policy = tmp_path / "policy.toml"
     policy.write_text("[policy]\nadvantage = 0.1\n")
@@ -60,17 +47,6 @@ def test_a_missed_limit_leads_to_the_noise_that_meets_it(suggested, tmp_path):
     follow = suggested(*follow, "--policy", str(policy))
     assert follow == ["annex", str(tmp_path / "report.json"), "--kind", "dpia"]
     assert suggested(*follow) == []
-
-
-def test_the_rule_that_decides_is_the_target(suggested, tmp_path):
-    policy = tmp_path / "policy.toml"
-    policy.write_text("[policy]\ntpr = 0.002\nfpr = 0.001\n")
-    follow = suggested("assess", RUN, "--policy", str(policy), code=1)
-    assert follow == ["calibrate", "dpsgd,?,1,10", "--limit", "tpr=0.002,fpr=0.001"]
-    policy.write_text("[policy]\nadvantage = 0.9\n")
-    met = ["assess", RUN, "--policy", str(policy)]
-    assert suggested(*met) == [*met, "--report", "report.html"]
-    assert suggested(*met, "--report", str(tmp_path / "report.html")) == []
 
 
 @pytest.mark.parametrize(
@@ -122,43 +98,4 @@ def test_a_leaking_model_leads_to_a_private_one_and_its_annex(suggested, people)
     assert follow == ["train", people, "--target", "ill", "--drop", "age", "--report", "private.html"]
     follow = suggested(*follow[:-1], "private.json")
     assert follow == ["annex", "private.json", "--kind", "dpia"]
-    assert suggested(*follow) == []
-
-
-def test_a_model_that_was_not_written_is_trained_again_into_files(suggested, people):
-    words = ["train", people, "--target", "ill"]
-    follow = suggested(*words)
-    assert follow == [*words, "--out", "model.skops", "--report", "report.html"]
-    assert suggested(*follow) == []
-
-
-def test_a_measurement_and_a_profile_are_made_again_into_a_page(suggested, people):
-    np.savez("scores.npz", member=np.arange(50) + 20.0, nonmember=np.arange(50.0))
-    table = pd.read_csv(people)
-    table[:40].to_csv("members.csv", index=False)
-    table[40:].to_csv("nonmembers.csv", index=False)
-    for words, page in (
-        (["audit", "scores.npz"], "audit.html"),
-        (["audit", "members.csv", "--members", "members.csv", "--nonmembers", "nonmembers.csv"], "audit.html"),
-        (["profile", people, "--target", "ill", "--epsilon", "1", "--regularization", "0.1"], "profile.html"),
-    ):
-        follow = suggested(*words)
-        assert follow == [*words, "--owner-report", page]
-        assert suggested(*follow) == []
-
-
-def test_the_planned_rate_with_most_data_is_assessed(suggested, people):
-    words = ["--precision", "0.3", "--fpr", "1e-3"]
-    follow = suggested("plan", "dpsgd,?,1,10", "--records", "1000", *words)
-    assert follow[0] == "assess"
-    assert suggested(*follow) == []
-
-
-def test_the_first_steps(suggested, people, monkeypatch):
-    follow = suggested("doctor")
-    made = training_run.train_table(people, target="ill", advantage=0.1)
-    monkeypatch.setattr(training_run, "train_table", lambda *_, **__: made)
-    assert suggested(*follow) == []
-    follow = suggested("examples")
-    assert follow == ["examples", "--out", "first-steps"]
     assert suggested(*follow) == []

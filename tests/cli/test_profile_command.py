@@ -23,3 +23,7 @@ def test_json_and_table(capsys, tmp_path):
     printed = capsys.readouterr().out.replace("\u00a0", " ")
     for words in ("do not publish", "TPR at FPR 1 %", "Exposure by mean radius", "from an advantage of 5 % to 95 %"):
         assert words in " ".join(printed.split())
+    assert run([*line, "--noise", "gaussian", "--delta", "1e-5", "--json"]) == 0
+    (gaussian,) = json.loads(capsys.readouterr().out)["sections"]
+    assert gaussian["numbers"] != section["numbers"]
+    assert run([*line, "--noise", "gaussian"]) == 2  # which needs a δ

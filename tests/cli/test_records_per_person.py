@@ -80,11 +80,6 @@ def test_an_audit_compares_with_the_promise_to_persons(capsys, tmp_path):
             assert run(["audit", str(path), PERSON + promise, *more]) == 0  # a person of three: N(3, 1)
 
 
-def test_compare_puts_persons_side_by_side(capsys):
-    found = answered(capsys, "compare", PERSON + "dpsgd,40,1,20", PERSON + "dpsgd,80,1,20")
-    assert all("persons of 3 records" in title for title in found["titles"])
-
-
 def test_a_proof_serves_full_batches_and_refuses_the_rest(capsys):
     pytest.importorskip("flint", reason="python-flint is in the extra 'proof'")
     told = refused(capsys, "bound", PERSON + SAMPLED, "--proof")
@@ -111,15 +106,3 @@ def test_what_would_change_a_decision_keeps_the_persons(run_of, monkeypatch):
     tried = {part.records_per_person for part in parts}  # fewer are a remedy of their own
     assert set(persons) <= tried
     assert max(tried) == max(persons)
-
-
-def test_explain_prints_what_the_curve_explains(capsys):
-    curve = dn.tradeoff(dn.GaussianDP(1.0))
-    found = answered(capsys, "bound", PERSON + "dpsgd,6,1,4", "--explain", "--fpr", "0.01", "--delta", "1e-6")
-    assert [answer["engine"] for answer in found] == ["closed form"] * 3
-    assert [answer["high"] for answer in found[:2]] == [curve.advantage(), curve.tpr(0.01)]
-    assert found[2]["high"] == pytest.approx(1e-6, rel=1e-9)
-    assert "--explain and --proof" in refused(capsys, "bound", "epsilon,1", "--explain", "--proof")
-    assert "even priors" in refused(capsys, "bound", "epsilon,1", "--explain", "--prior", "0.1")
-    assert run(["bound", "epsilon,1,1e-5", "--explain"]) == 0
-    assert capsys.readouterr().out.count("answered by: closed form") == 3

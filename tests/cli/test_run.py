@@ -2,14 +2,13 @@
 
 import json
 import math
-import shlex
 
 import numpy as np
 import pytest
 
 import deniable as dn
 from deniable.cli._app import run
-from deniable.cli.run import NAMES, PREFIXES, _kinds, read_run, unknown, with_unknown
+from deniable.cli.run import NAMES, PREFIXES, _kinds, read_run
 from deniable.mechanisms import BoundedRange, DiscreteLaplace, FinitePair, Grouped, tuned
 
 WRITTEN = {
@@ -168,15 +167,6 @@ def test_most_records_trials_and_epochs_are_found(capsys):
         assert at[0] <= most < at[1], words
 
 
-def test_what_is_asked_is_named():
-    assert unknown("dpsgd,?,0.01,5000") == ("noise_multiplier", False)
-    assert unknown("dpsgd,1,0.01,steps=?") == ("steps", True)
-    assert unknown("tuned,?: laplace,1") == ("trials", True)
-    assert with_unknown("dpsgd,1,0.01,5000") == "dpsgd,?,0.01,5000"
-    assert with_unknown("person,3: laplace,scale=2") == "person,3: laplace,scale=?"
-    assert [with_unknown(t) for t in ("laplace,1 + laplace,2", "renyi,orders=2,epsilons=1", "h.json")] == [None] * 3
-
-
 WRONG = [
     ("laplac,2", "did you mean laplace,2?"),
     ("epsilon=1", "did you mean epsilon,1?"),
@@ -212,41 +202,3 @@ WRONG = [
 def test_what_is_wrong_is_said_in_one_line(capsys):
     told = [(text, word, refused(capsys, "bound", text)) for text, word in WRONG]
     assert [(text, said) for text, word, said in told if word not in said] == []
-
-
-def test_what_calibrate_and_plan_cannot_find_is_said_in_one_line(capsys):
-    assert "got none" in refused(capsys, "calibrate", "laplace,2", "--advantage", "0.1")
-    assert "got 2" in refused(capsys, "calibrate", "laplace,?,steps=?", "--advantage", "0.1")
-    order = ["plan", "--records", "100", "--advantage", "0.1"]
-    assert "must be dpsgd,?,RATE,STEPS" in refused(capsys, *order, "laplace,?")
-    assert "must be dpsgd,?,RATE,STEPS" in refused(capsys, *order, "dpsgd,1,0.1,?")
-    assert "about a whole number" in refused(capsys, *order, "dpsgd,?,0.015,100")
-    assert "--precision needs --fpr" in refused(
-        capsys, "plan", "dpsgd,?,0.1,10", "--records", "9", "--precision", "0.1"
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "content"), [("s.csv", "a,b\n1,2\n"), ("s.csv", ""), ("s.npy", "no array"), ("s.csv", "1,2\n3\n")]
-)
-def test_a_file_that_holds_no_matrix_is_refused_in_one_line(capsys, tmp_path, name, content):
-    (tmp_path / name).write_text(content)
-    assert "strategy" in refused(capsys, "bound", f"matrix,8,strategy={tmp_path / name}")
-
-
-def test_the_old_natural_spellings_say_how_it_is_written(capsys):
-    wrong = {}
-    for typed, meant in {
-        "bound --noise-multiplier 1 --sample-rate 0.01 --steps 5000": "deniable bound dpsgd,1,0.01,5000",
-        "bound --epsilon=1 --delta 1e-5": "deniable bound epsilon,1,1e-5",
-        "assess dpsgd 1 0.01 5000": "deniable assess dpsgd,1,0.01,5000",
-        "calibrate --sample-rate 0.01 --steps 5000 --advantage 0.1": "deniable calibrate 'dpsgd,?,0.01,5000'",
-        "calibrate dpsgd,1,0.01,5000 --advantage 0.1": "'dpsgd,?,0.01,5000'",
-        "train table.csv --epsilon 1": "--limit epsilon=1,delta=1e-6",
-        "plan dpsgd,?,0.01,1000 --advantage 0.1": "--records 50000",
-        "compare": "deniable compare dpsgd,1,0.01,5000 dpsgd,2,0.05,1000",
-    }.items():
-        code, said = run(shlex.split(typed)), capsys.readouterr().err
-        if code != 2 or meant not in said:
-            wrong[typed] = said
-    assert wrong == {}

@@ -125,36 +125,6 @@ def _called(X):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_json_holds_what_the_model_guarantees(people, capsys):
-    assert train(people, "--target", "answer", "--limit", "tpr=0.1,fpr=0.01", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    numbers = {number["key"]: number for section in found["sections"] for number in section["numbers"]}
-    assert 0.0999 < numbers["bound.tpr@fpr=0.01"]["value"] <= 0.1
-    assert numbers["risk.replacing"]["value"] > numbers["bound.advantage"]["value"]
-    parts = {section["key"]: section for section in found["sections"]}
-    assert parts["use"]["protected"] is False
-    assert numbers["use.accuracy.private"]["value"] <= 1
-    (account,) = parts["account"]["grids"]
-    assert sum(row[-1] ** 2 for row in account["rows"]) == pytest.approx(numbers["account.mu"]["value"] ** 2, rel=1e-9)
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_a_useless_model_is_said_first(people, capsys):
-    from deniable.cli.train import finish
-    from deniable.workflows.train import train_table
-
-    frame = pd.read_csv(people)
-    frame["answer"] = np.random.default_rng(1).permutation(frame["answer"])  # nothing to be learned
-    with dn.testing.insecure_noise(np.random.default_rng(0)):  # who is held out and the noise, so that it is useless
-        made = train_table(frame, target="answer", advantage=0.1)
-    finish(made, None, None, None, False)
-    out = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert "This model is no better than always naming the most frequent class" in out
-    for advice in ("weaker target", "more records", "--schema", "deniable plan"):
-        assert advice in out
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_regression_persons_parquet_and_no_holdout(people, tmp_path, capsys):
     frame = pd.read_csv(people).assign(patient=lambda t: "patient " + (t.index // 3).astype(str))
     path = tmp_path / "visits.parquet"
@@ -206,17 +176,6 @@ def test_words_among_numbers_are_in_no_file(people, tmp_path, capsys):
         assert b"Mueller" not in content
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_small_tables_need_the_classes_and_no_more(tmp_path, capsys):
-    path = tmp_path / "few.csv"
-    pd.DataFrame({"a": range(12), "b": [1.5, 2, 3.5] * 4, "y": [0, 1] * 6}).to_csv(path, index=False)
-    for words in ((), ("--task", "classification")):
-        assert train(path, "--target", "y", *words) == 2
-        assert "list " in capsys.readouterr().err
-    assert train(path, "--target", "y", "--classes", "0,1") == 0
-    assert "guarantee holds" in " ".join(capsys.readouterr().out.split())
-
-
 def test_a_task_that_does_not_fit_the_target_is_one_line_and_no_file(people, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for target, task, message in (("answer", "regression", "numeric target"), ("wage", "classification", "fractions")):
@@ -259,12 +218,6 @@ def test_no_seed_decides_who_is_held_out(people, capsys):
     assert "No such option: --seed" in capsys.readouterr().err
 
 
-def test_pairs_are_in_the_account(people, capsys):
-    assert train(people, "--target", "answer", "--advantage", 0.9, "--interactions", 1, "--json") == 0
-    (account,) = [part for part in json.loads(capsys.readouterr().out)["sections"] if part["key"] == "account"]
-    assert "pairs" in [row[0] for row in account["grids"][0]["rows"]]
-
-
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_class_that_is_held_out_altogether_is_no_error(tmp_path, capsys, monkeypatch):
     """Three rows, two classes: the part that trains has one class only, and the guarantee holds."""
@@ -273,17 +226,6 @@ def test_a_class_that_is_held_out_altogether_is_no_error(tmp_path, capsys, monke
     path.write_text("a,b,y\n1,4,yes\n2,5,yes\n3,7,no\n")
     assert train(path, "--target", "y", "--classes", "no,yes") == 0
     assert "expect little more than guessing" in " ".join(capsys.readouterr().out.split())
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_odd_cells_refuse_no_table(tmp_path, capsys):
-    """A target or a column with words, blanks and infinity among its numbers: these records, or cells, are missing."""
-    path = tmp_path / "odd.csv"
-    rows = [f"{i % 7},{i}.5" for i in range(400)]
-    path.write_text("\n".join(["a,y", *rows, "1,inf", "see Mueller,3.5", "2,see Mueller", ",", "3,4,5"]))
-    assert train(path, "--target", "y", "--advantage", 0.9, "--holdout", 0) == 0
-    said = capsys.readouterr()
-    assert "Mueller" not in said.out + said.err
 
 
 def test_the_public_page_holds_nothing_that_no_noise_protects(people, tmp_path):

@@ -1,6 +1,5 @@
 """A record changes its own part of the sums alone: not how others are read, what is said, or how it ends."""
 
-import datetime
 import math
 from dataclasses import replace
 
@@ -186,21 +185,6 @@ def test_only_debug_shows_what_an_unforeseen_error_says(monkeypatch, tmp_path, c
     for more, shown in (([], False), (["--debug"], True)):
         assert run(["publish", "t.csv", "--statistic", "mean(x)", *more]) not in (0, 2)
         assert ("Mueller" in capsys.readouterr().err) == shown
-
-
-@pytest.mark.parametrize(
-    "days",
-    [
-        [datetime.date(2021, 1, 1), datetime.date(1, 1, 1), datetime.date(9999, 12, 31)],
-        ["2021-01-01", "0001-01-01", "9999-12-31"],
-        ["01.01.2021", "01.01.0001", "31.12.9999"],
-        np.array(["2021-01-01", "0001-01-01", "9999-12-31"], dtype="M8[us]"),
-    ],
-)
-def test_years_1_and_9999_are_dates_like_others(days):
-    frame = pd.DataFrame({"day": days}).loc[[0] * 10 + [1, 2]]
-    _, cells, _ = read_columns(frame, ["day"], dn.Schema())
-    assert numbers_of(cells["day"], dates=True).tolist() == [18628.0] * 10 + [-719162.0, 2932896.0]
 
 
 SOME = [

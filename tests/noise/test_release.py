@@ -199,34 +199,3 @@ class TestNothingIsReleased:
         assert reached.advantage <= 0.002
         with pytest.raises(ReleaseError, match="n_resamples"):
             dn.release(column_mean, X, advantage=0.002, bound="centre", n_resamples=int(enough * 0.98))
-
-
-def test_numpy_global_state_is_left_alone():
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
-    dn.release(column_mean, X, advantage=0.2, bound="centre")
-    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
-
-
-def test_progress_is_shown_when_asked(capfd):
-    dn.release(column_mean, X, advantage=0.2, bound="centre", n_resamples=64, progress=True)
-    assert "resampling" in capfd.readouterr().err
-
-
-class Shipped:
-    """A mean that counts in this process how often it, and so the data beside it, is sent to a worker."""
-
-    times = 0
-
-    def __call__(self, part):
-        return part.mean(axis=0)
-
-    def __getstate__(self):
-        Shipped.times += 1
-        return {}
-
-
-def test_data_are_not_shipped_with_each_resample():
-    together = dn.release(Shipped(), X, advantage=0.2, bound="centre", rng=3, n_jobs=2)
-    assert 0 < Shipped.times <= 16
-    alone = dn.release(column_mean, X, advantage=0.2, bound="centre", rng=3)
-    np.testing.assert_array_equal(together.noise_scale, alone.noise_scale)

@@ -124,15 +124,6 @@ def test_bad_rows_are_told_with_file_and_row(table, tmp_path):
         dn.privacy_profile(_write(long, tmp_path / "long", [400]), target="y", **OPTIONS)
 
 
-def test_a_gap_in_block_7000_is_told(table):
-    X, y = table[list("abcd")].to_numpy()[:2], table["y"].to_numpy()[:2]
-    gap = X.copy()
-    gap[1, 2] = np.nan
-    blocks = [(gap if i == 7000 else X, y) for i in range(7002)]
-    with pytest.raises(InputError, match="column 'x2' must be finite, block 7000 row 1 has nan"):
-        dn.privacy_profile(blocks, **OPTIONS)
-
-
 def test_schemas_that_change_between_files(table, tmp_path):
     folder = _write(table, tmp_path / "renamed", [400])
     table[400:].rename(columns={"b": "e"}).to_parquet(folder / "part-1.parquet", index=False)
@@ -143,20 +134,6 @@ def test_schemas_that_change_between_files(table, tmp_path):
         dn.privacy_profile(folder, target="y", **OPTIONS)
     with pytest.raises(InputError, match="block 1 must have the columns"):
         dn.privacy_profile([table[:400], table[400:].drop(columns="a")], target="y", **OPTIONS)
-
-
-def test_files_that_are_none(table, tmp_path):
-    folder = _write(table, tmp_path / "cut", [400])
-    whole = (folder / "part-1.parquet").read_bytes()
-    (folder / "part-1.parquet").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match=r"part-1\.parquet could not be read.*complete"):
-        dn.privacy_profile(folder, target="y", **OPTIONS)
-    with pytest.raises(InputError, match="does not exist"):
-        dn.privacy_profile(tmp_path / "none.parquet", target="y", **OPTIONS)
-    with pytest.raises(InputError, match=r"target must be a column of .*known are 'a', 'b'"):
-        dn.privacy_profile(folder / "part-0.parquet", target="z", **OPTIONS)
-    with pytest.raises(InputError, match="target must name the column"):
-        dn.privacy_profile(folder / "part-0.parquet", **OPTIONS)
 
 
 def test_what_needs_all_rows_is_refused(table):

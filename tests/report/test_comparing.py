@@ -22,14 +22,6 @@ def test_intervals_of_the_difference_hold_and_tell_clear_cases():
     assert low < 0 < high
 
 
-def test_a_comparison_is_printed_as_a_table_with_intervals():
-    found = dn.compare(scores(0.0, 0), scores(2.0, 1))
-    text = str(found)
-    assert found.row("attack.advantage").numbers[1].shown in text
-    assert "Advantage: B − A lies between " in text
-    assert "ComparedRow(" not in text
-
-
 def test_bounds_have_no_interval_of_their_difference():
     found = dn.compare(dn.PureDP(0.5), dn.PureDP(1.0), dn.PureDP(0.5))
     assert found.row("bound.advantage").differences == (None, None)

@@ -1,15 +1,11 @@
 """Statistics of columns of dates: asked and answered in dates, computed on days since 1970-01-01."""
 
-import csv
-import io
-import json
 from datetime import date
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from deniable.cli._app import run
 from deniable.statistics import release_statistics
 from deniable.statistics.grammar import Day, parse
 from deniable.testing import insecure_noise
@@ -25,10 +21,6 @@ def visits():
     return pd.DataFrame(
         {"admitted": when.strftime("%Y-%m-%d"), "stamp": when, "day": days, "ward": ["A", "B"] * (N // 2)}
     )
-
-
-def _offset(figure):
-    return figure.axes[0].xaxis.get_offset_text().get_text()
 
 
 def released(frame, statistic, ranges=None, **options):
@@ -75,13 +67,6 @@ def test_edges_are_dates_too(visits):
     assert [row.item for row in steps.rows[0]] == ["2019-01-01", "2020-07-02", "2022-01-01", "2023-07-03", "2025-01-01"]
 
 
-@pytest.mark.parametrize("statistic", ["mean(admitted) by ward", "ecdf(admitted, points=4)"])
-def test_axes_show_dates(visits, statistic):
-    figure = released(visits, statistic).plot()
-    figure.savefig(io.BytesIO())  # places the labels
-    assert "202" in "".join(label.get_text() for label in figure.axes[0].get_xticklabels()) + _offset(figure)
-
-
 def test_dates_as_categories_stay_categories(visits):
     few = visits.assign(wave=np.where(visits["day"] < 19000, "2021-12-31", "2024-12-31"))
     found = released(few, "count() by wave", {"wave": ("2021-12-31", "2024-12-31")})
@@ -93,25 +78,3 @@ def test_days_far_from_the_calendar_are_numbers():
     assert str(Day(1e9)) == "day 1e+09"
     assert str(Day(-1.0)) == "1969-12-31"
     assert str(Day(0.99)) == "1970-01-01"
-
-
-def test_on_the_command_line(visits, tmp_path, capsys):
-    table, out = tmp_path / "visits.csv", tmp_path / "out.csv"
-    visits[["admitted", "ward"]].to_csv(table, index=False)
-    asked = [
-        "publish",
-        str(table),
-        "--statistic",
-        "mean(admitted) by ward",
-        "--range",
-        "admitted=2019-01-01:2025-01-01",
-    ]
-    assert run([*asked, "--categories", "ward=A,B", "--out", str(out)]) == 0
-    lines = list(csv.DictReader(io.StringIO(out.read_text())))
-    assert [line["ward"] for line in lines] == ["A", "B", "(other)", "(missing)"]
-    assert all("2021-" <= line["date_low"] <= line["date"] <= line["date_high"] < "2023" for line in lines[:2])
-    capsys.readouterr()
-    assert run([*asked, "--categories", "ward=A,B", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["ranges"]["admitted"] == ["2019-01-01", "2025-01-01"]
-    assert run([*asked[:-1], "admitted=soon:later"]) == 2
-    assert "admitted=2020-01-01:2024-12-31" in capsys.readouterr().err

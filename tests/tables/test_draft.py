@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import deniable as dn
-from deniable.tables import TableWarning, understand
+from deniable.tables import understand
 from deniable.tables.files import open_table
 
 N = 60
@@ -181,25 +181,6 @@ def test_all_problems_come_in_one_message(tmp_path):
         assert word in message, message
 
 
-def test_dropped_columns_are_warned_of_once(tmp_path):
-    found = understand(file_of(tmp_path, {"name": [f"p{i}" for i in range(N)], "x": NUMBERS}), "y")
-    with pytest.warns(TableWarning, match="'name': dropped: its texts are nearly unique"):
-        found.warn()
-    assert any("'name'" in line for line in found.surprises)
-
-
-def test_excel_without_its_reader_says_how_to_get_it(tmp_path):
-    (tmp_path / "a.xlsx").write_bytes(b"PK")
-    try:
-        import openpyxl  # noqa: F401
-    except ImportError:
-        with pytest.raises(ImportError, match="pip install openpyxl"):
-            understand(tmp_path / "a.xlsx")
-    else:
-        with pytest.raises(dn.InputError, match="could not be read"):
-            understand(tmp_path / "a.xlsx")
-
-
 def test_a_second_header_line_is_refused(tmp_path):
     path = tmp_path / "two.csv"
     rows = [f"{20 + i % 50},{i % 3},2021-01-{1 + i % 28:02d},{'AB'[i % 2]}" for i in range(N)]
@@ -211,9 +192,3 @@ def test_a_second_header_line_is_refused(tmp_path):
     # one text, or words for "missing", above numbers is no header
     path.write_text("\n".join(["age,stay,since,stage", "?,unknown,2021-01-01,A", *rows]))
     assert understand(path, "stage").problems == ()
-
-
-def test_a_warning_names_six_columns(tmp_path):
-    columns = {f"c{j}": [*map(str, range(1, 60)), "odd"] for j in range(9)}
-    with pytest.warns(TableWarning, match=r"'c5'.* and 3 more columns$"):
-        understand(pd.DataFrame(columns)).warn()

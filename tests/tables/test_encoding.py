@@ -20,16 +20,6 @@ def people(n=20, **columns):
     return pd.DataFrame(frame | columns)
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".tsv", ".parquet"])
-def test_files_of_every_kind_give_the_same_table(tmp_path, suffix):
-    frame, path = people(), tmp_path / f"people{suffix}"
-    if suffix == ".parquet":
-        frame.to_parquet(path)
-    else:
-        frame.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
-    np.testing.assert_array_equal(encode(understand(path, "ill")).X, encode(understand(frame, "ill")).X)
-
-
 @pytest.mark.parametrize("name", ["breast-cancer", "digits-3-8"])
 def test_builtin_data_needs_no_file_and_no_target(name):
     encoded = encode(understand(name))
@@ -82,26 +72,6 @@ def test_refused_in_one_line_that_names_the_column(frame, target, words):
         encode(understand(frame, target))
     message = str(error.value)
     assert all(word in message for word in words), message
-
-
-def test_constants_of_columns_that_are_not_there_are_refused():
-    with pytest.raises(dn.InputError, match="schema 'height' is not a column"):
-        understand(people(), "ill", schema=dn.Schema({"height": {"range": (0, 1)}}))
-
-
-def test_a_schema_says_how_cells_are_written_and_who_is_left_out():
-    frame = people(60, who=[f"p{i // 3}" for i in range(60)], code=["01", "02"] * 30, note=["x", "y"] * 30)
-    frame["pay"] = [f"{i},500" for i in range(60)]
-    schema = dn.Schema(
-        {"pay": {"decimal": ","}, "code": {"kind": "code"}, "note": {"kind": "dropped"}}, target="ill", person="who"
-    )
-    found = understand(frame, schema=schema)
-    assert [(column.name, column.kind) for column in found.columns] == [
-        ("age", "number"), ("city", "category"), ("code", "category"), ("pay", "number"),
-    ]  # fmt: skip
-    assert found.frame["pay"].tolist() == [i + 0.5 for i in range(60)]
-    assert set(found.frame["code"]) == {"01", "02"}
-    assert encode(found).assumed_public == ("age", "city", "code", "pay")
 
 
 def test_unreadable_files(tmp_path):

@@ -73,7 +73,6 @@ def test_a_spilled_file_has_no_name_is_read_by_workers_and_goes_with_the_last_ar
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a spilled file keeps its name while it is used")
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a spilled file keeps its name while it is used")
 def test_spilled_blocks_have_no_name():
     before, named = spilled()
     source = as_source((part for part in PARTS if len(part)), "d")
@@ -85,22 +84,6 @@ def test_spilled_blocks_have_no_name():
     np.testing.assert_array_equal(table["a"], FRAME["a"])
     del source, table, read
     assert spilled() == (before, named)
-
-
-@pytest.mark.parametrize(
-    ("cell", "words"),
-    [
-        (np.nan, "column 'a' must be finite, block 1 row 3 has nan"),
-        ("x", "column 'a' must hold numbers, block 1 row 0 does not"),
-    ],
-)
-def test_bad_cells_are_told_with_block_and_row(cell, words):
-    bad = FRAME[1:40].astype({"a": object if cell == "x" else float})
-    bad.iloc[3 if cell != "x" else slice(None), 0] = cell
-    with pytest.raises(InputError, match=words):
-        dn.release(Mean(), iter([FRAME[:1], bad]), advantage=0.4)
-    with pytest.raises(InputError, match="column 'a' must hold numbers, block 0 row 0 does not"):
-        dn.release(Mean(), iter([FRAME.assign(a="u")]), advantage=0.4)
 
 
 def test_rows_are_written_in_one_pass_whatever_the_types_of_the_files(tmp_path):

@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings, strategies as st
 from sklearn.metrics import roc_auc_score
 
 from deniable import PrivateClassifier
@@ -84,28 +83,3 @@ def test_no_signal_is_not_taken_for_a_narrow_column():
     cells = bins.cells_in_window(sure + rng.normal(0, 60, spread.size), 60, 400, 0.0, 1.0)
     assert cells is not None
     assert 0.25 < cells.low < 20.5 / 64 < cells.high < 0.4
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    st.lists(st.integers(-1000, 1000), min_size=4, max_size=30, unique=True).map(sorted),
-    st.data(),
-)
-def test_finer_cells_replace_what_they_cover(bounds, data):
-    mass = np.array(data.draw(st.lists(st.floats(0, 100), min_size=len(bounds) - 1, max_size=len(bounds) - 1)))
-    ends = np.array(bounds, dtype=float)
-    cells = bins.NoisyCells(ends[0], ends[-1], ends[1:-1], mass)
-    inside = bins.crowded(cells.bounds, cells.mass)
-    if inside is None:
-        return
-    first = int(np.searchsorted(ends, inside[0]))
-    assert ends[first + 2] == inside[1]
-    assert mass[first : first + 2].sum() == max(
-        m for m, low, high in zip(mass[:-1] + mass[1:], ends[:-2], ends[2:], strict=True) if not low <= 0 <= high
-    )
-    finer = bins.NoisyCells(*inside, np.linspace(*inside, 9)[1:-1], np.full(8, mass[first : first + 2].sum() / 8))
-    merged = bins.with_inside(cells, finer)
-    assert (np.diff(merged.bounds) > 0).all()
-    assert merged.mass.size == merged.edges.size + 1
-    assert merged.mass.sum() == pytest.approx(mass.sum())
-    assert (merged.low, merged.high) == (ends[0], ends[-1])

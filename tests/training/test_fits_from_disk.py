@@ -94,17 +94,6 @@ def test_bad_rows_are_told_with_file_and_row(table, tmp_path):
         _fitted(pytest.importorskip("dask.dataframe").from_pandas(broken, npartitions=3, sort=False), target="y")
 
 
-def test_blocks_that_do_not_fit_together(table):
-    for blocks, said in (
-        ([table[:400], table[400:].drop(columns="age")], "block 1 must have the columns 'age', 'city'"),
-        ([table[:0], table[:0]], "no rows"),
-        (iter([]), "no blocks"),
-        ([(np.ones((4, 2)), np.ones(3))], "one row of X per label"),
-    ):
-        with pytest.raises(InputError, match=said):
-            _fitted(blocks, target=None if isinstance(blocks, list) and isinstance(blocks[0], tuple) else "y")
-
-
 def test_files_and_targets_that_are_none(table, tmp_path):
     folder = _write(table, tmp_path / "data")
     with pytest.raises(InputError, match=r"target must be a column of .*known are 'age', 'city'"):

@@ -1,6 +1,5 @@
 """The estimators: scikit-learn's contract, what a model remembers, tables as people have them, bad input."""
 
-import inspect
 import pickle
 
 import numpy as np
@@ -14,7 +13,6 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.estimator_checks import check_estimator
 
 import deniable as dn
-from deniable.planning import calibration
 from deniable.testing import insecure_noise
 from deniable.training import TrainingWarning, fitting
 from oracles.replayed_fits import Recording, Replay
@@ -179,16 +177,6 @@ def test_regression_learns():
     assert np.mean(scores) > 0.25
 
 
-def test_counts_are_learned_with_the_poisson_loss():
-    rng = np.random.default_rng(1)
-    X = rng.uniform(0, 2, (4000, 2))
-    y = rng.poisson(np.exp(X[:, 0]))
-    model = dn.PrivateRegressor(advantage=0.3, loss="poisson").fit(X, y)
-    prediction = model.predict(X)
-    assert (prediction > 0).all()
-    assert np.corrcoef(prediction, np.exp(X[:, 0]))[0, 1] > 0.9
-
-
 def test_interactions_find_what_acts_together():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(6000, 6))
@@ -198,34 +186,6 @@ def test_interactions_find_what_acts_together():
     assert roc_auc_score(y[4000:], model.predict_proba(X[4000:])[:, 1]) > 0.75
     figure = model.plot(["0 × 1", 4])
     assert len(figure.axes) == 2
-
-
-def test_raw_columns_of_a_file():
-    rng = np.random.default_rng(3)
-    frame = pd.DataFrame(
-        {
-            "id": [f"P{i:05d}" for i in range(400)],
-            "seen": pd.Series(pd.date_range("2020-01-01", periods=400)).dt.strftime("%Y-%m-%d"),
-            "born": [d.date() for d in pd.date_range("1950-01-01", periods=400, freq="30D")],
-            "score": rng.normal(size=400),
-            "zip": rng.integers(0, 190, 400).astype(str),
-        }
-    )
-    frame.loc[::20, ["seen", "score", "zip"]] = None
-    y = frame["score"].fillna(0) > 0
-    with pytest.warns(TrainingWarning, match="'id'"):
-        model = dn.PrivateClassifier(advantage=0.9).fit(frame, y)
-    assert {c.name: (c.kind, c.whole) for c in model.columns_} == {
-        "seen": ("date", False),
-        "born": ("date", False),
-        "score": ("number", False),
-        "zip": ("number", True),
-    }
-    assert model.n_features_in_ == 5
-    assert model.predict(frame).shape == (400,)
-    kept = dn.PrivateClassifier(categories={"id": "hash"}).fit(frame, y)
-    assert "id" in {c.name for c in kept.columns_}
-    assert len(dn.PrivateClassifier(advantage=0.9).fit(frame[["id"]], y).columns_) == 1  # all that there is
 
 
 def test_few_records_are_a_warning():
@@ -253,43 +213,3 @@ def test_pictures(model):
     with pytest.raises(ValueError, match="did you mean 'city'"):
         fitted.plot("citi")
     plt.close("all")
-
-
-def test_pictures_show_where_records_are():
-    """Years on an axis of years, not of their octave; of 255 cells those with many records; a long list's strongest."""
-    import matplotlib.pyplot as plt
-
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"born": rng.integers(1930, 2005, 4000), "city": rng.choice(["Ulm", "Rome"], 4000)})
-    frame["shop"] = rng.integers(0, 40, 4000).astype(str)
-    y = (frame["born"] - 1967) / 10 + (frame["city"] == "Ulm") > rng.logistic(size=4000)
-    lists = {"shop": [str(i) for i in range(40)]}
-    fitted = dn.PrivateClassifier(limit=dn.GaussianDP(1.0), categories=lists).fit(frame, y)
-    born, city, shop = fitted.plot(["born", "city", "shop"]).axes
-    low, high = born.get_xlim()
-    assert 1915 < low < 1935
-    assert 2000 < high < 2020
-    assert (fitted.model_.encoders[0].number.edges % 1 == 0.5).all()  # whole numbers: bins end between them
-    hashed = fitted.model_.encoders[1].word
-    assert {t.get_text() for t in city.get_yticklabels()} == {f"cell {hashed.cell(text)}" for text in ("Ulm", "Rome")}
-    assert len(shop.get_yticklabels()) == 12
-    assert "of 40" in shop.get_xlabel()
-    plt.close("all")
-
-
-@pytest.mark.parametrize("estimator", [dn.PrivateClassifier, dn.PrivateRegressor])
-def test_a_misspelt_argument_names_the_nearest_one(estimator):
-    with pytest.raises(TypeError, match="'advantge'; did you mean 'advantage'"):
-        estimator(advantge=0.1)
-    with pytest.raises(TypeError, match=r"'zzz'; known: advantage, limit"):
-        estimator(zzz=0.1)
-    assert next(iter(inspect.signature(estimator).parameters)) == "advantage"
-
-
-def test_the_search_for_the_budget_is_done_once_for_each_target(monkeypatch):
-    asked = []
-    search = calibration.search
-    monkeypatch.setattr(calibration, "search", lambda limit, *rest: asked.append(limit.most) or search(limit, *rest))
-    first, second, other = (calibration.budget(dn.Limit(advantage=a)).mu for a in (0.123456, 0.123456, 0.2345678))
-    assert first == second < other
-    assert asked == [0.123456, 0.2345678]

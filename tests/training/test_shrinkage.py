@@ -5,7 +5,7 @@ import pytest
 
 import deniable as dn
 from deniable.testing import insecure_noise
-from deniable.training import bins, fitting
+from deniable.training import fitting
 from deniable.training.fitting import Seen, kept_shares, responses
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
@@ -51,19 +51,6 @@ def test_kept_is_the_posterior_mean_that_it_claims(columns):
         assert errors[0] <= errors[2] * 1.1 + 0.03 * errors[1]  # nearly as good as knowing the spread
 
 
-def test_columns_tell_each_other_how_often_they_tell_anything():
-    """A doubtful signal goes where the other columns are empty and stays where they are full."""
-    rng = np.random.default_rng(4)
-
-    def column(spread: float) -> Seen:
-        return Seen(rng.normal(0, np.hypot(spread, 0.2), (4, 1)), np.ones(4), np.full(4, 0.04), np.ones(4))
-
-    doubtful = Seen(np.full((4, 1), 0.3), np.ones(4), np.full(4, 0.04), np.ones(4))
-    empty, full = (kept_shares([doubtful, *(column(spread) for _ in range(30))])[0].mean() for spread in (0.0, 2.0))
-    assert empty < kept_shares([doubtful])[0].mean() < full
-    assert full > 3 * empty
-
-
 def fitted(y, X, **options):
     with insecure_noise(np.random.default_rng(1)):
         return dn.PrivateClassifier(**options).fit(X, y)
@@ -90,29 +77,3 @@ def test_a_column_that_tells_nothing_goes_and_one_that_does_stays(monkeypatch):
     truth = 2 * np.sin(3 * X[:, 0]) + 0.3
     errors = [np.mean((model.decision_function(X) - truth) ** 2) for model in (now, raw)]
     assert errors[0] < errors[1]
-
-
-def test_where_bins_are_not_placed_nothing_is_shrunk(monkeypatch):
-    rng = np.random.default_rng(2)
-    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
-    now = fitted(y, X)
-    monkeypatch.setattr(fitting, "shrunk_coefficients", lambda found, *rest: found)
-    np.testing.assert_array_equal(now.model_.coefficients, fitted(y, X).model_.coefficients)
-
-
-def test_three_classes_and_regressions_shrink_as_well():
-    rng = np.random.default_rng(3)
-    X = rng.uniform(-1, 1, (8_000, 2))
-    y = np.digitize(X[:, 0] + 0.2 * rng.normal(size=8_000), [-0.3, 0.3])
-    classes = fitted(y, X, advantage=0.4)
-    assert np.ptp(shape(classes, 1)) < 0.1 * np.ptp(shape(classes, 0))
-    assert np.mean(classes.predict(X) == y) > 0.75
-    model = dn.PrivateRegressor(advantage=0.4).fit(X, 3.0 * X[:, 0])
-    assert np.ptp(shape(model, 1)) < 0.1 * np.ptp(shape(model, 0))
-
-
-def test_mass_of_bins():
-    cells = bins.NoisyCells(0.0, 4.0, np.array([1.0, 2.0]), np.array([1.0, 1.0, 2.0]))
-    np.testing.assert_allclose(bins.mass_between(cells, np.array([0.5, 2.0, 3.0])), [0.125, 0.375, 0.25, 0.25])
-    empty = bins.NoisyCells(0.0, 1.0, np.array([0.5]), np.zeros(2))
-    np.testing.assert_allclose(bins.mass_between(empty, np.array([0.1, 0.2])), [1 / 3] * 3)

@@ -24,15 +24,6 @@ def filled(values, cells, parts=32):
     return np.bincount(np.searchsorted(edges, values, side="right"), minlength=edges.size + 1) / len(values)
 
 
-def test_shapes_are_laws():
-    library = _library()
-    assert library.cells.shape[0] == library.quantiles.shape[0] == library.prior.size
-    assert library.cells.min() >= 0
-    assert np.allclose(library.cells.sum(axis=1), 1, atol=1e-12)
-    assert np.exp(library.prior).sum() < 20  # a handful of kinds, each about 1
-    assert (np.diff(library.quantiles, axis=1) >= 0).all()
-
-
 def test_quantiles_belong_to_the_probabilities():
     """Each shape's quantiles put into octaves give its probabilities, up to the 64 points.
 
@@ -68,23 +59,6 @@ def test_bins_fit_common_columns(law, noise):
     assert worst < 0.3  # equal shares would be 0.03; with equal widths over the octaves found it is up to 0.9
 
 
-def test_noise_that_exceeds_the_counts_still_finds_the_size_of_a_column():
-    """300 records, noise 50: the outermost occupied octaves say nothing, the middle bins stay near the column."""
-    values = np.random.default_rng(1).lognormal(3, 0.6, 300)
-    hits = 0
-    for seed in range(20):
-        edges = bins.equal_mass_edges(cells_from_octaves(octaves(values, 50.0, seed), 50.0, 300), 32)
-        hits += np.isfinite(edges).all() and 2 < np.median(edges) < 200
-    assert hits >= 16
-
-
-def test_only_the_counts_matter():
-    counts = octaves(np.arange(100.0), 3.0)
-    one, two = cells_from_octaves(counts, 3.0, 100.0), cells_from_octaves(counts.copy(), 3.0, 100.0)
-    assert (one.low, one.high) == (two.low, two.high)
-    assert np.array_equal(one.edges, two.edges)
-
-
 @pytest.mark.parametrize("values", [np.zeros(200), np.full(200, 7.0), np.full(200, -1e12), np.full(200, 1e-300)])
 @pytest.mark.parametrize("sd", [0.5, 20.0, 1e4])
 def test_degenerate_columns_give_ordered_finite_cells(values, sd):
@@ -93,12 +67,6 @@ def test_degenerate_columns_give_ordered_finite_cells(values, sd):
     assert cells.low < cells.high
     assert (np.diff(cells.bounds) > 0).all()
     assert cells.mass.size == cells.edges.size + 1
-
-
-def test_half_missing_columns_are_found():
-    values = np.random.default_rng(2).normal(50, 10, 150)
-    edges = bins.equal_mass_edges(cells_from_octaves(octaves(values, 5.0), 5.0, 300.0), 32)
-    assert 30 < np.median(edges) < 70
 
 
 def test_shared_priors_are_the_posterior_of_the_written_model():
@@ -118,27 +86,6 @@ def test_shared_priors_are_the_posterior_of_the_written_model():
         np.testing.assert_allclose(np.exp(prior), expected / expected.sum(), rtol=1e-9)
 
 
-def test_columns_that_are_alike_find_their_range_together_and_others_lose_little():
-    """Six columns, 180 records, noise 32 on each count: the probability of the right octaves, alone and together."""
-
-    def right(scales, seed):
-        rng = np.random.default_rng(seed)
-        columns = [scale * rng.normal(size=180) for scale in scales]
-        counts = [octaves(values, 32.0, 10 * seed + j) for j, values in enumerate(columns)]
-        hits = []
-        for prior in (None, *shared_priors(counts, 32.0, 180.0)):
-            which = range(6) if prior is None else [len(hits) - 6]
-            for j in which:
-                cells = cells_from_octaves(counts[j], 32.0, 180.0, prior)
-                hits.append(abs(np.log2((cells.high - cells.low) / (4 * scales[j]))) < 2)
-        return np.sum(hits[:6]), np.sum(hits[6:])
-
-    alike = np.sum([right(np.ones(6), seed) for seed in range(8)], axis=0)
-    apart = np.sum([right(10.0 ** np.arange(-2, 4), seed) for seed in range(8)], axis=0)
-    assert alike[1] >= alike[0] + 8
-    assert apart[1] >= apart[0] - 4
-
-
 @pytest.mark.parametrize("zeros", [0.3, 0.55, 0.75, 0.93])
 def test_flags_get_one_edge_between_their_two_values(zeros):
     values = np.where(np.random.default_rng(4).random(2_000) < zeros, 0.0, 1.0)
@@ -147,25 +94,6 @@ def test_flags_get_one_edge_between_their_two_values(zeros):
     assert edges.size == 1
     assert 0 < edges[0] < 1
     assert bins.quantile(cells, 0.01) < 0.1 < 0.4 < bins.quantile(cells, 0.99) <= 1
-
-
-def test_many_flags_are_recognised_where_the_count_of_one_is_noise():
-    """60 flags of 1,000 records under noise of 250 on each count: their edges part 0 and 1, and few others are left."""
-    rng = np.random.default_rng(6)
-    flags = [(rng.random(1_000) < share).astype(float) for share in rng.uniform(0.05, 0.6, 60)]
-    counts = [octaves(flag, 250.0, seed) for seed, flag in enumerate(flags)]
-    found = [
-        bins.equal_mass_edges(cells_from_octaves(column, 250.0, 1_000.0, prior), 32)
-        for column, prior in zip(counts, shared_priors(counts, 250.0, 1_000.0), strict=True)
-    ]
-    assert np.mean([((edges > 0) & (edges <= 1)).mean() for edges in found]) > 0.8
-
-
-def test_one_column_has_nothing_to_share():
-    (prior,) = shared_priors([octaves(np.arange(100.0), 3.0)], 3.0, 100.0)
-    assert shared_priors([], 3.0, 100.0) == []
-    assert np.isclose(np.exp(prior).sum(), 1)
-    assert np.allclose(np.diff(prior - _library().prior), 0)
 
 
 def test_line_of_roughly_known_bins_is_between_values_and_ranks():
@@ -192,11 +120,3 @@ def test_zeros_of_flags_and_counts_have_a_bin_of_their_own(values, zeros):
         zero, one = np.searchsorted(edges, values[:2], side="right")
         many = 1 if values == (0, 1) else 5  # as many edges as half of the zeros' mass would have; one for a flag
         assert abs(zero - one) >= many, noise
-
-
-def test_a_picture_of_wide_bins_is_logarithmic_and_shows_all():
-    spread = Thermometer("income", np.geomspace(10, 1e5, 31), 8.0, 2.0**17, 0.2, np.full(32, 1 / 32))
-    ends, levels, logarithmic = spread.drawn(np.arange(33.0))
-    assert logarithmic
-    assert levels.tolist() == list(range(32))
-    assert np.array_equal(ends[1:-1], spread.edges)

@@ -95,12 +95,3 @@ def test_they_add_up_to_one_page(tmp_path):
     assert dn.report.Assessment.from_json(tmp_path / "a.json") == whole
     with pytest.raises(dn.InputError, match="'bound'"):
         dn.assess(sequential(), bound=dn.PureDP(1.0))
-
-
-@pytest.mark.parametrize(("members", "others"), [(1, 1), (2, 1), (1, 2)])
-def test_a_handful_of_scores_makes_a_page(members, others):
-    audit = dn.audit_scores(np.ones(members), np.ones(others))
-    for found in (dn.assess(audit), dn.assess(audit, bound=dn.PureDP(1.0))):
-        assert found.to_html()
-    assert audit.compare(dn.PureDP(1.0)).outcome == "inconclusive"
-    assert audit.plot() is not None

@@ -45,15 +45,6 @@ def test_numbers_are_the_models(model):
     assert not any(key.startswith("use.") for key in numbers)
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_joint_terms_stand_in_the_table():
-    X, y = data()
-    model = dn.PrivateClassifier(advantage=0.5, interactions=1, ranges={"x": (-4, 4), "z": (0, 1)}).fit(X, y)
-    names = [row[0] for row in dn.assess(model).section("shapes").grids[0].rows]
-    assert len(names) == 4
-    assert sum(" × " in name for name in names) == 1
-
-
 def test_held_out_records_add_usefulness_that_is_not_protected(model):
     X, y = data(seed=1)
     made = dn.assess(model, X, y)
@@ -130,31 +121,6 @@ def test_a_model_of_no_use_meets_no_policy_that_asks_for_use_and_is_never_green(
 
 def unprotected(X, y, model):
     return Unprotected(X, np.ones(len(y), dtype=bool), y, model, classification=True)
-
-
-def test_the_unprotected_model_takes_texts_and_blanks(model):
-    X, y = data()
-    X.loc[::7, "town"], X.loc[::5, "x"] = np.nan, np.nan
-    plain = unprotected(X, y, model)
-    new = X.assign(town="never seen")
-    assert plain.predict(new).shape == y.shape
-    assert np.mean(plain.predict(X) == y) > 0.85
-
-
-def test_measures_are_scikit_learns(model):
-    from sklearn.metrics import r2_score, roc_auc_score
-
-    X, y = data(seed=2)
-    found = measure(model, X, y)
-    assert found.private.second == pytest.approx(roc_auc_score(y, model.predict_proba(X)[:, 1]))
-    one = measure(model, X[y == 1], y[y == 1])
-    assert one.private.second is None
-
-    class Line:
-        def predict(self, X):
-            return X["x"].to_numpy()
-
-    assert measure(Line(), X, X["z"].to_numpy()).private.first == pytest.approx(r2_score(X["z"], X["x"]))
 
 
 def test_what_is_lost_is_decided_by_an_interval(model):
