@@ -166,25 +166,6 @@ class _killing:  # noqa: N801
         assert self.killed
 
 
-class Dying:
-    """A client one of whose workers dies while it is asked."""
-
-    def __init__(self, deaths):
-        self.deaths = deaths
-
-    def run(self, question):
-        self.deaths -= 1
-        if self.deaths >= 0:
-            raise ConnectionResetError("closed")
-        return {"tcp://a": question()}
-
-
-def test_a_worker_may_die_while_versions_are_compared():
-    _same_versions(Dying(2))
-    with pytest.raises(InputError, match=r"cannot import deniable .*closed"):
-        _same_versions(Dying(3))
-
-
 def test_the_command_line_on_a_cluster(two_workers, capsys):
     import deniable.cli  # noqa: F401  (registers the commands)
     from deniable.cli._app import run
@@ -220,15 +201,6 @@ def test_ctrl_c_ends_a_command_on_a_cluster_and_leaves_the_cluster(two_workers):
     assert err == "interrupted; no file was left half written\n"
     with dn.records.cluster(two_workers):
         assert list(in_order(_times, [1, 2], None, Counted(1.0))) == [1.0, 2.0]
-
-
-def test_the_users_own_client_stays_open(two_workers):
-    distributed = pytest.importorskip("distributed")
-    with distributed.Client(two_workers, set_as_default=False) as client:
-        with dn.records.cluster(client) as same:
-            assert same is client
-            assert list(in_order(_times, [1, 2], None, Counted(1.0))) == [1.0, 2.0]
-        assert client.status == "running"
 
 
 def test_no_scheduler_no_workers_other_versions(two_workers, monkeypatch):

@@ -1,10 +1,9 @@
 """Canaries: fair coins, models that remember are found, mechanisms with a known ε are not overstated."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import deniable as dn
@@ -71,19 +70,6 @@ def test_a_model_that_saw_no_canary_shows_nothing(data):
         for made in (dn.audit.canaries(X, y, 100, rng=seed) for seed in range(40))
     ]
     assert np.mean(np.array(low) > 0) <= stats.binom.ppf(1 - 1e-4, 40, 0.1) / 40
-
-
-def test_tables_regression_and_functions_work(data):
-    X, _ = data
-    frame = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 0, "u", "v"), "c": X[:, 2]})
-    made = dn.audit.canaries(frame, X[:, 0] + X[:, 2], 40, "extreme", rng=5)
-    assert set(made.records["b"]) <= {"u", "v"}
-    numbers = made.X[["a", "c"]].to_numpy()
-    model = Ridge().fit(numbers, made.y)
-    scores = dn.audit.canary.Canaries(numbers, made.y, made.records[["a", "c"]].to_numpy(), made.labels,
-                                      made.included, made.kind).scores(model.predict)  # fmt: skip
-    assert scores.shape == (40,)
-    assert np.all(scores <= 0)
 
 
 def test_curves_are_judged_like_their_parameters():

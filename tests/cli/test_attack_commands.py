@@ -35,20 +35,6 @@ def test_audit_reports_and_keeps_the_exit_code_of_a_verdict(scores, tmp_path, ca
     assert page.stat().st_size > 1000
 
 
-def test_audit_reads_reversed_scores(tmp_path, capsys):
-    path = tmp_path / "losses.csv"
-    pd.DataFrame({"score": [0.1, 0.2, 0.9, 0.8] * 50, "member": [1, 1, 0, 0] * 50}).to_csv(path, index=False)
-    assert run(["audit", str(path), "--reverse", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    advantage = next(n for n in found["sections"][0]["numbers"] if n["key"] == "attack.advantage")
-    assert advantage["low"] > 0.9
-    assert run(["audit", str(path), "--json"]) == 0
-    told = capsys.readouterr().err
-    assert "far below 1/2" in told
-    assert "--reverse" in told
-    assert told.count("\n") == 1
-
-
 def test_attack_trains_and_reports(tmp_path, capsys):
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"a": rng.normal(size=120), "b": rng.choice(["x", "y"], 120), "y": rng.integers(3, size=120)})

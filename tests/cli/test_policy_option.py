@@ -1,4 +1,4 @@
-"""--policy, --meta and --full on every command that makes a report; exit code 1 unless it is met."""
+"""--policy and --meta on every command that makes a report; exit code 1 unless it is met."""
 
 import json
 from datetime import date

@@ -149,13 +149,6 @@ def test_many_records_share_thresholds_soundly():
     np.testing.assert_allclose(shared[few], alone, rtol=0.02, atol=1e-9)
 
 
-def test_no_distance_no_attack():
-    curve = NormLaplaceTradeoff(0.0, 5)
-    assert curve.advantage() == 0
-    assert curve.tpr(0.01) == 0.01
-    assert curve.epsilon(0.0) == 0
-
-
 def test_bracket_takes_each_side_from_its_own():
     curve = BracketTradeoff(NormLaplaceTradeoff(2.0, 3), NormLaplaceTradeoff(1.0, 3))
     assert curve.advantage() == NormLaplaceTradeoff(2.0, 3).advantage()

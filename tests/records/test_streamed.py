@@ -124,28 +124,6 @@ def test_bad_rows_are_told_with_file_and_row(table, tmp_path):
         dn.privacy_profile(_write(long, tmp_path / "long", [400]), target="y", **OPTIONS)
 
 
-def test_schemas_that_change_between_files(table, tmp_path):
-    folder = _write(table, tmp_path / "renamed", [400])
-    table[400:].rename(columns={"b": "e"}).to_parquet(folder / "part-1.parquet", index=False)
-    with pytest.raises(InputError, match=r"part-1\.parquet must have the columns of .*part-0\.parquet: column 'b'"):
-        dn.privacy_profile(folder, target="y", **OPTIONS)
-    table[400:].assign(b="text").to_parquet(folder / "part-1.parquet", index=False)
-    with pytest.raises(InputError, match="column 'b' holds text and not number"):
-        dn.privacy_profile(folder, target="y", **OPTIONS)
-    with pytest.raises(InputError, match="block 1 must have the columns"):
-        dn.privacy_profile([table[:400], table[400:].drop(columns="a")], target="y", **OPTIONS)
-
-
-def test_what_needs_all_rows_is_refused(table):
-    pairs = [(table[list("abcd")].to_numpy(), table["y"].to_numpy())]
-    with pytest.raises(InputError, match="has kinks"):
-        dn.privacy_profile(pairs, **(OPTIONS | {"loss": "huber"}))
-    with pytest.raises(InputError, match="read in blocks need OutputPerturbation"):
-        dn.privacy_profile(pairs, regularization=1e-2, group=np.arange(700))
-    with pytest.raises(InputError, match="y must be given"):
-        dn.privacy_profile(pairs[0][0], regularization=1e-2)
-
-
 def test_the_kernel_on_batches_of_arrow_as_spark_gives_them(table, held):
     """``benchmarks/scale/spark.py``, with a stand-in for Spark's data frame."""
     from types import SimpleNamespace

@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 from deniable import PrivateClassifier
 from deniable.noise.queries import Ledger, Queries
-from deniable.training import bins, looks
+from deniable.training import looks
 from deniable.training.base import TrainingWarning
 from deniable.training.looks import number_cells
 
@@ -71,15 +71,3 @@ def test_ordinary_columns_pay_for_no_closer_look(values, mu):
     looked = look()
     number_cells(looked, "x", values, mu, None, 5000.0)
     assert sum(use.mu**2 for use in looked.ledger.uses) <= mu**2 * (1 + 1e-9)
-
-
-def test_no_signal_is_not_taken_for_a_narrow_column():
-    """Noise alone, 200 times: in at most a few a narrow law is believed."""
-    rng = np.random.default_rng(0)
-    spread = np.full(bins.WINDOW, 400 / bins.WINDOW)
-    found = [bins.cells_in_window(spread + rng.normal(0, 60, spread.size), 60, 400, 0.0, 1.0) for _ in range(200)]
-    assert sum(cells is not None for cells in found) <= 20
-    sure = spread * 0 + 400 * (np.arange(spread.size) == 20)
-    cells = bins.cells_in_window(sure + rng.normal(0, 60, spread.size), 60, 400, 0.0, 1.0)
-    assert cells is not None
-    assert 0.25 < cells.low < 20.5 / 64 < cells.high < 0.4

@@ -196,20 +196,3 @@ def test_few_records_are_a_warning():
 
 
 FRAME, Y = table(100, 8)
-
-
-@pytest.mark.parametrize("model", ["additive", "linear"])
-def test_pictures(model):
-    import matplotlib.pyplot as plt
-
-    fitted = dn.PrivateClassifier(limit=dn.GaussianDP(5.0), model=model, categories={"city": "hash"}).fit(FRAME, Y)
-    figure = fitted.plot()
-    assert len([ax for ax in figure.axes if ax.axison]) == 6
-    figure.canvas.draw()
-    dates = next(ax for ax in figure.axes if ax.get_title() == "joined")
-    assert any(t.get_text().startswith("20") for t in dates.get_xticklabels())  # years, not days since 1970
-    one = fitted.plot("city", texts={"city": ["Ulm", "Rome"]})
-    assert [t.get_text() for t in one.axes[0].get_yticklabels()] == ["Ulm", "Rome"]
-    with pytest.raises(ValueError, match="did you mean 'city'"):
-        fitted.plot("citi")
-    plt.close("all")
