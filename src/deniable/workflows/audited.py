@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
 
 from deniable import testing
 from deniable._shown import Unit, shown
 from deniable.audit import Interval, OneRunAudit, PromiseCheck, SequentialAudit
 from deniable.curves import Assumptions, Tradeoff
 from deniable.mechanisms import Mechanism
-from deniable.report.model import Assessment, Number, Section, Status
+from deniable.report.measured import OTHER_ATTACKS, OUTCOMES, attack_section, sure_of
+from deniable.report.model import Assessment, Number, Status
 from deniable.report.sections import NOT_COVERED, Asked
 from deniable.workflows.assessing import assesses
 
 _TWO_WORLDS = "two neighbouring inputs are fixed; the attacker is given a fresh release of one and says of which"
-_OTHERS = "Attacks other than this one: a measurement never bounds what others can reach."
-_OUTCOMES = {
-    "violated": "A measured attack exceeds the promised bound: what was promised does not hold.",
-    "consistent": "This attack does not contradict the promise.",
-    "inconclusive": "This attack cannot contradict the promise yet: what was seen is too little, or just not enough.",
-}
 
 
 @assesses(SequentialAudit, what="a sequential audit")
@@ -51,7 +45,7 @@ def assess_check(source: PromiseCheck, asked: Asked) -> Assessment:
 @assesses(OneRunAudit, what="an audit of one run")
 def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mechanism | None = None) -> Assessment:
     """Return what the canaries of one training run show; ``bound`` is the promise that they are compared with."""
-    sure = _sure(source.confidence)
+    sure = sure_of(source.confidence)
     numbers = (
         *_shown(source, asked.delta, sure),
         Number("attack.right", "Right guesses", source.right / max(source.guesses, 1),
@@ -69,13 +63,13 @@ def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mecha
     )
     if bound is not None:
         verdict = source.compare(bound)
-        status, headline = verdict.outcome, _OUTCOMES[verdict.outcome]
+        status, headline = verdict.outcome, OUTCOMES[verdict.outcome]
         notes.append(f"Verdict: {verdict}")
     return Assessment(
         title=asked.title or "An audit of one training run",
         status=status,
         headline=headline,
-        sections=(_section(numbers, sure, notes),),
+        sections=(attack_section(numbers, sure, notes),),
         assumptions=Assumptions(
             game="each canary is in by a fair coin tossed before the one training; the attacker guesses the coins",
             adjacency="add or remove one canary",
@@ -86,7 +80,7 @@ def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mecha
             ),
         ),
         not_covered=(
-            _OTHERS,
+            OTHER_ATTACKS,
             "Rare disasters: a mechanism that seldom leaks everything about all records at once promises a small "
             "advantage for each, and one run cannot tell it from a harmless one. That is why the limit of the "
             "advantage is low.",
@@ -96,7 +90,7 @@ def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mecha
 
 
 def _against_a_promise(audit: SequentialAudit, asked: Asked, attack: str, title: str) -> Assessment:
-    verdict, sure = audit.verdict(), _sure(audit.confidence)
+    verdict, sure = audit.verdict(), sure_of(audit.confidence)
     numbers = (
         *_shown(audit, asked.delta, sure),
         Number("attack.p", "p-value, valid at any time", verdict.p_value,
@@ -105,43 +99,21 @@ def _against_a_promise(audit: SequentialAudit, asked: Asked, attack: str, title:
         Number("attack.pairs", "Pairs of scores", float(verdict.pairs),
                "Of a member's and a nonmember's score, each of a fresh training.", "exact", unit="count"),
     )  # fmt: skip
-    notes = [f"{attack}; {sure}.", f"Verdict: {verdict}"]
-    section = _section(numbers, sure, notes)
-    access = "whatever the attack that made the scores was given"
-    return _assessment(section, verdict.outcome, asked, title, access, audit.promise)
-
-
-def _assessment(section: Section, status: str, asked: Asked, title: str, access: str, promise: Tradeoff) -> Assessment:
     return Assessment(
         title=asked.title or title,
-        status=cast(Status, status),
-        headline=_OUTCOMES[status],
-        sections=(section,),
+        status=verdict.outcome,
+        headline=OUTCOMES[verdict.outcome],
+        sections=(attack_section(numbers, sure, [f"{attack}; {sure}.", f"Verdict: {verdict}"]),),
         assumptions=Assumptions(
             game=_TWO_WORLDS,
             adjacency="the two neighbouring inputs that were run, and no others",
-            access=access,
+            access="whatever the attack that made the scores was given",
             notes=testing.marked(
-                ("Every release is a fresh run, independent of all others.",), promise.assumptions.insecure
+                ("Every release is a fresh run, independent of all others.",), audit.promise.assumptions.insecure
             ),
         ),
-        not_covered=(_OTHERS, "Other neighbouring inputs: a promise covers all of them.", *NOT_COVERED),
+        not_covered=(OTHER_ATTACKS, "Other neighbouring inputs: a promise covers all of them.", *NOT_COVERED),
     )
-
-
-def _section(numbers: tuple[Number, ...], sure: str, notes: list[str]) -> Section:
-    return Section(
-        key="attack",
-        title="What an attack measured",
-        summary=f"Empirical lower bounds, {sure}. An attack never proves safety: it shows at least this.",
-        numbers=numbers,
-        notes=tuple(notes),
-        protected=False,
-    )
-
-
-def _sure(confidence: float) -> str:
-    return f"{100 * confidence:g}\u00a0% confidence"
 
 
 def _shown(audit: SequentialAudit | OneRunAudit, delta: float, sure: str) -> list[Number]:

@@ -10,7 +10,7 @@ from deniable._check import InputError, Seed, integer
 from deniable._shown import shown
 from deniable.audit import AttackScores, attack_estimator
 from deniable.curves import Assumptions
-from deniable.report.measured import POPULATION_GAME, audit_section, leaks_at_least
+from deniable.report.measured import OTHER_ATTACKS, POPULATION_GAME, audit_section, leaks_at_least
 from deniable.report.model import Assessment, Grid, Number, Section
 from deniable.report.sections import NOT_COVERED, TUNING_WARNING, Asked
 from deniable.workflows.assessing import assesses
@@ -82,7 +82,7 @@ def assess_estimator(
                 "The records are independent draws from one population.",
             ),
         ),
-        not_covered=("Attacks other than this one: a measurement never bounds what others can reach.", *NOT_COVERED),
+        not_covered=(OTHER_ATTACKS, *NOT_COVERED),
         warnings=(NOTHING_PROVEN, TUNING_WARNING),
         reproduction={
             "model": " ".join(repr(source).split()),

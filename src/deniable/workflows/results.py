@@ -13,7 +13,7 @@ from deniable.curves import Assumptions, Tradeoff
 from deniable.mechanisms import Mechanism
 from deniable.noise import Certificate, Release
 from deniable.records import PrivacyProfile
-from deniable.report.measured import POPULATION_GAME, audit_section, leaks_at_least
+from deniable.report.measured import OTHER_ATTACKS, OUTCOMES, POPULATION_GAME, audit_section, leaks_at_least
 from deniable.report.model import Assessment, Number, NumberKind, Section
 from deniable.report.sections import NOT_COVERED, OTHER_RISKS, TUNING_WARNING, Asked, bound_headline, bound_section
 from deniable.statistics import StatisticsRelease
@@ -41,11 +41,7 @@ def _of_audit(audit: ScoreAudit, asked: Asked, bound: Tradeoff | None) -> Assess
     section, status = audit_section(
         audit, fpr=asked.fpr, attack="Scores of an attack", bound=bound, command=asked.command or audit.command
     )
-    headline = (
-        "A measured attack exceeds the promised bound: what was promised does not hold."
-        if status == "violated"
-        else leaks_at_least(audit)
-    )
+    headline = OUTCOMES["violated"] if status == "violated" else leaks_at_least(audit)
     return Assessment(
         title=asked.title or "A measured attack",
         status=status,
@@ -60,7 +56,7 @@ def _of_audit(audit: ScoreAudit, asked: Asked, bound: Tradeoff | None) -> Assess
                 bound is not None and bound.assumptions.insecure,
             ),
         ),
-        not_covered=("Attacks other than this one: a measurement never bounds what others can reach.", *NOT_COVERED),
+        not_covered=(OTHER_ATTACKS, *NOT_COVERED),
     )
 
 

@@ -36,7 +36,6 @@ class _Knob:
     more_is_safer: bool
     words: Callable[[Any, Any], str]
     integer: bool = False
-    tolerance: float = _TOLERANCE
 
 
 def _noise(name: str) -> Callable[[Any, Any], str]:
@@ -47,12 +46,10 @@ def _noise(name: str) -> Callable[[Any, Any], str]:
     return words
 
 
-def _less(name: str) -> Callable[[Any, Any], str]:
+def _less(name: str, *, integer: bool = False) -> Callable[[Any, Any], str]:
+    if integer:
+        return lambda old, new: f"{name}: at most {new:,} instead of {old:,}."
     return lambda old, new: f"{name}: at most {shown(new, 'number', 'lower', 4)} instead of {old:g}."
-
-
-def _fewer(name: str) -> Callable[[Any, Any], str]:
-    return lambda old, new: f"{name}: at most {new:,} instead of {old:,}."
 
 
 def _records(old: float, new: float) -> str:
@@ -63,16 +60,18 @@ def _records(old: float, new: float) -> str:
     )
 
 
+_MU = _Knob("mu", False, _less("μ"))
 _KNOBS = (
     _Knob("noise_multiplier", True, _noise("multiplier")),
     _Knob("scale", True, _noise("scale")),
     _Knob("epsilon", False, _less("ε")),
-    _Knob("mu", False, _less("μ")),
+    _MU,
     _Knob("rho", False, _less("ρ")),
     _Knob("sample_rate", False, _records),
-    _Knob("steps", False, _fewer("Steps"), integer=True),
-    _Knob("epochs", False, _fewer("Epochs"), integer=True),
-    _Knob("records_per_person", False, _fewer("Records of one person"), integer=True),
+    *(
+        _Knob(field, False, _less(name, integer=True), integer=True)
+        for field, name in (("steps", "Steps"), ("epochs", "Epochs"), ("records_per_person", "Records of one person"))
+    ),
 )
 
 
@@ -99,12 +98,12 @@ def settings(mechanism: Mechanism | PrivateFit, limits: list[Limit]) -> list[str
         return _together(mechanism, limits)
     what: Any = mechanism  # a frozen dataclass, as all are that describe themselves by their parameters
     names = {field.name for field in fields(what)} if is_dataclass(what) else set()
-    knobs = [knob for knob in _KNOBS if knob.field in names][: 1 if _is_slow(mechanism) else None]
+    slow = isinstance(mechanism, RandomAllocation | WithoutReplacement)  # curves take a second or more
+    knobs = [knob for knob in _KNOBS if knob.field in names][: 1 if slow else None]
     said = []
     for knob in knobs:
         old = getattr(what, knob.field)
-        turned = replace(knob, tolerance=_tolerance(mechanism))
-        new = _met(partial(_with, what, knob.field), old, turned, limits)
+        new = _met(partial(_with, what, knob.field), old, knob, limits, _COARSE if slow else _TOLERANCE)
         if new is not None:
             said.append(knob.words(old, new))
     return said if knobs else None
@@ -117,39 +116,29 @@ def _with(mechanism: Any, name: str, value: Any) -> Mechanism:
 
 def _together(mechanism: Composition, limits: list[Limit]) -> list[str] | None:
     """The factor on the noise of all phases of a DP-SGD run."""
-    parts = mechanism.mechanisms
-    if len(parts) > _MOST_PHASES or not all(isinstance(part, SubsampledGaussian) for part in parts):
+    phases = [part for part in mechanism.mechanisms if isinstance(part, SubsampledGaussian)]
+    if not len(phases) == len(mechanism.mechanisms) <= _MOST_PHASES:
         return None
-    phases = [part for part in parts if isinstance(part, SubsampledGaussian)]
 
     def scaled(factor: float) -> Mechanism:
         return Composition([replace(part, noise_multiplier=factor * part.noise_multiplier) for part in phases])
 
-    knob = _Knob("noise", True, _noise(""), tolerance=max(map(_tolerance, phases)))
-    factor = _met(scaled, 1.0, knob, limits)
-    times = "" if factor is None else shown(factor, "number", "upper", 5)
-    return [] if factor is None else [f"Noise: {times} times the noise in every phase."]
+    factor = _met(scaled, 1.0, _KNOBS[0], limits)
+    return [] if factor is None else [f"Noise: {shown(factor, 'number', 'upper', 5)} times the noise in every phase."]
 
 
 def _fit_again(fit: PrivateFit, limits: list[Limit]) -> list[str]:
     """The target with which a private model is to be fitted again."""
-    mu = _met(fit.mechanism, fit.mu, _Knob("mu", False, _less("μ")), limits)
+    mu = _met(fit.mechanism, fit.mu, _MU, limits)
     if mu is None:
         return []
     goal = shown(tradeoff(fit.mechanism(mu)).advantage(), "number", "lower", 3)
     return [f"Promise: fit again with advantage={goal} (--advantage {goal}); more records keep the model useful."]
 
 
-def _is_slow(mechanism: Mechanism) -> bool:
-    """Whether curves take a second or more, so only the noise is searched, and coarsely."""
-    return isinstance(mechanism, RandomAllocation | WithoutReplacement)
-
-
-def _tolerance(mechanism: Mechanism) -> float:
-    return _COARSE if _is_slow(mechanism) else _TOLERANCE
-
-
-def _met(make: Callable[[Any], Mechanism], old: Any, knob: _Knob, limits: list[Limit]) -> Any:
+def _met(
+    make: Callable[[Any], Mechanism], old: Any, knob: _Knob, limits: list[Limit], tolerance: float = _TOLERANCE
+) -> Any:
     """The value of a parameter, as near to ``old`` as possible, that meets all limits, or None."""
     if not old > 0 or old == float("inf") or (knob.integer and old <= 1):
         return None
@@ -159,7 +148,7 @@ def _met(make: Callable[[Any], Mechanism], old: Any, knob: _Knob, limits: list[L
         best: Any = old
         for one in limits:
             if not one.is_met(tradeoff(make(best))):
-                own = {"adjacency": make(old).adjacency, "integer": knob.integer, "tolerance": knob.tolerance}
+                own = {"adjacency": make(old).adjacency, "integer": knob.integer, "tolerance": tolerance}
                 best = calibrate(make, bracket, limit=one, **own)  # type: ignore[arg-type]
                 bracket = (best, bracket[1]) if knob.more_is_safer else (bracket[0], best)
         curve = tradeoff(make(best))
