@@ -14,6 +14,7 @@ import numpy as np
 
 from deniable._check import InputError, number
 from deniable._search import bisect
+from deniable.accounting import tradeoff
 from deniable.curves import GaussianTradeoff, Tradeoff, with_assumptions
 from deniable.mechanisms import GaussianDP
 
@@ -38,37 +39,20 @@ class DPEBM(GaussianDP):
     replacing_mu: float
     promised_epsilon: float
     promised_delta: float
-    terms: int
-    steps: int
     public: tuple[str, ...]
 
     def tradeoff(self) -> Tradeoff:
         """Return the curve for adding or removing a record, with what has to be public among its assumptions."""
-        from deniable.accounting import tradeoff
-
-        return with_assumptions(tradeoff(self), notes=tuple(f"public: {_PUBLIC[name]}" for name in self.public))
+        return with_assumptions(tradeoff(self), notes=self._notes)
 
     def replacing(self) -> Tradeoff:
         """Return the curve for replacing a record."""
-        from deniable.accounting import tradeoff
-
         curve = tradeoff(GaussianDP(self.replacing_mu))
-        notes = tuple(f"public: {_PUBLIC[name]}" for name in self.public)
-        return with_assumptions(curve, adjacency="replace one record", notes=notes)
+        return with_assumptions(curve, adjacency="replace one record", notes=self._notes)
 
-    def lines(self) -> list[str]:
-        """Describe interpret's promise and what holds."""
-        from deniable._shown import shown
-
-        t = self.tradeoff()
-        stated = f"stated: ({self.promised_epsilon:g}, {self.promised_delta:g})-DP"
-        return [
-            f"{stated}; exactly: ε = {shown(t.epsilon(self.promised_delta), 'number', 'upper')} at that δ",
-            f"advantage at even odds at most {shown(t.advantage(), 'rate', 'upper')}, "
-            f"{shown(self.replacing().advantage(), 'rate', 'upper')} if a record is replaced",
-            f"TPR at FPR 0.1 % at most {shown(t.tpr(1e-3), 'rate', 'upper')}",
-            *(f"public: {_PUBLIC[name]}" for name in self.public),
-        ]
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        return tuple(f"public: {_PUBLIC[name]}" for name in self.public)
 
 
 def from_interpret(model: Any, *, public: Collection[str] = ()) -> DPEBM:
@@ -109,8 +93,8 @@ def from_interpret(model: Any, *, public: Collection[str] = ()) -> DPEBM:
             "model: whoever reads it can draw the same noise and subtract it, so nothing is "
             "protected; fit with random_state=None"
         )
-    columns, terms = int(model.n_features_in_), len(model.term_features_)
-    steps = int(model.max_rounds) * terms * int(model.outer_bags)
+    columns = int(model.n_features_in_)
+    steps = int(model.max_rounds) * len(model.term_features_) * int(model.outer_bags)
     if int(np.sum(model.best_iteration_)) > steps:
         raise InputError("model has run more steps than its parameters allow; they were changed after the fit")
     weight = _largest_weight(model, columns, steps)
@@ -129,8 +113,6 @@ def from_interpret(model: Any, *, public: Collection[str] = ()) -> DPEBM:
         math.sqrt(2 * binned + 4 * boosted) * up,
         float(model.epsilon),
         float(model.delta),
-        terms,
-        steps,
         tuple(needed),
     )
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from deniable._check import FloatArray, InputError, choice
 from deniable._files import stamped, unstamped
 from deniable.integrations.sklearn_parameters import Codec, PublicFacts, TwoFunctions, codec_for
-from deniable.integrations.sklearn_refits import by_refitting
+from deniable.integrations.sklearn_refits import Refit
 from deniable.noise import release
 from deniable.noise.resampling import Population
 from deniable.noise.statistics import public_limits
@@ -149,11 +149,12 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
             raise InputError(f"random_state: {error}") from None
         estimator = _seeded(self.estimator, seeds)
         codec = self._codec().prepare(estimator, rows, target)
-        task = by_refitting(estimator, codec, rows, target, classes)
+        shapes = {name: value.shape for name, value in codec.learn(estimator, rows, target).items()}
+        task = Refit(estimator, codec, classes, shapes)
         fits_are_few = self.bound == "auto" and self.n_resamples is None
         released = release(
-            task.algorithm,
-            task.data,
+            task,
+            (rows,) if target is None else (rows, target),
             advantage=self.advantage,
             noise=self.noise,  # type: ignore[arg-type]  # release checks the words
             bound="centre" if fits_are_few else self.bound,  # type: ignore[arg-type]

@@ -136,11 +136,6 @@ def _epsilon(a: Assessment) -> list[str]:
     return [_number(n) for key, n in a.numbers.items() if key.startswith("bound") and ".epsilon@" in key]
 
 
-def _attack(a: Assessment) -> list[str]:
-    found = _section("attack")(a)
-    return found or ["No attack was run."]
-
-
 def _decision(a: Assessment) -> list[str]:
     if a.decision is None:
         return []
@@ -168,36 +163,23 @@ def _data(a: Assessment) -> list[str]:
     return [*found, *_meta("data", "row_numbering")(a)]
 
 
-def _method(a: Assessment) -> list[str]:
-    return [section.summary for section in a.sections if section.key.rstrip("0123456789") == "bound"]
-
-
-def _flavor(a: Assessment) -> list[str]:
-    return ["(ε, δ)-differential privacy, stated from the whole trade-off curve"] if _bounded(a) else []
-
-
 def _changes(a: Assessment) -> Iterable[str]:
     return () if a.decision is None else a.decision.changes or ("Nothing needs to change for these limits.",)
 
 
 FILLERS: dict[str, Callable[[Assessment], Iterable[str]]] = {
     "title": lambda a: [a.title],
-    "purpose": _meta("purpose"),
     "author": _meta("author", "organisation", "version", "model_sha256"),
-    "organisation": _meta("organisation"),
-    "date": _meta("date"),
-    "contact": _meta("contact"),
-    "review_date": _meta("review_date"),
-    "signed_by": _meta("signed_by"),
+    **{name: _meta(name) for name in ("purpose", "organisation", "date", "contact", "review_date", "signed_by")},
     "data": _data,
     "utility": _section("use"),
     "records": _section("records"),
-    "attack": _attack,
+    "attack": lambda a: _section("attack")(a) or ["No attack was run."],
     "risks": _risks,
     "epsilon": _epsilon,
     "mechanism": _mechanism,
-    "method": _method,
-    "flavor": _flavor,
+    "method": lambda a: [s.summary for s in a.sections if s.key.rstrip("0123456789") == "bound"],
+    "flavor": lambda a: ["(ε, δ)-differential privacy, stated from the whole trade-off curve"] * _bounded(a),
     "decision": _decision,
     "reason": lambda a: [] if a.decision is None else [a.decision.reason],
     "changes": _changes,
@@ -217,13 +199,9 @@ def _proven(a: Assessment) -> list[str]:
     return [rule.why for rule in rules if rule.number is not None and rule.number.startswith(("bound", "risk"))]
 
 
-def _nothing(a: Assessment) -> list[str]:
-    return []
-
-
 # in a published document: nothing that was computed from the records without noise
 PUBLISHED: dict[str, Callable[[Assessment], Iterable[str]]] = {
-    **dict.fromkeys(("attack", "utility", "records", "reproduction", "reason", "changes"), _nothing),
+    **dict.fromkeys(("attack", "utility", "records", "reproduction", "reason", "changes"), lambda a: ()),
     "decision": _proven,
     "data": _meta("data"),
 }

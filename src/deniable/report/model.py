@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -276,7 +276,7 @@ def _renamed(section: Section, taken: set[str]) -> Section:
     """Give a section whose key is taken a key of its own, and its numbers keys below it."""
     if section.key not in taken:
         return section
-    key = next(f"{section.key}{i}" for i in _from(2) if f"{section.key}{i}" not in taken)
+    key = next(f"{section.key}{i}" for i in count(2) if f"{section.key}{i}" not in taken)
 
     def moved(name: str) -> str:
         head, dot, rest = name.partition(".")
@@ -290,12 +290,6 @@ def _renamed(section: Section, taken: set[str]) -> Section:
         series=tuple(replace(p, key=f"{p.key}-{key}") for p in section.series),
         grids=tuple(replace(g, key=f"{g.key}-{key}") for g in section.grids),
     )
-
-
-def _from(start: int) -> Iterator[int]:
-    while True:
-        yield start
-        start += 1
 
 
 def _union(*groups: tuple[str, ...]) -> tuple[str, ...]:
