@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deniable._files import check_writable, write_atomically
-from deniable.cli._app import FINE, MISSED, more, suggest
+from deniable.cli._app import FINE, MISSED, command_line, more, suggest
 
 if TYPE_CHECKING:
     from deniable.report import Assessment
@@ -35,26 +35,24 @@ OwnerReportOption = Annotated[
 ]
 
 
-def checked_report(report: Path | None, option: str = "--report") -> None:
-    """Refuse a file of --report (or --owner-report) that cannot be written, before any work."""
-    if report is not None:
-        check_writable(option, report, suffixes=(".html", ".htm", ".json"))
+def prepared(
+    policy: str | None, meta: Path | None = None, report: Path | None = None, owner_report: Path | None = None
+) -> dict[str, Any]:
+    """Refuse pages that cannot be written and read --policy and --meta, before any work; return options of assess.
 
-
-def checked_policy(policy: str | None) -> Any:
-    """Return the policy of --policy, read before any work; None if none was given."""
-    if policy is None:
-        return None
+    The date is that of today unless --meta names one.
+    """
+    for option, page in (("--report", report), ("--owner-report", owner_report)):
+        if page is not None:
+            check_writable(option, page, suffixes=(".html", ".htm", ".json"))
     from deniable.report import Policy
-
-    return Policy.from_toml(policy)
-
-
-def dated(meta: Path | None) -> dict[str, Any]:
-    """Return the fields of --meta, read before any work; the date is that of today unless they name one."""
     from deniable.report.meta import read_meta
 
-    return {"date": date.today(), **({} if meta is None else read_meta(meta))}
+    return {
+        "command": command_line(),
+        "policy": None if policy is None else Policy.from_toml(policy),
+        "meta": {"date": date.today(), **({} if meta is None else read_meta(meta))},
+    }
 
 
 def show(
@@ -67,7 +65,7 @@ def show(
 ) -> None:
     """Print an assessment, write it to ``out`` in the form that its suffix asks for, and suggest what follows."""
     if out is not None:
-        write(assessment, out)
+        write_atomically(out, written(assessment, out))
     if as_json:
         print(assessment.to_json())
         return
@@ -88,17 +86,12 @@ def annex_of(out: Path | None) -> tuple[str, ...]:
     return ("annex", str(out), "--kind", "dpia") if out is not None and out.suffix.lower() == ".json" else ()
 
 
-def write(assessment: Assessment, out: Path) -> None:
-    """Write an assessment as .json or, with any other ending, as a page."""
-    write_atomically(out, written(assessment, out))
-
-
 def written(assessment: Assessment, out: Path) -> str:
     """Return the content of the file ``out``, by its ending."""
     return assessment.to_json() if out.suffix.lower() == ".json" else assessment.to_html()
 
 
-def code(assessment: Assessment, policy: Any) -> int:
+def code(assessment: Assessment, policy: str | None) -> int:
     """Return the exit code: 1 for a violated bound, or a given policy that is not shown to be met."""
     if assessment.status == "violated":
         return MISSED

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from deniable.cli._app import JsonFlag, PriorOption, again, app, command_line, examples, more
+from deniable.cli._app import JsonFlag, PriorOption, again, app, examples, more
 from deniable.cli._limit import limit_option
 from deniable.cli._report import (
     FullOption,
     MetaOption,
     PolicyOption,
     ReportOption,
-    checked_policy,
-    checked_report,
     code,
-    dated,
+    prepared,
     show,
 )
 from deniable.cli.run import RunArgument, read_run, with_unknown
@@ -47,18 +45,17 @@ def assess(
     """
     import deniable as dn
 
-    checked_report(report)
-    limits = checked_policy(policy)
+    said = prepared(policy, meta, report)
     made = dn.assess(
         read_run(run), prior=prior, delta=delta, fpr=tuple(fpr) if fpr else (0.1, 0.01, 0.001),
-        command=command_line(), policy=limits, meta=dated(meta),
+        **said,
     )  # fmt: skip
     missed = report is None and made.decision is not None and not made.decision.met
     following = _enough(run, made.decision) if missed else ()
     if not following and report is None:
         following = again("--report", "report.html")
     show(made, report, as_json, full=full, following=following)
-    return code(made, limits)
+    return code(made, policy)
 
 
 def _enough(run: str, decision: Any) -> tuple[str, ...]:

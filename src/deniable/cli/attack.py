@@ -10,16 +10,14 @@ import typer
 from deniable._check import InputError, number
 from deniable._files import check_writable
 from deniable._optional import require
-from deniable.cli._app import JsonFlag, SeedOption, app, command_line, examples, more, of_table
+from deniable.cli._app import JsonFlag, SeedOption, app, examples, more, of_table
 from deniable.cli._report import (
     FullOption,
     MetaOption,
     OwnerReportOption,
     PolicyOption,
-    checked_policy,
-    checked_report,
     code,
-    dated,
+    prepared,
     show,
 )
 from deniable.cli._schema import SchemaOption, read_schema
@@ -67,8 +65,7 @@ def attack(
     """
     if out is not None:
         check_writable("--out", out, suffixes=(".npz",))
-    checked_report(owner_report, "--owner-report")
-    limits = checked_policy(policy)
+    said = prepared(policy, meta, owner_report=owner_report)
     number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")  # before models are trained
     import deniable as dn
     from deniable.audit.scoring import Method
@@ -82,18 +79,12 @@ def attack(
         )
     if out is not None:
         scores.save(str(out))
-    found = scores.audit(confidence, command=command_line())
-    made = dn.assess(
-        found,
-        title=f"{scores.method} against {model}",
-        command=command_line(),
-        policy=limits,
-        meta=dated(meta),
-    )
+    found = scores.audit(confidence, command=said["command"])
+    made = dn.assess(found, title=f"{scores.method} against {model}", **said)
     leaks = found.advantage().low > 0
     private = ("train", *of_table(data, target, drop, schema), "--report", "private.html") if leaks else ()
     show(made, owner_report, as_json, full=full, following=private)
-    return code(made, limits)
+    return code(made, policy)
 
 
 def _saved(model: str) -> Any:

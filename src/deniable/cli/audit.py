@@ -28,10 +28,8 @@ from deniable.cli._report import (
     MetaOption,
     OwnerReportOption,
     PolicyOption,
-    checked_policy,
-    checked_report,
     code,
-    dated,
+    prepared,
     show,
 )
 from deniable.cli.run import read_run
@@ -87,17 +85,17 @@ def audit(
     a fresh training with the record or without it. However often one looks, a true promise is called violated with
     probability at most 1 − confidence.
     """
-    checked_report(owner_report, "--owner-report")
+    said = prepared(policy, meta, owner_report=owner_report)
     import deniable as dn
 
-    picture, limits = checked_picture(plot), checked_policy(policy)
+    picture = checked_picture(plot)
     promised = None if promise is None else read_run(promise)
     if stream or str(scores) == _STREAM:
         streamed = _sequential(scores, promised, confidence)
         draw(streamed, picture)
-        judged = dn.assess(streamed, command=command_line(), policy=limits, meta=dated(meta))
+        judged = dn.assess(streamed, **said)
         show(judged, owner_report, as_json, full=full)
-        return code(judged, limits)
+        return code(judged, policy)
     if picture is not None:
         raise InputError("--plot goes with --stream, whose wealth it draws; for a picture of scores use --owner-report")
     title = None
@@ -113,12 +111,10 @@ def audit(
     options: dict[str, Any] = {"fpr": tuple(fpr)} if fpr else {}
     bound = None if promised is None else dn.tradeoff(promised)
     with stage("comparing scores"):
-        made = dn.assess(
-            found, bound=bound, title=title, command=command_line(), policy=limits, meta=dated(meta), **options
-        )
+        made = dn.assess(found, bound=bound, title=title, **said, **options)
     following = again("--owner-report", "audit.html") if owner_report is None else ()
     show(made, owner_report, as_json, full=full, following=following)
-    return code(made, limits)
+    return code(made, policy)
 
 
 def _measured(scores: Path, score: str | None, member: str | None, reverse: bool, confidence: float) -> Any:

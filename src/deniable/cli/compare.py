@@ -11,7 +11,7 @@ from deniable._check import InputError
 from deniable._files import plain, read_json, to_json
 from deniable.cli._app import FINE, JsonFlag, PlotOption, PriorOption, again, app, examples, suggest
 from deniable.cli._picture import checked_picture, draw
-from deniable.cli._report import PolicyOption, checked_policy, code
+from deniable.cli._report import PolicyOption, code, prepared
 from deniable.cli.run import read_run
 
 
@@ -38,11 +38,11 @@ def compare(
     picture = checked_picture(plot)
     if not 2 <= len(runs) <= len(ascii_uppercase):
         raise InputError(f"runs must be between 2 and {len(ascii_uppercase)} to stand side by side, got {len(runs)}")
-    limits = checked_policy(policy)
+    limits = prepared(policy)["policy"]
     read = [_read(run) for run in runs]  # all of them, before anything is computed
     made = [_assessment(run, prior, limits) for run in read]
     found = put_together(*made)
-    worst = max(code(one, limits) for one in made)
+    worst = max(code(one, policy) for one in made)
     draw(found, picture)
     if as_json:
         print(to_json(found) if limits is None else to_json({**plain(found), "met": worst == FINE}))

@@ -9,15 +9,13 @@ import typer
 
 from deniable._files import check_writable, write_atomically
 from deniable._progress import stage
-from deniable.cli._app import FprOption, JsonFlag, SeedOption, again, app, command_line, examples, more
+from deniable.cli._app import FprOption, JsonFlag, SeedOption, again, app, examples, more
 from deniable.cli._report import (
     MetaOption,
     OwnerReportOption,
     PolicyOption,
-    checked_policy,
-    checked_report,
     code,
-    dated,
+    prepared,
     show,
 )
 from deniable.cli._schema import SchemaOption, read_schema
@@ -75,11 +73,10 @@ def profile(
     """
     if out is not None:
         check_writable("--out", out, suffixes=(".csv", ".parquet"))
-    checked_report(owner_report, "--owner-report")
+    said = prepared(policy, meta, owner_report=owner_report)
     import deniable as dn
     from deniable.tables import encode, understand
 
-    limits = checked_policy(policy)
     options: dict[str, Any] = {
         "regularization": regularization,
         "mechanism": dn.OutputPerturbation(epsilon=epsilon, noise=noise, delta=delta, row_bound=row_bound),
@@ -111,7 +108,7 @@ def profile(
         found.to_parquet(out, fpr)
     rates = (0.1, 0.01, fpr) if fpr not in (0.1, 0.01) else (0.1, 0.01)
     group = None if by is None or table is None else (by, table.frame[by].to_numpy())
-    made = dn.assess(found, fpr=rates, policy=limits, meta=dated(meta), group=group, command=command_line())
+    made = dn.assess(found, fpr=rates, group=group, **said)
     again_for_page = again("--owner-report", "profile.html") if owner_report is None else ()
     show(made, owner_report, as_json, full=True, following=again_for_page)
-    return code(made, limits)
+    return code(made, policy)

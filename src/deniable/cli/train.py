@@ -11,7 +11,7 @@ import typer
 from deniable._files import check_writable, write_atomically
 from deniable._optional import require
 from deniable._progress import stage
-from deniable.cli._app import JsonFlag, again, app, command_line, examples, more, suggest
+from deniable.cli._app import JsonFlag, again, app, examples, more, suggest
 from deniable.cli._limit import AdvantageOption, LimitOption, asked_for
 from deniable.cli._report import (
     FullOption,
@@ -20,10 +20,8 @@ from deniable.cli._report import (
     PolicyOption,
     ReportOption,
     annex_of,
-    checked_policy,
-    checked_report,
     code,
-    dated,
+    prepared,
     show,
     written,
 )
@@ -88,9 +86,7 @@ def train(
     if out is not None:
         check_writable("--out", out, suffixes=(".skops",))
         require("skops.io", purpose="writing a .skops model")
-    checked_report(report)
-    checked_report(owner_report, "--owner-report")
-    limits = checked_policy(policy)
+    said = prepared(policy, meta, report, owner_report)
     from deniable.workflows.train import train_table
 
     with stage("fitting and measuring"):
@@ -106,12 +102,10 @@ def train(
             drop=tuple(drop or ()),
             group=group,
             holdout=holdout,
-            command=command_line(),
-            policy=limits,
-            meta=dated(meta),
+            **said,
         )
     finish(made, out, report, owner_report, as_json, full=full)
-    return code(made.assessment, limits)
+    return code(made.assessment, policy)
 
 
 def finish(
