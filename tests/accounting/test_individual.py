@@ -90,17 +90,6 @@ def test_no_gradient_no_trace_and_unknown_means_worst():
     assert_just_above(curves[1], dn.tradeoff(RUN))
 
 
-def test_few_steps_stay_sound():
-    """Where the transform decays slowly the bound is loose, not wrong."""
-    norms = np.zeros((2, 400))
-    norms[0, 7] = norms[1, :3] = 1.0
-    curves = dn.accounting.individual_tradeoffs(norms, 1.0, RUN)
-    for curve, steps in zip(curves, (1, 3), strict=True):
-        exact = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.05, steps))
-        assert exact.advantage(side="lower") <= curve.advantage() <= 1.5 * exact.advantage() + 1e-3
-        assert curve.tpr(0.01) >= exact.tpr(0.01, side="lower")
-
-
 def test_a_tiny_gradient():
     curves = dn.accounting.individual_tradeoffs(np.array([[1e-320] * 400, [1e-3] * 400]), 1.0, RUN)
     exact = dn.tradeoff(dn.SubsampledGaussian(1e3, 0.05, 400)).advantage()

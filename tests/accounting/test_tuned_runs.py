@@ -64,14 +64,3 @@ def test_without_counting_the_promise_is_broken():
     best = np.abs(selected(rare[0], (1, 0), f) - selected(rare[1], (1, 0), f)).sum() / 2
     assert best > 3 * once
     assert best <= dn.tradeoff(dn.mechanisms.tuned(dn.mechanisms.FinitePair(*rare), trials=20.0)).advantage()
-
-
-def test_more_trials_and_lighter_tails_cost_more():
-    run = dn.GaussianDP(0.2)
-    few, many = (dn.tradeoff(dn.mechanisms.tuned(run, trials=k)).advantage() for k in (3, 100))
-    assert dn.tradeoff(run).advantage() < few < many < 1
-    heavy = dn.tradeoff(dn.mechanisms.tuned(run, trials=100, shape=0.0)).advantage()
-    assert heavy < many
-    both = dn.tradeoff(dn.mechanisms.tuned(run, trials=3) + dn.GaussianDP(0.5))
-    assert both.advantage() > few
-    assert both.advantage(side="lower") == dn.tradeoff(dn.GaussianDP(0.5)).advantage(side="lower")

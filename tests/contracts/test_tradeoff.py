@@ -236,28 +236,3 @@ def test_an_answer_has_the_bounds_of_the_curve_and_charges_that_account_for_them
         if name not in UNORDERED and low > 1e-12 and high < 1:
             assert sum(charges[:3]) <= answer.width * (1 + 1e-6) + 1e-13
         assert len(answer.lines()) == 3
-
-
-def test_an_answer_is_about_one_point():
-    t = dn.tradeoff(dn.GaussianDP(1.0))
-    for call in (
-        lambda: t.explain(fpr=0.1, epsilon=1.0),
-        lambda: t.explain(fpr=0.1, direction="remove"),
-        lambda: t.explain(direction="remove"),
-        lambda: t.explain(fpr=[0.1, 0.2]),
-        lambda: t.explain(fpr=math.nan),
-        lambda: t.explain(epsilon=1.0, direction="sideways"),
-        lambda: t.explain(gamma=2.0, direction="both"),
-    ):
-        with pytest.raises(dn.InputError):
-            call()
-
-
-def test_wrong_arguments_are_refused_in_words():
-    for call in (
-        lambda t: t.tpr(1.5), lambda t: t.tpr(math.nan), lambda t: t.advantage(0.0), lambda t: t.hockey_stick(-1.0),
-        lambda t: t.delta(1.0, direction="sideways"), lambda t: t.tpr(0.1, side="middle"),
-    ):  # fmt: skip
-        for name in EXAMPLES:
-            with pytest.raises(dn.InputError):
-                call(example(name))

@@ -12,6 +12,7 @@ import mpmath as mp
 import numpy as np
 
 import deniable as dn
+from fuzz.mechanisms import spread
 
 Event = tuple[mp.mpf, mp.mpf]
 MOST_STEPS = 3000
@@ -32,39 +33,35 @@ def is_newer(mechanism: dn.mechanisms.Mechanism) -> bool:
     )
 
 
-def _log(rng: np.random.Generator, low: float, high: float) -> float:
-    return float(f"{math.exp(rng.uniform(math.log(low), math.log(high))):.4g}")
-
-
 def _count(rng: np.random.Generator, most: int = MOST_STEPS) -> int:
     return round(math.exp(rng.uniform(0.0, math.log(most))))
 
 
 def _rate(rng: np.random.Generator) -> float:
-    return 1.0 if rng.random() < 0.4 else _log(rng, 1e-4, 1.0)
+    return 1.0 if rng.random() < 0.4 else spread(rng, 1e-4, 1.0)
 
 
 def _noise(rng: np.random.Generator) -> float:
     """A noise multiplier, mostly such as people use."""
-    return _log(rng, 0.4, 20) if rng.random() < 0.5 else _log(rng, 0.03, 300)
+    return spread(rng, 0.4, 20) if rng.random() < 0.5 else spread(rng, 0.03, 300)
 
 
 def _laplace(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
     return dn.Laplace(
-        _log(rng, 0.05, 100), 1.0 if rng.random() < 0.5 else _log(rng, 0.1, 5), _count(rng, most), _rate(rng)
+        spread(rng, 0.05, 100), 1.0 if rng.random() < 0.5 else spread(rng, 0.1, 5), _count(rng, most), _rate(rng)
     )
 
 
 def _discrete_laplace(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
-    return dn.mechanisms.DiscreteLaplace(_log(rng, 0.1, 30), int(rng.integers(1, 4)), _count(rng, most), _rate(rng))
+    return dn.mechanisms.DiscreteLaplace(spread(rng, 0.1, 30), int(rng.integers(1, 4)), _count(rng, most), _rate(rng))
 
 
 def _discrete_gaussian(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
-    return dn.DiscreteGaussian(_log(rng, 0.2, 20), int(rng.integers(1, 4)), _count(rng, most), _rate(rng))
+    return dn.DiscreteGaussian(spread(rng, 0.2, 20), int(rng.integers(1, 4)), _count(rng, most), _rate(rng))
 
 
 def _response(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
-    return dn.RandomizedResponse(_log(rng, 1e-2, 6), int(rng.integers(2, 9)), _count(rng, min(most, 300)))
+    return dn.RandomizedResponse(spread(rng, 1e-2, 6), int(rng.integers(2, 9)), _count(rng, min(most, 300)))
 
 
 def _pair(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
@@ -74,12 +71,12 @@ def _pair(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mec
 
 
 def _range(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
-    return dn.mechanisms.BoundedRange(_log(rng, 1e-2, 4), _count(rng, min(most, 100)))
+    return dn.mechanisms.BoundedRange(spread(rng, 1e-2, 4), _count(rng, min(most, 100)))
 
 
 def _persons(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
     k = int(rng.integers(2, 7))
-    return dn.SubsampledGaussian(_noise(rng), _log(rng, 1e-6, 0.5), _count(rng, most), k)
+    return dn.SubsampledGaussian(_noise(rng), spread(rng, 1e-6, 0.5), _count(rng, most), k)
 
 
 def _allocation(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
@@ -90,7 +87,7 @@ def _allocation(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanis
 
 def _truncated(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
     n = 10 + _count(rng, most)
-    rate = _log(rng, 1e-3, 0.5)
+    rate = spread(rng, 1e-3, 0.5)
     batch = min(max(round(n * rate * float(rng.uniform(0.7, 2))), 1), n - 1)
     return dn.TruncatedPoisson(_noise(rng), rate, _count(rng, most), batch, n)
 
@@ -160,8 +157,8 @@ def _laplace_event(part: dn.Laplace, rng: np.random.Generator) -> Event:
     return _mixed(tail(place), tail(place - shift), part.sample_rate)
 
 
-def _lattice_event(log_mass: Callable[[int], mp.mpf], spread: float, moved: int, rate: float, place: int) -> Event:
-    most = math.ceil(_TAIL * spread) + moved + abs(place) + 5
+def _lattice_event(log_mass: Callable[[int], mp.mpf], scale: float, moved: int, rate: float, place: int) -> Event:
+    most = math.ceil(_TAIL * scale) + moved + abs(place) + 5
     mass = {k: mp.exp(log_mass(k)) for k in range(-most, most + 1)}
     total = mp.fsum(mass.values())
     out = mp.fsum(m for k, m in mass.items() if k >= place) / total

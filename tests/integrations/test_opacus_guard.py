@@ -41,12 +41,16 @@ def private(*given, epochs=2, **options):
     return module, optimizer, cross_entropy, loader
 
 
+def one_step(module, optimizer, loss, x, y):
+    optimizer.zero_grad()
+    loss(module(x), y).backward()
+    optimizer.step()
+
+
 def train(module, optimizer, loss, loader, epochs=2):
     for _ in range(epochs):
         for x, y in loader:
-            optimizer.zero_grad()
-            loss(module(x), y).backward()
-            optimizer.step()
+            one_step(module, optimizer, loss, x, y)
 
 
 def in_parts(module, optimizer, loss, loader):
@@ -61,9 +65,7 @@ def with_evaluation(module, optimizer, loss, loader):
         for k, (x, y) in enumerate(loader):
             if k == 2:
                 break
-            optimizer.zero_grad()
-            loss(module(x), y).backward()
-            optimizer.step()
+            one_step(module, optimizer, loss, x, y)
         with torch.no_grad():
             module(next(iter(loader))[0])
 
@@ -103,18 +105,14 @@ def original_loader():
 def skipped_steps(module, optimizer, loss, loader):
     for k, (x, y) in enumerate(loader):
         optimizer.signal_skip_step(k < 2)
-        optimizer.zero_grad()
-        loss(module(x), y).backward()
-        optimizer.step()
+        one_step(module, optimizer, loss, x, y)
 
 
 def a_batch_twice(module, optimizer, loss, loader):
     for x, y in loader:
         for skip in (True, False):
             optimizer.signal_skip_step(skip)
-            optimizer.zero_grad()
-            loss(module(x), y).backward()
-            optimizer.step()
+            one_step(module, optimizer, loss, x, y)
 
 
 def accumulated(module, optimizer, loss, loader):

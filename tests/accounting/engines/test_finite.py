@@ -123,33 +123,6 @@ def test_coarser_laws_bracket_the_exact_one(most, data):
         assert np.all(a.tpr(FPR, "lower") <= b.tpr(FPR))
 
 
-@given(st.lists(st.floats(0.0, 1.0), min_size=2, max_size=6), st.lists(st.floats(0.0, 1.0), min_size=2, max_size=6))
-def test_any_two_vectors_of_probabilities(first, second):
-    size = min(len(first), len(second))
-    p, q = np.array(first[:size]) + 1e-30, np.array(second[:size]) + 1e-30
-    p, q = p / p.sum(), q / q.sum()
-    q[q < 0.05] = 0.0  # outcomes that only P produces
-    q = q / q.sum()
-    t = FiniteTradeoff.of(FiniteLaw.of(p, q).composed(FiniteLaw.of(p, q)))
-    with mpmath.workdps(60):
-        pairs = [
-            (mpmath.mpf(a) * mpmath.mpf(c), mpmath.mpf(b) * mpmath.mpf(d))
-            for (a, b), (c, d) in itertools.product(zip(p, q, strict=True), repeat=2)
-        ]
-    mirrored = [(b, a) for a, b in pairs]
-    slack = 1e-14  # the vectors sum to 1 up to rounding only
-    for log_gamma in (-2.0, 0.0, 0.7, 5.0):
-        with mpmath.workdps(60):
-            gamma = mpmath.exp(mpmath.mpf(log_gamma))
-        for direction, order in (("remove", pairs), ("add", mirrored)):
-            truth = exact_hockey_stick(order, gamma)
-            assert t.delta(log_gamma, direction, "lower") <= truth + slack
-            assert truth <= t.delta(log_gamma, direction) + slack
-    for alpha in (0.0, 1e-9, 0.2, 0.7):
-        assert t.tpr(alpha, "lower") <= exact_rate(pairs, alpha) + slack
-        assert exact_rate(pairs, alpha) <= t.tpr(alpha) + slack
-
-
 def test_approximate_dp_composes_with_its_failure():
     epsilon, delta, count = 0.5, 1e-3, 4
     t = dn.tradeoff(dn.Composition([dn.ApproximateDP(epsilon, delta)] * count))

@@ -92,9 +92,3 @@ def test_removing_a_record_is_refused_because_it_can_show_more():
     assert np.sum(np.abs(inside - zeroed)) * 0.05**2 / 2 <= cap + 1e-6
     with pytest.raises(dn.InputError, match="adjacency must be 'zero-out' for this mechanism, got 'add-remove'"):
         dn.tradeoff(dn.ShuffledBatches(1.0, 2, 1), adjacency="add-remove")
-
-
-def test_what_parts_an_attack_from_a_cap_is_not_called_rounding():
-    answer = dn.tradeoff(dn.ShuffledBatches(1.0, 10, 1)).explain(fpr=1e-3)
-    assert (answer.engine, answer.lower_engine) == ("closed form", "a test of the largest outcome")
-    assert answer.rounding < 1e-12 < answer.other

@@ -1,4 +1,4 @@
-"""One Poisson-sampled Laplace step in closed form: inside the certified grid, and by integrals over outcomes."""
+"""One Poisson-sampled Laplace step in closed form, against integrals over outcomes."""
 
 import math
 
