@@ -11,7 +11,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable.accounting.engines.inversion import GOOD
-from deniable.accounting.engines.inverted import InvertedTradeoff
+from deniable.accounting.engines.inverted import NEGLIGIBLE, ROUGH, InvertedTradeoff
 from deniable.accounting.engines.likelihood import trivial_hockey_stick
 from deniable.accounting.pld.curve import WIDE, MultiScaleTradeoff
 from deniable.accounting.renyi import loss_divergence
@@ -19,8 +19,7 @@ from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
 from deniable.curves.safe import FAILURES, excuse
 
-_ROUGH = 2e-3  # relative width where a sketch will do
-_NEGLIGIBLE: Final[dict[Question, float]] = {"hockey stick": 1e-30, "roc": 0.0}  # widths below are not worth it
+_NEGLIGIBLE: Final[dict[Question, float]] = {"hockey stick": NEGLIGIBLE, "roc": 0.0}  # widths below are not worth it
 _MOST_PARTS = 256  # kinds of steps that lattices are asked about
 _OTHERS = "multi-scale privacy loss distribution"
 _METHOD = "transform inversion; where that is not sharp: multi-scale privacy loss distribution"
@@ -50,7 +49,7 @@ class ComposedTradeoff(Tradeoff):
         """Transform inversion, where steps have a transform."""
         if self.loss.others:
             return None
-        found = InvertedTradeoff(self.loss, self.tolerance, self.points, _ROUGH if self.rough else GOOD)
+        found = InvertedTradeoff(self.loss, self.tolerance, self.points, ROUGH if self.rough else GOOD)
         return found if found.in_reach else None
 
     @cached_property
@@ -80,7 +79,7 @@ class ComposedTradeoff(Tradeoff):
         low = points.copy() if question == "roc" else trivial_hockey_stick(points)[0]
         high = np.ones_like(points)
         yield None, low, high
-        worth = _ROUGH if self.rough else WIDE
+        worth = ROUGH if self.rough else WIDE
         for k, make in enumerate(self.engines):
             wide = high - low > np.maximum(worth * low, _NEGLIGIBLE[question])
             if not wide.any():

@@ -22,6 +22,7 @@ from deniable.accounting.guarantees import from_divergences, is_stated_in_diverg
 from deniable.accounting.pld.curve import MultiScaleTradeoff, replaced_record
 from deniable.accounting.reductions import Dominated, merged, reduced
 from deniable.accounting.renyi import curve_of_loss
+from deniable.accounting.sizes import PATIENT, POINTS
 from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep
@@ -56,7 +57,6 @@ from deniable.mechanisms.core import parts_of
 from deniable.risks import replaced
 
 Engine = Literal["auto", "inversion", "pld", "ball"]
-_POINTS, _PATIENT = 1 << 13, 1 << 15  # of a class of the multi-scale distribution, and of a line at most
 _MOST_PHASES = 4096  # more are rounded to this many, unless patience was asked for
 
 
@@ -126,7 +126,7 @@ def tradeoff(
             f"adjacency must be {own!r} for this mechanism, got {wanted!r}: no bound for this pair of "
             "worlds is known here"
         )
-    request = Request(engine, tolerance, _PATIENT if flag("patient", patient) else _POINTS)
+    request = Request(engine, tolerance, PATIENT if flag("patient", patient) else POINTS)
     found = replace(_curve([mechanism], request), holds_for=EVERY_CASE)
     if _composed_of_several(mechanism):
         found = with_note(found, FIXED_BEFOREHAND)
@@ -225,7 +225,7 @@ def _composed(parts: list[Mechanism], request: Request) -> Tradeoff:
         return inverted
     if (closed := _closed_form(loss)) is not None:
         return closed
-    if loss.steps.size <= _MOST_PHASES or points == _PATIENT:
+    if loss.steps.size <= _MOST_PHASES or points == PATIENT:
         return ComposedTradeoff.of(loss, tolerance, points)
     above, below = (ComposedTradeoff.of(run, tolerance, points) for run in merged(loss, _MOST_PHASES))
     method = f"{loss.steps.size:,} phases rounded to {_MOST_PHASES} (patient=True keeps all): {above.method}"

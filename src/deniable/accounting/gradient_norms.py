@@ -41,6 +41,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable._check import FloatArray, InputError, as_float64, integer, numbers, refuse_sparse
 from deniable._floats import EPS
 from deniable.accounting.dispatch import tradeoff
+from deniable.accounting.sizes import DIGITS
 from deniable.accounting.steps.base import Repeated
 from deniable.accounting.steps.gaussian_mixture import truncated_poisson
 from deniable.curves import Tradeoff
@@ -60,9 +61,8 @@ from deniable.mechanisms import (
     WithoutReplacement,
 )
 
-POINTS = 129  # thresholds ε of a record's curve, symmetric about 0
+THRESHOLDS = 129  # thresholds ε of a record's curve, symmetric about 0
 NEGLECTED = 1e-12  # δ at the last threshold, and what is aimed at for the neglected part of an integral
-MOST_LOG_GAMMA = 60.0
 _MOST_CURVES = 16  # of other noise and other samplers; norms are rounded up to half as many levels
 Shares = list[tuple[NDArray[np.intp], FloatArray]]  # of every step: records, and r/C of each
 
@@ -246,6 +246,6 @@ def _weaker(row: NDArray[np.intp], met: list[tuple[FloatArray, NDArray[np.intp]]
 
 
 def _table(curve: Tradeoff) -> FloatArray:
-    log_gamma = np.linspace(-1.0, 1.0, POINTS) * (min(float(curve.epsilon(NEGLECTED)), MOST_LOG_GAMMA) or 1.0)
+    log_gamma = np.linspace(-1.0, 1.0, THRESHOLDS) * (min(float(curve.epsilon(NEGLECTED)), DIGITS) or 1.0)
     both = [np.asarray(curve.hockey_stick(np.exp(log_gamma), direction)) for direction in ("remove", "add")]
     return np.array([log_gamma, *both])

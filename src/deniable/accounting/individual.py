@@ -27,10 +27,9 @@ from deniable._check import FloatArray, InputError, integer, number
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.dispatch import tradeoff
 from deniable.accounting.gradient_norms import (
-    MOST_LOG_GAMMA,
     NEGLECTED,
-    POINTS,
     SAMPLERS,
+    THRESHOLDS,
     WEAKER,
     NormRecorder,
     Shares,
@@ -41,6 +40,7 @@ from deniable.accounting.gradient_norms import (
     shares,
 )
 from deniable.accounting.reductions import own_matrix_mu
+from deniable.accounting.sizes import DIGITS, MOST, POINTS
 from deniable.accounting.steps.ratios import log_ratio
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.decay import lifts, shifted
@@ -64,8 +64,6 @@ from deniable.mechanisms import (
 )
 from deniable.mechanisms.core import parts_of
 
-_MOST_NODES = 8192
-_CHUNK = 256  # nodes at a time
 _EDGES = 64  # places where a sum may stop
 
 if TYPE_CHECKING:
@@ -280,14 +278,14 @@ def _invert(tally: _Tally) -> IndividualTradeoffs:
     records = tally.gaussian.size
     spread = np.sqrt(tally.total(tally.kinds.line(0.5).moments[1]) + tally.gaussian)
     reach = _reach(tally, spread)
-    log_gamma = np.tile(np.linspace(-1.0, 1.0, POINTS), (records, 1))
-    hockey_sticks = np.zeros((2, records, POINTS))
+    log_gamma = np.tile(np.linspace(-1.0, 1.0, THRESHOLDS), (records, 1))
+    hockey_sticks = np.zeros((2, records, THRESHOLDS))
     exposed = np.flatnonzero(spread > 0)  # a record whose gradient was always 0 leaves no trace
     octaves, member = np.unique(np.floor(np.log2([spread[exposed], reach[exposed]])), axis=1, return_inverse=True)
     for key in range(octaves.shape[1]):
         group = exposed[member == key]
         widest = float(spread[group].max())
-        log_gamma[group] *= min(8 * widest + widest**2, MOST_LOG_GAMMA)
+        log_gamma[group] *= min(8 * widest + widest**2, DIGITS)
         overlap = _overlap(tally.of(group), log_gamma[group[0]], widest, float(reach[group].max()))
         hockey_sticks[0, group] = 1 - overlap
         hockey_sticks[1, group] = 1 - np.exp(log_gamma[group]) * overlap[:, ::-1]  # H_γ(out‖in) = 1 − γ·A(1/γ)
@@ -314,7 +312,7 @@ def _overlap(tally: _Tally, log_gamma: FloatArray, width: float, period: float) 
     rounding = np.zeros(log_start.size)
     turning = 4 * EPS * (tally.gaussian + np.abs(log_gamma).max())  # of e^{−itε} and the Gaussian part, per unit of t
     nodes = spacing * np.arange(math.ceil(float(end.max()) / spacing) + 1)
-    for t in np.array_split(nodes, math.ceil(nodes.size / _CHUNK)):
+    for t in np.array_split(nodes, math.ceil(nodes.size * log_start.size / MOST)):
         active = np.flatnonzero(end >= t[0])
         line = tally.kinds.line(0.5, float(t[-1]))
         log_phi = log_start[active, None] + np.asarray(tally.counts[active] @ line.log_ratios(t))
@@ -340,7 +338,7 @@ def _truncation(
 ) -> tuple[FloatArray, FloatArray]:
     """For each record where its sum may stop, and a bound on (1/π)·Σ spacing·|φ|/(t² + ¼) over the nodes beyond."""
     start = min(0.5 / width, 8 * spacing)
-    edges = np.geomspace(start, _MOST_NODES * spacing, _EDGES)
+    edges = np.geomspace(start, POINTS * spacing, _EDGES)
     log_bound = np.zeros((tally.kinds.steps.size, edges.size))
     if tally.kinds.steps.size:
         counts = tally.counts.max(axis=0).todense()

@@ -46,21 +46,15 @@ from scipy.fft import irfft, next_fast_len, rfft
 from deniable._check import FloatArray, Indices
 from deniable._floats import EPS, MOST_EXPONENT, PRODUCT_EXPONENT
 from deniable._fourier import fft_error
+from deniable.accounting.sizes import BLOCK, POINTS, UNDERFLOW, UNLIKELY
 from deniable.curves import Side
 
-_FURTHEST = 12  # log2 of the ratio that one split or merge bridges
 _COARSE = 1.0  # spacing in nats above which losses are merged downwards
-_BLOCK = 64  # terms that are added up at a time where there are no transforms
+_BLOCK = math.isqrt(POINTS)  # terms that are added up at a time where there are no transforms
 _DEVIATIONS = 2.0  # of what the finest class can hold must fit it, and this many larger losses are expected at most
-_DROPPED = 1e-19  # mass that is given up at either end of a row, a product, if transforms round more than that
-_PEAKS = 16  # places of a row that may be shifted instead of transformed
-_PEAK = 1e-3  # mass of such a place
-_MOST_ENTRIES = 1 << 17  # of a row of the coarsest class
+_PEAK = 2.0**-8  # mass of a place that is shifted instead of transformed
 
 SIZES = np.exp2(np.arange(-256.0, 256.0))  # of losses, or terms, that are told apart when lattices are chosen
-POINTS = 1 << 13  # of a lattice of a class, unless someone asks for a sketch
-UNLIKELY = 1e-60  # mass that nobody asks for
-UNDERFLOW = 1e-285  # L1 that rows may lose to numbers below all doubles, a product; smaller masses may lack some
 
 LatticePart = tuple[int, FloatArray]  # place of the first lattice point, and rows
 
@@ -73,23 +67,28 @@ class Law:
     unit: float
     points: int
     parts: dict[int, LatticePart]
-    direct: bool = False
-    relative: float = 0.0
-    error: float = 0.0
-    coarsest: float = 0.0  # spacing of all lattices that something was brought onto, if to the nearest point
-    summed: int = 0  # terms that were added up on the way
+    direct: bool
+    relative: float
+    error: float
+    coarsest: float  # spacing of all lattices that something was brought onto, if to the nearest point
+    summed: int  # terms that were added up on the way
 
     rung = 3  # log2 of the ratio of neighbouring lattices
     few = 128  # roundings of a mass that is split, merged or shifted, but for sums
 
+    @classmethod
+    def empty(cls, side: Side, unit: float, points: int, direct: bool) -> Self:
+        """No measures, and no errors."""
+        return cls(side, unit, points, {}, direct, relative=0.0, error=0.0, coarsest=0.0, summed=0)
+
     def like(self) -> Self:
         """An empty law of the same kind."""
-        return type(self)(self.side, self.unit, self.points, {}, self.direct)
+        return self.empty(self.side, self.unit, self.points, self.direct)
 
     @property
     def least(self) -> float:
-        """Mass that is given up at either end of a row."""
-        return UNLIKELY if self.direct else _DROPPED
+        """Mass that is given up at either end of a row: far less than transforms round."""
+        return UNLIKELY if self.direct else EPS / self.points
 
     def spacing(self, e: int) -> float:
         """Of class e."""
@@ -127,8 +126,8 @@ class Law:
 
     def coarser(self, e: int, part: LatticePart, f: int) -> LatticePart:
         """A measure of class e on the lattice of class f ≥ e: split above, merged below."""
-        while f > e + _FURTHEST:
-            part, e = self.coarser(e, part, e + _FURTHEST), e + _FURTHEST
+        while f > e + self.rung:
+            part, e = self.coarser(e, part, e + self.rung), e + self.rung
         if f == e:
             return part
         start, rows = part
@@ -317,9 +316,7 @@ def _shifted(found: FloatArray, rows: FloatArray, others: FloatArray) -> FloatAr
 
 def _peaks(row: FloatArray) -> Indices:
     """Places of the few entries that hold most of a row's Euclidean norm."""
-    count = min(_PEAKS, row.size)
-    places = np.argpartition(row, row.size - count)[-count:]
-    return places[row[places] > _PEAK] if count < row.size else places
+    return np.flatnonzero(row > _PEAK)
 
 
 def _classed(law: AnyLaw, centre: float, top: int) -> tuple[AnyLaw, float]:
@@ -336,7 +333,7 @@ def _classed(law: AnyLaw, centre: float, top: int) -> tuple[AnyLaw, float]:
             continue
         start, rows = start + first, rows[:, first:last]
         stop = start + rows.shape[1]
-        if e >= top and rows.shape[1] <= (law.points if law.direct else _MOST_ENTRIES):
+        if e >= top and rows.shape[1] <= (law.points if law.direct else BLOCK):
             done.put(e, (start, rows))
             continue
         middle = round(centre / law.spacing(e))

@@ -15,6 +15,7 @@ from deniable._check import FloatArray, Indices
 from deniable._floats import EPS, SQUARE_EXPONENT
 from deniable.accounting.engines.closed import LargestOutcomeTradeoff
 from deniable.accounting.engines.finite import FiniteTradeoff
+from deniable.accounting.sizes import UNLIKELY
 from deniable.accounting.steps.allocation import SHARPEST, AllocationStep
 from deniable.accounting.steps.base import Repeated
 from deniable.accounting.steps.discrete import FinitePairStep
@@ -44,7 +45,6 @@ from deniable.mechanisms.matrix import bands
 
 _THRESHOLDS = (0.5, 0.65, 0.8, 1.0)  # for the largest batch, in units of a contribution
 NO_NOISE = 0.01  # noise multipliers below tell for certain who took part: Φ(−50) is 1e-545
-HARDLY_EVER = 1e-140  # sampling rates below: the variance of the loss would underflow
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Dominated(Mechanism):
 def reduced(mechanism: Mechanism) -> Mechanism:
     """Return a mechanism with the pair of ``mechanism``, what is known if none has it, or itself."""
     match mechanism:
-        case SubsampledGaussian(_, rate, steps, records) if rate < HARDLY_EVER:
+        case SubsampledGaussian(_, rate, steps, records) if rate < UNLIKELY:
             return Dominated(ApproximateDP(0.0, min(rate * steps * records * (1 + 8 * EPS), 1.0)), GaussianDP(0.0))
         case SubsampledGaussian(sigma, rate, steps, 1) if sigma < NO_NOISE and rate < 1:
             # from above the attacker is told whether the record takes part, from below there is more noise

@@ -16,14 +16,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from deniable._check import FloatArray, InputError
-from deniable._floats import EPS, LEAST
+from deniable._floats import EPS, LEAST, LEAST_EXPONENT
 from deniable.accounting.steps.base import Step, TooSlowError
 from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.line import randomized_responses_rounding
 from deniable.curves import Direction, randomized_response_divergence
 
-_DEEPEST = 1500.0  # −log of the smallest probability that matters, twice
 _ORDERS = 1 + np.geomspace(1e-4, 1e9, 215)  # tried where a curve is known at every order
 
 
@@ -263,4 +262,4 @@ def _variance(loss: PrivacyLoss) -> float:
 
 def _orders(rho: float) -> FloatArray:
     """Orders up to the best one for the rarest event, whose log-probability is −ρ·α² or so."""
-    return _ORDERS[: np.searchsorted(_ORDERS, 4 * math.sqrt(_DEEPEST / max(rho, LEAST)) + 10)]
+    return _ORDERS[: np.searchsorted(_ORDERS, 4 * math.sqrt(-2 * LEAST_EXPONENT / max(rho, LEAST)) + 10)]

@@ -147,7 +147,7 @@ def test_squares_of_the_noise_neither_overflow_nor_underflow(sigma):
 
 def sum_law(side, point, mass, count):
     """Points and masses of a sum of few terms on lattices so coarse that the order is seen."""
-    law = SumLaw(side, 1.0, 16, {}, True)
+    law = SumLaw.empty(side, 1.0, 16, True)
     base = np.floor(point).astype(int)
     rows = np.stack([mass, 0 * mass])[: 1 if side == "upper" else 2]
     law.put(0, law.laid(base, point - base, 1.0, 0.0, rows))

@@ -14,13 +14,12 @@ from deniable._floats import EPS, MOST_EXPONENT
 from deniable._search import bisect
 from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails, dual_from, hockey_stick_from
 from deniable.accounting.renyi import loss_divergence
+from deniable.accounting.sizes import FAR, UNDERFLOW
 from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep
 from deniable.accounting.steps.ratios import log_ratio, plain_losses
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.accounting.transform.line import TINY
 from deniable.curves import Charged, Direction, Question, Side, Tradeoff
 
-_FAR = 40.0  # spreads of the noise beyond which there is nothing
 _TESTS = np.linspace(-8.0, 38.0, 1500)  # thresholds of the largest outcome that are tried for hockey sticks
 
 
@@ -63,16 +62,16 @@ class OneStepTradeoff(LikelihoodRatioTradeoff):
             # the argument of Φ is known to EPS·(|u| + 1/σ), which moves log Φ by at most that times |argument| + 1
             steep = 1 + np.minimum(np.abs(u) + shift, 40.0)  # beyond 40 nothing is left of Φ
             wobble = 8 * EPS * (1 + (np.abs(u) + shift) * steep)
-            out_error = wobble * np.minimum(out_above, out_below) + TINY
-            in_error = wobble * np.minimum(in_above, in_below) + TINY
+            out_error = wobble * np.minimum(out_above, out_below) + UNDERFLOW
+            in_error = wobble * np.minimum(in_above, in_below) + UNDERFLOW
             # either from what lies above or from what lies below, whichever loses less
             many = np.where(out_above > 0, fall * out_above, 0.0)
             few = np.where(out_below > 0, fall * out_below, 0.0)
             missed = self._missed(u, fall)
             hockey_stick = q * (hit_above - out_above) - many
-            hockey_stick_error = wobble * (q * (hit_above + out_above) + np.abs(many)) + missed + TINY
+            hockey_stick_error = wobble * (q * (hit_above + out_above) + np.abs(many)) + missed + UNDERFLOW
             dual = few + q * (out_below - hit_below)
-            dual_error = wobble * (q * (out_below + hit_below) + np.abs(few)) + missed + TINY
+            dual_error = wobble * (q * (out_below + hit_below) + np.abs(few)) + missed + UNDERFLOW
             other_dual, other_dual_error = dual_from(hockey_stick, hockey_stick_error, threshold)
             other_hockey_stick, other_hockey_stick_error = hockey_stick_from(dual, dual_error, threshold)
             density = np.exp(-(u**2) / 2)
@@ -100,7 +99,7 @@ class OneStepTradeoff(LikelihoodRatioTradeoff):
             in_density,
             np.where(edge, all_hockey_stick, np.where(end, zero, hockey_stick)),
             np.where(edge, zero, dual),
-            np.where(edge, all_error, np.where(end, TINY, hockey_stick_error)),
+            np.where(edge, all_error, np.where(end, UNDERFLOW, hockey_stick_error)),
             np.where(edge, edge_error, dual_error),
         )
 
@@ -191,7 +190,7 @@ class LabelledTradeoff(LikelihoodRatioTradeoff):
     def _either_side(self, alpha: FloatArray, direction: Direction) -> tuple[Tails, Tails]:
         """Tests whose rates are at most, and more than, ``alpha``."""
         highest = max(
-            float(log_ratio(*map(np.array, (_FAR + 1 / one.noise, one.noise, one.rate)))) for _, one in self.cases
+            float(log_ratio(*map(np.array, (FAR + 1 / one.noise, one.noise, one.rate)))) for _, one in self.cases
         )
         low, high = (np.full(alpha.shape, end) for end in (float(self._lowest.min()), highest))
         good, bad = (high, low) if direction == "remove" else (low, high)
@@ -251,7 +250,7 @@ class LargestOutcomeTradeoff(Tradeoff):
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         if side == "upper":
             return np.ones_like(fpr)
-        never = _FAR if direction == "remove" else -_FAR
+        never = FAR if direction == "remove" else -FAR
         ends = np.full(fpr.shape, never)
         u, _ = bisect(lambda u: self._test(u, direction)[0] <= fpr, ends, -ends, relative=1e-14)
         false, true = self._test(u, direction)
@@ -267,9 +266,9 @@ class LargestOutcomeTradeoff(Tradeoff):
         if direction == "remove":  # accuse above the threshold
             below_out = _log_power(u, many, "lower")
             below_in = _log_power(u, many - few, "upper") + _log_power(apart, few, "upper")
-            return -np.expm1(below_out) * (1 + 8 * EPS) + TINY, -np.expm1(below_in) * (1 - 8 * EPS)
+            return -np.expm1(below_out) * (1 + 8 * EPS) + UNDERFLOW, -np.expm1(below_in) * (1 - 8 * EPS)
         below_in = _log_power(u, many - few, "upper") + _log_power(apart, few, "upper")
-        return np.exp(below_in) * (1 + 8 * EPS) + TINY, np.exp(_log_power(u, many, "lower")) * (1 - 8 * EPS)
+        return np.exp(below_in) * (1 + 8 * EPS) + UNDERFLOW, np.exp(_log_power(u, many, "lower")) * (1 - 8 * EPS)
 
 
 def _log_power(u: FloatArray, count: int, side: Side) -> FloatArray:

@@ -16,9 +16,9 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.accounting.lattices import UNDERFLOW
 from deniable.accounting.renyi import RenyiCurve
-from deniable.accounting.steps.finite_law import MOST_OUTCOMES, MOST_PAIRS, FiniteLaw
+from deniable.accounting.sizes import BLOCK, MOST, UNDERFLOW
+from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.curves import Charged, Direction, Question, Side, Tradeoff
 
 _SIDES: tuple[Side, ...] = ("upper", "lower")
@@ -108,7 +108,7 @@ def _composed(law: FiniteLaw, other: FiniteLaw, side: Side) -> FiniteLaw:
     """Compose two laws, made coarser where the product would be too large."""
     if law.p.size > other.p.size:
         law, other = other, law
-    if law.p.size * other.p.size > MOST_PAIRS:
-        law = law.coarse(min(law.p.size, 1 << 10), side)
-        other = other.coarse(MOST_PAIRS // max(law.p.size, 1), side)
-    return law.composed(other).coarse(MOST_OUTCOMES, side)
+    if law.p.size * other.p.size > MOST:
+        law = law.coarse(min(law.p.size, math.isqrt(MOST)), side)
+        other = other.coarse(MOST // max(law.p.size, 1), side)
+    return law.composed(other).coarse(BLOCK, side)

@@ -26,10 +26,10 @@ from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.engines.chernoff import ROUNDING_OF_K, Chernoff
 from deniable.accounting.engines.likelihood import Tails, dual_from, hockey_stick_from
+from deniable.accounting.sizes import UNDERFLOW
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.ratios import ComplexArray, log_ratio
 from deniable.accounting.transform.decay import Envelope
-from deniable.accounting.transform.line import TINY
 from deniable.accounting.trapezoid import Sum, half_line, nodes_until, poles
 
 Region = Literal["left", "middle", "right"]  # c < 0, 0 < c < 1, c > 1
@@ -88,7 +88,7 @@ class Contour:
         missed = np.zeros_like(total.truncation)
         missed[:3] = np.stack(self._missed(threshold))
         # below the smallest normal number nothing has relative accuracy
-        return replace(total, truncation=total.truncation + missed, rounding=total.rounding + TINY)
+        return replace(total, truncation=total.truncation + missed, rounding=total.rounding + UNDERFLOW)
 
     def _missed(self, threshold: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """What was left out takes at most this from out, in and the hockey stick.
@@ -98,7 +98,7 @@ class Contour:
         out, inside = self.dropped
         with np.errstate(over="ignore", under="ignore"):
             gamma = np.exp(threshold)
-            out_above = np.minimum(out, inside / np.maximum(gamma, TINY) + (gamma < TINY))
+            out_above = np.minimum(out, inside / np.maximum(gamma, UNDERFLOW) + (gamma < UNDERFLOW))
             in_below = np.minimum(inside, gamma * out) if out > 0 else np.full_like(threshold, inside)
             if self.region == "left":
                 return np.full_like(threshold, out), in_below, gamma * out if out > 0 else in_below

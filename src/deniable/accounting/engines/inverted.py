@@ -24,16 +24,16 @@ from deniable.accounting.engines.likelihood import (
     trivial_hockey_stick,
 )
 from deniable.accounting.renyi import loss_divergence
+from deniable.accounting.sizes import MOST, ROUNDS
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question
 from deniable.curves.safe import directions
 
 Way = Literal["left", "middle", "right", "far"]  # regions; the last one is right again, with the rarest outcomes
-_NEGLIGIBLE = 1e-30  # hockey sticks below this need no relative accuracy
+NEGLIGIBLE = 1e-30  # hockey sticks below this need no relative accuracy
 _QUANTITY = {"out_error": 0, "in_error": 1, "hockey_stick_error": 2, "dual_error": 2}  # see Contour
-_MOST_KEPT = 1 << 20  # nodes of all lines kept, 160 bytes each
-_ROUNDS, _ROUGH = 12, 1e-3  # of Newton's method, and errors of answers that are not near
+ROUGH = 1e-3  # relative errors of answers that are not near, and where a sketch will do
 _CLOSE = math.sqrt(GOOD)  # changes after which the next ones are not worth a round
 
 
@@ -63,7 +63,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
     method: str = field(default="transform inversion", kw_only=True)
     _posts_on: Kept[Way, Posts] = field(default_factory=Kept, init=False, repr=False, compare=False)
     _lines: Kept[tuple[Way, int], Contour | TooSlowError] = field(
-        default_factory=lambda: Kept(_MOST_KEPT, _size), init=False, repr=False, compare=False
+        default_factory=lambda: Kept(MOST, _size), init=False, repr=False, compare=False
     )
 
     @property
@@ -154,7 +154,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         rare = np.flatnonzero(~beyond & rare)
         if rare.size:  # there the outcomes that were left out count
             merge(rows, rare, Tails.below(threshold[rare], *self._far.masses(threshold[rare], 0)).stacked())
-        least = _NEGLIGIBLE if wanted in ("hockey_stick", "dual") else 0.0
+        least = NEGLIGIBLE if wanted in ("hockey_stick", "dual") else 0.0
 
         def poor() -> NDArray[np.bool_]:
             error = rows[error_row]
@@ -212,8 +212,8 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         spread, remove = self._chernoff.landmarks[3], direction == "add"
         epsilon, moved = self._chernoff.epsilon_guesses(delta, direction), np.full_like(delta, spread)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            for _ in range(_ROUNDS):
-                good = 0.0 if np.all(moved < _ROUGH * spread) else _ROUGH
+            for _ in range(ROUNDS):
+                good = 0.0 if np.all(moved < ROUGH * spread) else ROUGH
                 known = self._tails(-epsilon if remove else epsilon, "dual" if remove else "hockey_stick", good)
                 mass, hockey_stick = (known.in_below, known.dual) if remove else (known.out_above, known.hockey_stick)
                 error, scale = known.dual_error if remove else known.hockey_stick_error, np.exp(epsilon)
@@ -233,12 +233,12 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         guess = self._chernoff.threshold_guesses(alpha, direction)
         floor, ceiling = (np.full_like(guess, end) for end in (self._chernoff.mean[0], self._chernoff.mean[-1]))
         middle, near = self._chernoff.landmarks[2 if direction == "add" else 0], False
-        for _ in range(_ROUNDS):
-            tails = self._tails(guess, wanted, 0.0 if near else _ROUGH)
+        for _ in range(ROUNDS):
+            tails = self._tails(guess, wanted, 0.0 if near else ROUGH)
             gap = target - tails.log_odds(direction)
             if near and np.all(np.abs(gap) < _CLOSE):
                 break
-            near = near or bool(np.all(np.abs(gap) < _ROUGH))
+            near = near or bool(np.all(np.abs(gap) < ROUGH))
             floor, ceiling = np.where(sign * gap > 0, guess, floor), np.where(sign * gap < 0, guess, ceiling)
             with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
                 newton = guess + gap / tails.test(direction)[5]

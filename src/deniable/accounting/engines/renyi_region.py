@@ -30,13 +30,11 @@ from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable._search import bisect
 from deniable.accounting.renyi import RenyiCurve
+from deniable.accounting.sizes import BLOCK, ROUNDS
 from deniable.curves import OPPOSITE, AnyDirection, Charged, Direction, Question, Side, Tradeoff
 
-_NEWTON = 20  # steps towards the boundary, halvings where they do not get shorter
-_NEAR = 1e-8  # of the boundary: tangent planes there are as good to second order
 _NARROWED = 3  # rounds in which better orders are looked for between neighbours,
 _TRIED = 7  # this many per round
-_HALVINGS = 10  # of the distance between two tests of the ladder, where the best one for a hockey stick is looked for
 
 
 def _rates(count: int) -> FloatArray:
@@ -46,7 +44,6 @@ def _rates(count: int) -> FloatArray:
 
 _LADDER = _rates(60)  # from which the search for the best test starts
 _FINE = _rates(200)  # between which a sketch only draws chords
-_BLOCK = 1 << 19  # entries of an array evaluated at a time
 
 
 class _Lines(NamedTuple):
@@ -159,7 +156,7 @@ class RenyiRegionTradeoff(Tradeoff):
 
     def _lines(self, x: FloatArray, direction: Direction) -> _Lines:
         """The best line at every x, from all orders."""
-        rows = max(1, _BLOCK // max(self._orders.size, _TRIED, 1))
+        rows = max(1, BLOCK // max(self._orders.size, _TRIED, 1))
         if x.size > rows:
             blocks = [self._lines(x[k : k + rows], direction) for k in range(0, x.size, rows)]
             return _Lines(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
@@ -208,7 +205,7 @@ class RenyiRegionTradeoff(Tradeoff):
         if self.sketched:
             return _chord(gamma, (low, _at(ladder, place - 1)), (high, _at(ladder, place)))
         steep, flat = bisect(
-            lambda z: self._lines(expit(z), direction).slope >= gamma, logit(low), logit(high), halvings=_HALVINGS
+            lambda z: self._lines(expit(z), direction).slope >= gamma, logit(low), logit(high), halvings=ROUNDS
         )
         ends = (np.clip(expit(z), low, high) for z in (steep, flat))
         return _chord(gamma, *((x, self._lines(x, direction)) for x in ends))
@@ -241,12 +238,12 @@ def _tangents(
         y = np.clip(y, x, top)
         up, down = (-one_less, order) if backward else (order, -one_less)  # exponents of y and of x
         low, high, step = np.broadcast_to(x, y.shape), y, 2 * y
-        for _ in range(_NEWTON):
+        for _ in range(ROUNDS):
             a, b, _, _ = terms(y)
             above = np.log(a + b)  # of the boundary
             low, high = np.where(above > 0, low, y), np.where(above > 0, y, high)
             newton = y - above * (a + b) / (up * (a / y - b / (1 - y)))
-            settled = np.abs(newton - y) <= _NEAR * np.minimum(y, 1 - y)
+            settled = (newton - y) ** 2 <= EPS * np.minimum(y, 1 - y) ** 2  # tangents are good to second order
             if np.all(settled | ~np.isfinite(log_c) | (log_c == 0) | ((y >= top) & (above < 0))):  # or of no use
                 break
             near_1 = 1 - np.sqrt(1 - low) * np.sqrt(1 - high)

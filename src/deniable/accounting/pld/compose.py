@@ -14,7 +14,8 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT, PRODUCT_EXPONENT
-from deniable.accounting.lattices import SIZES, UNDERFLOW, Law, fitting, power, product, scales, trimmed
+from deniable.accounting.lattices import SIZES, Law, fitting, power, product, scales, trimmed
+from deniable.accounting.sizes import BLOCK, UNDERFLOW
 from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.outcomes import Cut, ListedOutcomes, Piece
 from deniable.curves import Side
@@ -70,7 +71,7 @@ def compose(parts: Sequence[tuple[Cuttable, int]], side: Side, points: int, dire
         def of(k: int, i: int = i) -> tuple[int, float]:
             return laid([k if j == i else 0 for j in range(len(parts))])
 
-        single = one(step, Law(side, unit, points, {}, direct), min(of(1)[0], top), top, step.middle)
+        single = one(step, Law.empty(side, unit, points, direct), min(of(1)[0], top), top, step.middle)
         law = power(single, count, of, top)
         so_far[i] = count
         total = law if total is None else product(total, law, *laid(so_far), top)
@@ -94,9 +95,6 @@ def unit_of(steps: Sequence[Cuttable]) -> tuple[float, bool]:
         if np.all(np.abs(places - np.rint(places)) < 1e-9 * places):
             return least / slices, all(step.even for step in steps)
     return 1.0, False
-
-
-_MOST_POINTS = 1 << 19  # of a class of one step
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +180,7 @@ def one(step: Cuttable, law: Law, bottom: int, top: int, middle: float) -> Law:
     e, inner = bottom, 0.0
     while True:
         h = law.spacing(e)
-        last = e >= top and max(-low, high) < (law.points if law.direct else _MOST_POINTS) / 2 * h
+        last = e >= top and max(-low, high) < (law.points if law.direct else BLOCK) / 2 * h
         reach = math.inf if last else law.points / 2 * h
         for a, b in [(-reach, reach)] if inner == 0 else [(-reach, -inner), (inner, reach)]:
             i, k = max(a / h, math.floor(low / h) - 1.0), min(b / h, math.ceil(high / h) + 1.0)

@@ -55,9 +55,10 @@ from scipy.special import ndtr
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, PRODUCT_EXPONENT
-from deniable.accounting.lattices import POINTS, UNDERFLOW, Law, convolved, fitting, power, scales
+from deniable.accounting.lattices import Law, convolved, fitting, power, scales
+from deniable.accounting.sizes import BLOCK, POINTS, UNDERFLOW
 from deniable.accounting.steps.base import Step
-from deniable.accounting.steps.outcomes import BLOCK, REACH, ListedOutcomes
+from deniable.accounting.steps.outcomes import REACH, ListedOutcomes
 from deniable.curves import Direction, Side
 
 SHARPEST = 0.15  # noise multipliers below have terms beyond e^400
@@ -75,8 +76,11 @@ class SumLaw(Law):
     """Measures of sums by class: masses, below also their means above the labels, times mass."""
 
     rung = 2
-    few = 2  # shares of splits are exact
-    least = 0.0  # large sums weigh much in P: no end of a row is left out
+
+    @property
+    def least(self) -> float:
+        """Nothing: large sums weigh much in P."""
+        return 0.0
 
     def nearest(self, e: int) -> bool:
         """Means are known: a label may be the point below."""
@@ -129,7 +133,7 @@ class AllocationStep(Step):
 
 @lru_cache(maxsize=8)
 def _epoch(step: AllocationStep) -> ListedOutcomes:
-    law = SumLaw(step.side, 1.0, POINTS, {}, True)
+    law = SumLaw.empty(step.side, 1.0, POINTS, True)
     point, mass = _term(step)
     least = float(point[0])  # labels count from there, so that none is at 0
     above, finest = point - least, math.frexp(least * _CELL / step.sigma)[1]

@@ -15,13 +15,11 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError, integer
 from deniable._floats import EPS
-from deniable.accounting.lattices import POINTS
+from deniable.accounting.sizes import FAR, POINTS, UNDERFLOW
 from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.accounting.steps.outcomes import Piece
 from deniable.curves import Direction, Side, Tradeoff
 from deniable.mechanisms import Mechanism
-
-_FAR = 40.0  # nats above which r^c stands for g
 
 
 class TooSlowError(ArithmeticError):
@@ -108,7 +106,7 @@ class Step(Mechanism, ABC):
         pieces = [piece if direction == "remove" else piece.swapped() for piece in self.pieces()]
         loss, p = (np.concatenate(x) for x in zip(*(piece.above(POINTS) for piece in pieces), strict=True))
         found = [
-            log_moment(loss, np.log(np.maximum(p, 1e-300)), a) / (a - 1) if a < math.inf else float(loss.max())
+            log_moment(loss, np.log(np.maximum(p, UNDERFLOW)), a) / (a - 1) if a < math.inf else float(loss.max())
             for a in order.tolist()
         ]
         return np.array(found) * (1 + 8 * EPS)
@@ -140,7 +138,7 @@ def log_moment(loss: FloatArray, log_p: FloatArray, c: float, outside: float = 0
     under P.
     """
     u = (c - 1) * loss
-    far = u > _FAR
+    far = u > FAR
     x, v = np.where(far, 0.0, loss), np.where(far, 0.0, u)
     with np.errstate(over="ignore", under="ignore"):
         close = np.exp(log_p) @ (np.expm1(v) + (c - 1) * np.expm1(-x) + 8 * EPS * np.abs(v) * np.exp(np.maximum(v, -x)))
@@ -148,5 +146,5 @@ def log_moment(loss: FloatArray, log_p: FloatArray, c: float, outside: float = 0
         top = max(float(exponent.max(initial=-np.inf)), 0.0)
         total = (max(float(close), 0.0) + outside) * math.exp(-top) + float(np.exp(exponent - top).sum())
     # masses are known to a share, of which some thousand are added; far out g is at most r^c + |c|
-    log_total = math.log(max(total, 1e-300)) + top + 1e-11 * (1 + abs(c)) + top * 8 * EPS
+    log_total = math.log(max(total, UNDERFLOW)) + top + 1e-11 * (1 + abs(c)) + top * 8 * EPS
     return float(np.logaddexp(0.0, log_total)) if log_total > 0 else math.log1p(math.exp(log_total))

@@ -12,10 +12,10 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
-from deniable.accounting.lattices import UNDERFLOW
+from deniable.accounting.sizes import MOST, UNDERFLOW
 from deniable.accounting.steps.base import Step, log_moment
 from deniable.accounting.steps.finite_law import FiniteLaw
-from deniable.accounting.steps.outcomes import MOST_SUMMED, REACH, ListedOutcomes
+from deniable.accounting.steps.outcomes import REACH, ListedOutcomes
 from deniable.accounting.steps.ratios import sampled_losses
 from deniable.curves import Direction
 
@@ -227,7 +227,7 @@ class DiscreteGaussianStep(DiscreteStep):
     def _log_moment(self, c: float) -> float:
         sigma, moved = self.sigma, self.sensitivity
         reach, last = 38 * sigma + 2, max(c, 1.0) * moved
-        if not last + 2 * reach < MOST_SUMMED:
+        if not last + 2 * reach < MOST:
             return math.inf
         x = np.arange(math.floor(-reach), math.ceil(last + reach) + 1, dtype=np.float64)
         loss = sampled_losses(moved * (2 * x - moved) / (2 * sigma**2), self.rate)

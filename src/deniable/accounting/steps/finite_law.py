@@ -19,13 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, numbers
-from deniable._floats import EPS, MOST_EXPONENT
-from deniable.accounting.lattices import UNDERFLOW, UNLIKELY
+from deniable._floats import EPS, MOST_EXPONENT, PRODUCT_EXPONENT
+from deniable.accounting.sizes import BLOCK, MOST, UNDERFLOW, UNLIKELY
 from deniable.curves import Side
-
-MOST_OUTCOMES = 1 << 17  # outcomes kept
-MOST_PAIRS = 1 << 21  # outcomes of a product before they are merged: 16 MB per array
-_BLOCK = 500.0  # log-ratios apart: e^500 stays far from overflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +85,7 @@ class FiniteLaw:
             nothing = np.zeros(0)
             return cls(nothing, nothing, nothing, 0.0, 0.0, (1.0, 1.0), (0.0, 0.0))
         epsilon = min(epsilon, MOST_EXPONENT)
-        law = binomial(count, 1 / (1 + math.exp(-epsilon)), MOST_OUTCOMES // 2, np.exp(LONG(epsilon)))
+        law = binomial(count, 1 / (1 + math.exp(-epsilon)), BLOCK // 2, np.exp(LONG(epsilon)))
         mine = law.first + np.arange(law.mass.size)  # Q is the mirror image of P
         places = np.union1d(mine, count - mine)
         p, q = np.zeros(places.size), np.zeros(places.size)
@@ -105,7 +101,7 @@ class FiniteLaw:
 
         Both are known up to a factor 1 ± ``error``. A test that looks at single steps through thresholds only.
         """
-        laws = [binomial(count, rate, MOST_OUTCOMES // 2) for rate in (hit, false)]
+        laws = [binomial(count, rate, BLOCK // 2) for rate in (hit, false)]
         places = np.unique(np.concatenate([law.successes for law in laws]))
         masses = []
         for law in laws:
@@ -141,7 +137,7 @@ class FiniteLaw:
         end = levels.size
         with np.errstate(under="ignore"):
             while end > 0:
-                start = int(np.searchsorted(self.log_ratio[:end], self.log_ratio[end - 1] - _BLOCK))
+                start = int(np.searchsorted(self.log_ratio[:end], self.log_ratio[end - 1] - PRODUCT_EXPONENT))
                 top = levels[end - 1]
                 part = np.cumsum((p[start:end] * np.exp(top - levels[start:end]))[::-1])[::-1]
                 after = scaled[end] * np.exp(levels[start:end] - levels[end]) if end < levels.size else LONG(0)
@@ -149,7 +145,7 @@ class FiniteLaw:
                 end = start
             gaps = -np.expm1(levels[:-1] - levels[1:])
             hockey_sticks = np.concatenate([np.cumsum((gaps * scaled[1:-1])[::-1])[::-1], np.zeros(1, dtype=LONG)])
-        error = (4 * levels.size + 8 * _BLOCK + 64) * LONG_EPS + 8 * EPS
+        error = (4 * levels.size + 8 * PRODUCT_EXPONENT + 64) * LONG_EPS + 8 * EPS
         return np.asarray(scaled[:-1], dtype=np.float64), np.asarray(hockey_sticks, dtype=np.float64), error
 
     @cached_property
@@ -214,7 +210,7 @@ class FiniteLaw:
 
     def composed(self, other: FiniteLaw) -> FiniteLaw:
         """Return the law of both: log-ratios add, masses multiply; equal log-ratios are merged."""
-        if self.p.size * other.p.size > MOST_PAIRS:
+        if self.p.size * other.p.size > MOST:
             raise MemoryError(f"{self.p.size} times {other.p.size} outcomes")
         with np.errstate(under="ignore"):
             log_ratio = np.add.outer(self.log_ratio, other.log_ratio).ravel()

@@ -10,7 +10,7 @@ E r^c exceeds 1 by is the mean of g = r^c − 1 − c·(r − 1) ≥ 0, for c > 
 *Trapezoid rule* of step h in u. Up to a height |y| ≤ a = 1/S, S the largest slope, no term of r turns by more than 1:
 cos(1)·r(x) ≤ Re r and |r| ≤ r(x). So φ·r^c is analytic there, and its integral over Im u = y is at most
 e^{a²/2}·cos(1)^{min(c, 0)} times M(c): the rule errs by a relative 2·e^{a²/2}·cos(1)^{min(c, 0)}/(e^{2πa/h} − 1)
-(Trefethen and Weideman 2014, Theorem 5.1), below 3·e^{−60} here; for φ and φ·r likewise.
+(Trefethen and Weideman 2014, Theorem 5.1), below 3·e^{−55} here; for φ and φ·r likewise.
 
 *What is left out.* With L = log r, F = c·L − u²/2 is known at coarse points d apart. L is convex. For c > 1 so is
 F + u²/2, and F is at most d²/8 above its chords; for c < 0, F is concave and below its chords, continued. The same
@@ -34,14 +34,12 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError
 from deniable._floats import EPS, MOST_EXPONENT, PRODUCT_EXPONENT
-from deniable.accounting.lattices import UNDERFLOW, UNLIKELY
+from deniable.accounting.sizes import BLOCK, DIGITS, FAR, MOST, UNDERFLOW, UNLIKELY
 from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.finite_law import binomial
-from deniable.accounting.steps.outcomes import MOST_SUMMED, NormalOutcomes
+from deniable.accounting.steps.outcomes import NormalOutcomes
 from deniable.curves import Direction
 from deniable.mechanisms import TruncatedPoisson
-
-_MOST_TERMS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -54,8 +52,13 @@ class Case:
     probability: float
     records: tuple[float, ...]
     weight: tuple[float, ...]
-    lost: float = 0.0
-    most: float = 0.0
+    lost: float
+    most: float
+
+    @classmethod
+    def whole(cls, probability: float, records: tuple[float, ...], weight: tuple[float, ...]) -> Case:
+        """A case with all of its weights."""
+        return cls(probability, records, weight, lost=0.0, most=0.0)
 
     @property
     def likely(self) -> Case:
@@ -162,7 +165,7 @@ def several_records(run: _GroupRun) -> GaussianMixtureStep:
 
     Source: Ganesh 2024 (arXiv:2401.10294): this pair dominates vectors of norm at most 1 per record, both ways.
     """
-    law = binomial(run.records_per_person, run.sample_rate, _MOST_TERMS)
+    law = binomial(run.records_per_person, run.sample_rate, BLOCK)
     keep = law.mass > UNDERFLOW
     if law.first > 0 or not law.mass[0] > UNLIKELY:
         raise InputError(
@@ -187,8 +190,8 @@ def truncated_poisson(run: TruncatedPoisson, norm: float = 1.0) -> GaussianMixtu
     composition, do the rest.
     """
     n, rate, most = run.n_records, run.sample_rate, run.max_batch
-    plain = Case(1.0, (0.0, norm), (1 - rate, rate))
-    others, everybody = (binomial(size, rate, 1 << 22) for size in (n - 1, n))
+    plain = Case.whole(1.0, (0.0, norm), (1 - rate, rate))
+    others, everybody = (binomial(size, rate, MOST) for size in (n - 1, n))
     full, over = (others.mass[others.successes >= most], everybody.mass[everybody.successes > most])
     error = 8 * (others.relative_error + everybody.relative_error + 16 * EPS)
     if full.sum() < UNLIKELY or over.sum() < UNLIKELY**2:
@@ -198,8 +201,8 @@ def truncated_poisson(run: TruncatedPoisson, norm: float = 1.0) -> GaussianMixtu
         )
     taken = min(most / n * math.fsum(over) / math.fsum(full), 1 - EPS)
     cases = (
-        Case(math.fsum(others.mass[others.successes < most]), plain.records, plain.weight),
-        Case(math.fsum(full), (0.0, (1 + norm) * (1 + 2 * EPS)), (1 - taken, taken)),
+        Case.whole(math.fsum(others.mass[others.successes < most]), plain.records, plain.weight),
+        Case.whole(math.fsum(full), (0.0, (1 + norm) * (1 + 2 * EPS)), (1 - taken, taken)),
     )
     return GaussianMixtureStep(run.noise_multiplier, cases, error)
 
@@ -218,23 +221,21 @@ def truncated_around(noise: float, rate: float, most: int, n: int) -> GaussianMi
     records, in which "between" is not full, and those of n + 1, in which it is full, are bounded label by label.
     """
     weight, far = (1 - rate, rate), (0.0, 2.0)
-    others = binomial(n, rate, 1 << 22)
+    others = binomial(n, rate, MOST)
     full = math.fsum(others.mass[others.successes >= most])
     error = 8 * (others.relative_error + 16 * EPS)
     if full < UNLIKELY:
         return GaussianMixtureStep(noise, (Case(1.0, (0.0, 1.0), weight, full, 2.0),), error)
-    room = Case(math.fsum(others.mass[others.successes < most]), (0.0, 1.0), weight)
+    room = Case.whole(math.fsum(others.mass[others.successes < most]), (0.0, 1.0), weight)
     inside = truncated_poisson(TruncatedPoisson(noise, rate, 1, most, n)) if most < n else None
     if inside is None or len(inside.cases) == 1:
-        return GaussianMixtureStep(noise, (room, Case(full, far, weight)), error)
-    fewer = binomial(n - 1, rate, 1 << 22)
+        return GaussianMixtureStep(noise, (room, Case.whole(full, far, weight)), error)
+    fewer = binomial(n - 1, rate, MOST)
     between = rate * math.fsum(fewer.mass[fewer.successes == most - 1])
-    cases = (room, replace(inside.cases[1], records=far), Case(between, far, weight))
+    cases = (room, replace(inside.cases[1], records=far), Case.whole(between, far, weight))
     return GaussianMixtureStep(noise, cases, error + inside.error)
 
 
-_DIGITS = 60.0  # −log of what is aliased or left out, relative
-_END = 40.0  # deviations
 _COARSE = 0.125  # d
 
 
@@ -245,15 +246,15 @@ def log_excess(loss: Callable[[FloatArray], FloatArray], steepest: float, least:
     S·|u| + S², which moves L by at most the share 1 − w_0/r of terms that have some.
     """
     height, turned = 1 / steepest, math.log(math.cos(1.0)) * min(c, 0.0)
-    h = 2 * math.pi * height / (_DIGITS + height**2 / 2 + turned)
-    size = math.ceil((2 * _END + max(c, 1.0) * steepest) / _COARSE)
-    if not size < MOST_SUMMED:
+    h = 2 * math.pi * height / (DIGITS + height**2 / 2 + turned)
+    size = math.ceil((2 * FAR + max(c, 1.0) * steepest) / _COARSE)
+    if not size < MOST:
         return math.inf
-    edges: FloatArray = -_END + _COARSE * np.arange(size + 1, dtype=np.float64)
+    edges: FloatArray = -FAR + _COARSE * np.arange(size + 1, dtype=np.float64)
     known, powers = loss(edges), (c, 1.0, 0.0)
     bounds = [_cells(power, power * known - edges**2 / 2) for power in powers]
-    seen = np.any([bound > bound.max() - _DIGITS for bound in bounds], axis=0)
-    if not np.count_nonzero(seen) * _COARSE < MOST_SUMMED * h:
+    seen = np.any([bound > bound.max() - DIGITS for bound in bounds], axis=0)
+    if not np.count_nonzero(seen) * _COARSE < MOST * h:
         return math.inf
     first, end = np.ceil(edges[:-1][seen] / h), np.ceil(edges[1:][seen] / h)
     counts = (end - first).astype(np.intp)
@@ -274,8 +275,8 @@ def log_excess(loss: Callable[[FloatArray], FloatArray], steepest: float, least:
     rest = (_COARSE + h) * (left_out[0] + others * (left_out[1] + left_out[2]))
     last = max(power * float(known[-1]) - float(edges[-1]) ** 2 / 2 for power in powers)
     tails = 2 * others * math.exp(min(last - top, 0.0))
-    tails += others * math.exp(min(min(c, 0.0) * math.log(least) - _END**2 / 2 - top, 0.0))
-    aliased = 8 * math.exp(-_DIGITS) * (float(whole.sum()) + others * math.exp(-top))
+    tails += others * math.exp(min(min(c, 0.0) * math.log(least) - FAR**2 / 2 - top, 0.0))
+    aliased = 8 * math.exp(-DIGITS) * (float(whole.sum()) + others * math.exp(-top))
     total = float(np.sum(np.maximum(rise, 0.0) + wrong)) * (1 + u.size * EPS) + rest + tails + aliased
     return math.log(total) + top
 

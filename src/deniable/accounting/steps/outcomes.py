@@ -15,7 +15,7 @@ by at most the gap times p, which ``rise`` contains. So no label needs to be mov
 on a cell of middle c and half-length h is wrong by at most h·(64/15)·max|f|·ρ^{2 − 2n}/(1 − ρ^{−2}), |f| being taken on
 the ellipse of Bernstein with parameter ρ (Trefethen, SIAM Review 50 (2008), Theorem 4.5). There Re u is within hR of c
 and |Im u| ≤ hR, R = (ρ + 1/ρ)/2, so that |f| exceeds its least value on the cell by at most
-e^{(1 + R)h(|c| + |m|) + (hR)²}. With a = h·(|c| + 8 + max|m|) and ρ = 4(n − 1)/a, hR is at most 1.1 for n = 5, 2.9 for
+e^{(1 + R)h(|c| + |m|) + (hR)²}. With a = h·(|c| + 14 + max|m|) and ρ = 4(n − 1)/a, hR is at most 1.1 for n = 5, 2.9 for
 n = 12, and the error below 1e-16 of the integral for n = 5 up to a = 0.05, for n = 12 up to a = 2. The integrand of
 ``rest`` is e^{x_i} times Q's density and that of ``rise`` the difference of the two: 4e-16 of p covers it. Wider cells
 are known by differences of Φ, each tail from its own side.
@@ -39,17 +39,12 @@ from scipy.special import ndtr
 
 from deniable._check import FloatArray, Indices
 from deniable._floats import EPS, PRODUCT_EXPONENT
-from deniable.accounting.lattices import UNDERFLOW
+from deniable.accounting.sizes import BLOCK, POINTS, ROUNDS, UNDERFLOW
 
 Losses = Callable[[FloatArray], FloatArray]
 _RULES = ((5, 0.05), (12, 2.0))  # nodes, and the a up to which they serve
-_ROOM = 8.0
-_TABLE = 4001  # points of a line between which an outcome is looked for
-_SECANTS = 8  # of that search: what it misses becomes a gap
 REACH = 14.0  # deviations beyond which a normal law has 1e-44
 _NORMAL = 64.0  # roundings by which Φ(x) errs, over 1 + x²
-MOST_SUMMED = 1 << 20  # outcomes, where a divergence is a sum
-BLOCK = 1 << 15  # cells at a time: a few MB
 
 
 class Cut(NamedTuple):
@@ -189,7 +184,7 @@ class OutcomeLine(ABC):
 
     @cached_property
     def _table(self) -> tuple[FloatArray, FloatArray]:
-        u = np.linspace(*self._within, _TABLE)
+        u = np.linspace(*self._within, POINTS)
         return u, np.maximum.accumulate(self.loss(u))
 
     def sample(self) -> tuple[FloatArray, FloatArray]:
@@ -210,7 +205,7 @@ class OutcomeLine(ABC):
         place, x = place[k], x[k]
         a, b, fa, fb = u[place - 1], u[place], known[place - 1] - x, known[place] - x
         was, wide = np.zeros(k.size), np.arange(k.size)
-        for _ in range(_SECANTS):  # Illinois: an end that stays twice is halved
+        for _ in range(ROUNDS):  # Illinois: an end that stays twice is halved; what is missed becomes a gap
             with np.errstate(all="ignore"):
                 c = a - fa * ((b - a) / (fb - fa))
             c = np.where(np.isfinite(c), np.clip(c, a, b), (a + b) / 2)
@@ -304,15 +299,15 @@ class NormalOutcomes(OutcomeLine):
         least, most, rise, rest = (np.zeros(edges.size - 1) for _ in range(4))
         with np.errstate(invalid="ignore", over="ignore"):
             half, middle = np.diff(u) / 2, (u[1:] + u[:-1]) / 2
-            extent = half * (np.abs(middle) + _ROOM + self.steepest)
+            extent = half * (np.abs(middle) + REACH + self.steepest)
         extent = np.where(np.isfinite(extent), extent, np.inf)
         slack = np.maximum(wrong[1:], wrong[:-1]) + 4 * EPS  # quadrature, and rounding of its sums
         done = ~(u[1:] > u[:-1])
         for count, widest in _RULES:
             cells = np.flatnonzero(~done & (extent < widest))
             done[cells] = True
-            for k in range(0, cells.size, BLOCK):
-                some = cells[k : k + BLOCK]
+            for k in range(0, cells.size, BLOCK // count):
+                some = cells[k : k + BLOCK // count]
                 p, raised, out = self._quadrature(middle[some], half[some], edges[some], count)
                 known = EPS * (64 + 4 * (np.abs(middle[some]) + 1 + self.steepest) ** 2) + self.error
                 if self._ratios:

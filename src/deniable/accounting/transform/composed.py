@@ -19,9 +19,10 @@ from scipy.special import ndtr
 
 from deniable._check import FloatArray
 from deniable.accounting.loss import ComposedLoss
+from deniable.accounting.sizes import DIGITS, FAR
 from deniable.accounting.steps.ratios import randomized_response_cumulants
-from deniable.accounting.transform.line import LARGE, Line, increments
-from deniable.accounting.transform.nodes import DIGITS, nodes
+from deniable.accounting.transform.line import Line, increments
+from deniable.accounting.transform.nodes import nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,7 @@ class PrivacyLoss(ComposedLoss):
             loss, log_weight = line.loss[phase], line.log_weight[phase]
             exponent = np.multiply.outer(points, loss)
             top = np.max(exponent + log_weight, axis=1)
-            scale = np.where(top > LARGE, top, 0.0)
+            scale = np.where(top > FAR, top, 0.0)
             rise = increments(exponent, log_weight, line.density_unit)  # free of cancellation
             mass = rise + line.density[phase]
             large = scale > 0

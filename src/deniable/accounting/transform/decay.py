@@ -32,10 +32,11 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import MOST_EXPONENT, SQUARE_EXPONENT
+from deniable.accounting.sizes import DIGITS, UNDERFLOW
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.line import Line
-from deniable.accounting.transform.nodes import DIGITS, MISSED
+from deniable.accounting.transform.nodes import MISSED
 
 _PLACES = 3.0 * 1.25 ** np.arange(47)  # where B is known, in units of 1/√K″
 _ASIDE = np.array([0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.5])  # z/σ, and z/4 at most: where integrands are bounded
@@ -120,7 +121,7 @@ def shifted(line: Line, t: FloatArray, heights: FloatArray) -> FloatArray:
         bound = np.einsum("ijk,jk->ij", np.exp(-turned), moved) / np.exp(size - top).sum()
         bound += (10 * line.edge * (y + spacing) * np.exp(rise))[:, 0]  # the side of the strip at a ceiling, and a cell
         bound += _missed(float(sigma), y, line.c, spacing, float(room)) + MISSED * np.exp(rise[:, 0])  # and the ends
-        rows.append(np.log(np.clip(bound.min(axis=1), 1e-300, 1.0)))
+        rows.append(np.log(np.clip(bound.min(axis=1), UNDERFLOW, 1.0)))
     return np.stack(rows)
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from deniable._check import FloatArray
 from deniable._floats import EPS, LEAST_EXPONENT, MOST_EXPONENT, PRODUCT_EXPONENT
 from deniable.accounting.loss import ComposedLoss
+from deniable.accounting.sizes import BLOCK, DIGITS, FAR, MOST, PATIENT, UNDERFLOW
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.ratios import (
     ComplexArray,
@@ -20,15 +21,11 @@ from deniable.accounting.steps.ratios import (
     log_ratio,
     randomized_response_cumulants,
 )
-from deniable.accounting.transform.nodes import DIGITS, MISSED, Nodes
+from deniable.accounting.transform.nodes import MISSED, Nodes
 
-TINY = 1e-300  # charged where probabilities come close to underflow
-_MOST_POINTS = 1 << 15, 1 << 20  # nodes of one phase, and of all together
 _FAR = PRODUCT_EXPONENT  # exponents from which −1 is nothing, and φ and r^c are only representable together
 _LEAST = math.exp(-DIGITS)  # of the largest weight: nodes with less are left out of sums
-LARGE = 30.0  # logarithms of r^c·φ from which sums are scaled
 _OF_K = 16  # roundings of K(c) of randomised responses: see randomized_response_cumulants
-_ENTRIES = 1 << 17  # matrix entries evaluated at a time: keeps memory at a few MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +43,7 @@ class Line:
     @classmethod
     def on(cls, loss: ComposedLoss, c: float, grid: Nodes) -> Line:
         """Lay the nodes of a grid."""
-        most = min(_MOST_POINTS[0] * max(loss.steps.size, 1), _MOST_POINTS[1])
+        most = min(PATIENT * max(loss.steps.size, 1), MOST)
         if not (grid.high - grid.low) * loss.steps.size < most * grid.spacing:
             raise TooSlowError(f"the law tilted by {c:g} is too wide")
         count = int((grid.high - grid.low) / grid.spacing) + 2
@@ -67,7 +64,7 @@ class Line:
     def scale(self) -> FloatArray:
         """Per phase, a power of e that keeps r^c·φ representable (0 in all ordinary cases)."""
         top = (self.c * self.loss + self.log_weight).max(axis=1, initial=-np.inf)
-        return np.where(top > LARGE, top, 0.0)
+        return np.where(top > FAR, top, 0.0)
 
     @cached_property
     def _increments(self) -> FloatArray:
@@ -168,7 +165,7 @@ class Line:
             total = total + steps * one
             turned = turned + steps * np.abs(one)
             # the errors of one step are relative to M(c): where |M(c + it)| is smaller, they weigh more
-            error = np.log(self.step_errors(phase, size) + TINY)
+            error = np.log(self.step_errors(phase, size) + UNDERFLOW)
             relative_error = relative_error + steps * np.logaddexp(0.0, error - one.real)
         total, turned = total + responses, turned + np.abs(responses)
         sums = turned + float(self.of.steps @ np.abs(self.log_mgf)) + self.of.gaussian * abs(self.c * (self.c - 1)) / 2
@@ -193,7 +190,7 @@ class Line:
             raise TooSlowError("the tilted law is lost to underflow")
         if spacing is not None:
             return complex_log1p(self._even_difference(phase, keep, spacing, t.size) / self.mgf[phase])
-        rows = max(1, _ENTRIES // keep.size)
+        rows = max(1, BLOCK // keep.size)
         parts = [self._difference(phase, keep, t[k : k + rows]) for k in range(0, t.size, rows)]
         z = np.concatenate(parts) / self.mgf[phase]
         return complex_log1p(z)
@@ -235,7 +232,7 @@ class Line:
     @property
     def real_error(self) -> FloatArray:
         """Bound on the error of M(c) of one step, relative to it: rounding, a ceiling, and what nodes miss."""
-        left_out = MISSED * (1 + 1 / np.minimum(self.mgf, 1e300))
+        left_out = MISSED * (1 + 1 / np.minimum(self.mgf, 1 / UNDERFLOW))
         return 2 * self.step_rounding * (abs(self.c) + 1) + 4 * self.cut + left_out
 
     @cached_property
@@ -290,5 +287,5 @@ def randomized_responses_turned(responses: Responses, c: float, t: FloatArray) -
         angle = epsilon * t
         one = complex_log1p(-2 * np.sin(angle / 2) ** 2 + 1j * slope * np.sin(angle))
         total = total + count * one
-        error = error + count * np.logaddexp(0.0, np.log(8 * EPS * angle + TINY) - one.real)
+        error = error + count * np.logaddexp(0.0, np.log(8 * EPS * angle + UNDERFLOW) - one.real)
     return total, error

@@ -27,8 +27,8 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import PRODUCT_EXPONENT
+from deniable.accounting.sizes import DIGITS
 
-DIGITS = 55.0  # −log of what a curve, a cut or a node that is left out may contribute, relative to M(c)
 MISSED = math.exp(4 - DIGITS)  # relative error of a sum: curves on both sides and the ends, of 20 units of u or so
 _HEIGHTS = np.array([0.05, 0.15, 0.4, 1.0])  # tried, of the largest that is worth having
 
