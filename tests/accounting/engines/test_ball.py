@@ -174,5 +174,5 @@ def test_moments_and_decay_are_bounds(sigma, rate):
 def test_what_is_refused_says_why():
     with pytest.raises(InputError, match="does not decay"):
         ball(S(0.3, 1e-6, 20)).advantage()
-    with pytest.raises(InputError, match="100000 outcomes"):
+    with pytest.raises(InputError, match="131072 outcomes"):
         ball(dn.Composition([dn.PureDP(0.1 + 0.01 * k) for k in range(20)]))

@@ -17,7 +17,8 @@ from flint import acb, acb_mat, arb, ctx
 from deniable._check import InputError
 from deniable._kept import Kept
 from deniable._search import bisect
-from deniable.accounting.engines.ball_transform import MOST, BallStep, normal_tail, powers, top
+from deniable.accounting.engines.ball_transform import BallStep, normal_tail, powers, top
+from deniable.accounting.sizes import BLOCK
 from deniable.curves import Direction
 
 Bounds = tuple[arb, arb]
@@ -124,9 +125,9 @@ class FiniteHockeySticks(HockeySticks):
     def of(cls, randomized_responses: tuple[tuple[float, int], ...]) -> FiniteHockeySticks:
         """All sums of losses: ε·(n − 2k) has probability C(n, k)·p^{n−k}(1 − p)^k under "in", p = e^ε/(1 + e^ε)."""
         size = math.prod(count + 1 for _, count in randomized_responses)
-        if size > MOST:
+        if size > BLOCK:
             raise InputError(
-                f"engine 'ball' enumerates compositions of PureDP and ApproximateDP up to {MOST} outcomes, "
+                f"engine 'ball' enumerates compositions of PureDP and ApproximateDP up to {BLOCK} outcomes, "
                 f"got {size}; use engine='auto'"
             )
         with ctx.workprec(PRECISION):
@@ -306,7 +307,7 @@ class InvertedHockeySticks(HockeySticks):
         """
         nodes = sum(step.count(150.0) for step, _ in self.steps) or 1.0
         period = self._near_period
-        most = max(min(_MOST_PRODUCTS / nodes, MOST) * 2 * math.pi / period, 40 / period)
+        most = max(min(_MOST_PRODUCTS / nodes, BLOCK) * 2 * math.pi / period, 40 / period)
         goal = -_TARGET - 2
         if self._log_decay_guess(most) > math.log(self._spread):
             raise InputError(

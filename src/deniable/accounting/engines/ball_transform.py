@@ -25,12 +25,11 @@ from flint import acb, acb_mat, arb
 
 from deniable._check import FloatArray
 from deniable._floats import PRODUCT_EXPONENT, SQUARE_EXPONENT
+from deniable.accounting.sizes import BLOCK
 
 Ball = TypeVar("Ball", arb, acb)
 _WIDEST = 7.0  # distances in units of the noise beyond which a strip gains nothing
 _SHARE = 1.4  # half-width of strips over σ: twice that is below π
-MOST = 100_000  # nodes, values of t, outcomes; entries of a matrix of powers that are held at a time
-_CELLS = 400
 
 
 def log_ratio(u: FloatArray, sigma: float, rate: float) -> FloatArray:
@@ -98,7 +97,7 @@ class BallStep:
         small = max(1, math.isqrt(count - 1) + 1)
         large = -(-count // small)
         total = None
-        most = max(1, MOST // max(small, large))
+        most = max(1, BLOCK // max(small, large))
         for start in range(0, len(nodes), most):
             weights, turns = nodes[start : start + most], [x.exp() for x in ratio[start : start + most]]
             strides = [(small * x).exp() for x in ratio[start : start + most]]
@@ -139,7 +138,7 @@ class BallStep:
             return None
         low, high = min(float(kept[0]), -8.0), max(float(kept[-1]), 8.0)
         first, last = math.floor(low / h), math.ceil(high / h)
-        if last - first > MOST:
+        if last - first > BLOCK:
             return None
         hh, order = arb(h), arb(c)
         total = arb(0)
@@ -198,7 +197,7 @@ class BallStep:
         q, s = arb(self.rate), arb(self.sigma)
         if not rising:  # the largest value is at the start
             return normal_tail(start) * (order * self._ratio(sign * start).log()).exp()
-        for _ in range(_CELLS):
+        while True:
             if sign > 0:  # r^c grows without bound
                 bell = normal_tail(inner - order / s) if inner > order / s else arb(2)
                 tail = arb(2) ** (order - 1) * (
@@ -207,7 +206,7 @@ class BallStep:
                 )
             else:
                 tail = ((1 - q).log() * order).exp() * normal_tail(inner)
-            if tail < 1e-30:
+            if tail < 1e-30 or not tail.is_finite():
                 break
             outer = inner + width
             total += normal_tail(inner) * (order * self._ratio(sign * outer).log()).exp()

@@ -21,7 +21,6 @@ from deniable.accounting.steps.outcomes import Cut, ListedOutcomes, Piece
 from deniable.curves import Side
 
 _COARSEST = -7  # log2 of the coarsest spacing, in nats, unless the law itself is wider
-_SLICES = 8  # a pitch is divided by at most this to be that of several steps
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ def unit_of(steps: Sequence[Cuttable]) -> tuple[float, bool]:
     if not pitches or any(step.pitch == 0 and step.atomic for step in steps):
         return 1.0, False
     least = min(pitches)
-    for slices in range(1, _SLICES + 1):
+    for slices in range(1, (1 << Law.rung) + 1):  # at most one class finer
         places = np.array(pitches) * slices / least
         if np.all(np.abs(places - np.rint(places)) < 1e-9 * places):
             return least / slices, all(step.even for step in steps)

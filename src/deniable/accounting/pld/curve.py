@@ -12,6 +12,7 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable._kept import Kept
+from deniable.accounting.lattices import Law
 from deniable.accounting.pld.compose import ComposedLaw, Cuttable, compose, cuttable
 from deniable.accounting.pld.read import Above, Below
 from deniable.accounting.renyi import loss_divergence
@@ -26,8 +27,7 @@ from deniable.mechanisms import GaussianDP, Mechanism, SubsampledGaussian
 
 _SKETCHED = 1 << 11  # lattice points of a class for a picture
 WIDE = 2e-5  # relative width from which a law without transforms, and another curve of the same worlds, is asked
-_ATOMS = 3  # log2 of how many times as many points serve atoms, between which errors do not average out
-_MOST_STEPS, _ENOUGH = 10**9, 10**6  # more steps than the first are known from below only, as the second
+_MOST_STEPS = 10**9  # more are known from below only, as so many
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class MultiScaleTradeoff(Tradeoff):
         """Lattice points of a class."""
         many = len(self.steps)
         if all(step.atomic and not step.even for step, _ in self._of("remove")):
-            return self.most << _ATOMS
+            return self.most << Law.rung  # errors do not average out: as if all were a class finer
         return self.most >> ((many > 2) + (many > 16))
 
     def sketch(self) -> Tradeoff:
@@ -105,9 +105,7 @@ class MultiScaleTradeoff(Tradeoff):
             points = min(self.points, POINTS) if direct else self.points
             if side == "upper" and any(count > _MOST_STEPS for _, count in self.steps):
                 return TooSlowError("so many steps that rounding is all that is known")
-            parts = [
-                (s, n if n <= _MOST_STEPS else _ENOUGH) for s, n in self._of(direction, side)
-            ]  # fewer tell no more
+            parts = [(s, min(n, _MOST_STEPS)) for s, n in self._of(direction, side)]  # fewer tell no more
             try:
                 composed = compose(parts, side, points, direct)
             except TooSlowError as failure:

@@ -69,13 +69,13 @@ _ERRORS = math.exp(5 - _SLACK)  # these errors and tails of s, with room
 _DIRECT = 20.0  # u above which φ is summed as it is
 _FLOOR = 1e-22  # φ below which its error would be seen
 _ROUNDING = 1e-10  # of sums of terms ≥ 0, relative, apart from their exponents
-_LARGER, _NOT_ALL = 8.0, 0.999  # terms expected beyond the finest class of a sum: at most, and of all its terms
 
 
 class SumLaw(Law):
     """Measures of sums by class: masses, below also their means above the labels, times mass."""
 
     rung = 2
+    few = 2  # shares of splits are exact
 
     @property
     def least(self) -> float:
@@ -141,7 +141,7 @@ def _epoch(step: AllocationStep) -> ListedOutcomes:
 
     def laid(count: int) -> tuple[int, float]:
         """The finest class of a sum, and about the mean of what it can hold."""
-        size, mean = fitting([table], [count], min(_LARGER, _NOT_ALL * count)) or (above[-1], 0.0)
+        size, mean = fitting([table], [count]) or (above[-1], 0.0)
         return SumLaw.rung * (max(math.frexp(size / POINTS)[1], finest) // SumLaw.rung), mean
 
     far, e, reach = np.abs(above - min(float(np.exp(-1 / (2 * step.sigma**2))) - least, least)), laid(1)[0], 0.0
