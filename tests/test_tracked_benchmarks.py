@@ -1,13 +1,10 @@
 """The comparison of tracked benchmarks sees a loss, and only a loss."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from oracles.scripts import loaded
-
-HOME = Path(__file__).resolve().parents[1] / "benchmarks" / "tracked"
 
 
 @pytest.fixture(scope="module")
