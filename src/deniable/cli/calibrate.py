@@ -60,14 +60,9 @@ def calibrate(
             found = dn.calibrate(make, (low, high), limit=given, adjacency=adjacency, integer=whole)
         except InputError as error:  # of the bracket, which has another name here
             raise InputError(str(error).replace("bracket must", f"{name} between --low and --high must")) from None
-        reached = _curve(make(found), adjacency)
-        facts = _reached(reached, asked)
+        facts = _reached(dn.tradeoff(make(found), adjacency=adjacency), asked)
     if as_json:
-        answer = {
-            name: found,
-            "advantage": facts[-1][-1],
-            "limit": asked.arguments,
-        }
+        answer = {name: found, "advantage": facts[-1][-1], "limit": asked.arguments}
         print(to_json(answer | {"reached": {name: value for name, _, value in facts}, "adjacency": adjacency}))
     else:
         from deniable._shown import shown
@@ -77,7 +72,7 @@ def calibrate(
             for name, words, value in facts
         )
         enough = f"{found:.0f}" if whole else shown(found, "number", "upper", 7)
-        if not whole and not asked.is_met(_curve(make(float(enough)), adjacency)):
+        if not whole and not asked.is_met(dn.tradeoff(make(float(enough)), adjacency=adjacency)):
             enough = shown(found, "number", "lower", 7)  # less of it is more private
         print(f"{name.replace('_', ' ')} {enough}: {leaks}")
         if not replace and asked.group_size == 1:
@@ -99,12 +94,6 @@ _RANGES: dict[str, tuple[float, float]] = {
     "delta": (1e-12, 0.5),
 }
 _NO_RATES = ("epsilon", "delta", "mechanism")
-
-
-def _curve(mechanism: Any, adjacency: str) -> Tradeoff:
-    import deniable as dn
-
-    return dn.tradeoff(mechanism, adjacency=adjacency)
 
 
 def _reached(curve: Tradeoff, limit: Limit | AsTellingAs) -> list[tuple[str, str, float]]:

@@ -135,9 +135,8 @@ def _sampled(event: Any, rate: float) -> Mechanism:
     parts = list(_flatten(event.event, inside=" inside PoissonSampledDpEvent"))
     if not parts or mine == 0:
         return PureDP(0.0)
+    product = rate * mine if 1 in (rate, mine) else min(rate * mine * (1 + EPS), 1.0)  # rounded up
     if len(parts) == 1 and parts[0][1] == 1:
-        # the product of two rates, rounded up
-        product = rate * mine if 1 in (rate, mine) else min(rate * mine * (1 + EPS), 1.0)
         return _leaf(parts[0][0], product)
     if any(_name(part) != "GaussianDpEvent" for part, _ in parts):
         names = ", ".join(sorted({_name(part) for part, _ in parts}))
@@ -145,7 +144,6 @@ def _sampled(event: Any, rate: float) -> Mechanism:
             f"event must be Gaussians, or a single release, where several share one sample, got {names} inside "
             "PoissonSampledDpEvent; no pair is known for that"
         )
-    product = rate * mine if 1 in (rate, mine) else min(rate * mine * (1 + EPS), 1.0)
     if any(part.noise_multiplier == 0 for part, _ in parts):
         return ApproximateDP(0.0, product)
     return SubsampledGaussian(_merged(parts), product, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -80,17 +80,7 @@ def profile_estimator(
             "SGDClassifier with weights cannot be mapped: its penalty counts rows, not weights; use LogisticRegression"
         )
     _check_converged(final, training, rows, targets, weights)
-    profile = privacy_profile(
-        rows,
-        targets,
-        regularization=training.regularization,
-        mechanism=mechanism,
-        loss=training.loss,
-        intercept=training.intercept,  # type: ignore[arg-type]
-        sample_weight=weights,
-        normalization=training.normalization,  # type: ignore[arg-type]
-        **options,
-    )
+    profile = privacy_profile(rows, targets, mechanism=mechanism, sample_weight=weights, **asdict(training), **options)
     return replace(profile, notes=profile.notes + notes)
 
 
@@ -112,6 +102,10 @@ def _describe(estimator: Any) -> FittedTraining:
     raise InputError(f"estimator must be one of {known} or a Pipeline that ends in one, got {type(estimator).__name__}")
 
 
+def _free(estimator: Any) -> str:
+    return "unregularized" if estimator.fit_intercept else "none"
+
+
 def _logistic(estimator: Any) -> FittedTraining:
     penalty = estimator.penalty
     if penalty not in ("deprecated", "l2", None) or estimator.l1_ratio not in (0, 0.0, None):
@@ -120,7 +114,7 @@ def _logistic(estimator: Any) -> FittedTraining:
         _refuse(estimator.intercept_scaling != 1, "intercept_scaling must be 1: other scales are not mapped")
         intercept = "regularized"
     else:
-        intercept = "unregularized" if estimator.fit_intercept else "none"
+        intercept = _free(estimator)
     loss = "softmax" if len(estimator.classes_) > 2 else "logistic"
     _refuse(
         loss == "softmax" and estimator.fit_intercept,
@@ -132,9 +126,7 @@ def _logistic(estimator: Any) -> FittedTraining:
 def _ridge(estimator: Any) -> FittedTraining:
     _refuse(np.ndim(estimator.alpha) > 0 or np.ndim(estimator.coef_) > 1, "Ridge must have one target and one alpha")
     _refuse(estimator.positive, "Ridge must have positive=False: a constrained optimum has no Newton step")
-    return FittedTraining(
-        "squared", float(estimator.alpha), "sum", "unregularized" if estimator.fit_intercept else "none"
-    )
+    return FittedTraining("squared", float(estimator.alpha), "sum", _free(estimator))
 
 
 def _linear_svc(estimator: Any) -> FittedTraining:
@@ -148,9 +140,7 @@ def _linear_svc(estimator: Any) -> FittedTraining:
 
 
 def _poisson(estimator: Any) -> FittedTraining:
-    return FittedTraining(
-        "poisson", float(estimator.alpha), "mean", "unregularized" if estimator.fit_intercept else "none"
-    )
+    return FittedTraining("poisson", float(estimator.alpha), "mean", _free(estimator))
 
 
 def _sgd(estimator: Any) -> FittedTraining:
@@ -160,8 +150,7 @@ def _sgd(estimator: Any) -> FittedTraining:
         f"SGDClassifier must have penalty='l2' and loss 'log_loss' or 'squared_hinge', got {estimator.loss!r}",
     )
     _refuse(len(estimator.classes_) > 2, "SGDClassifier must have two classes: one-vs-rest fits are several models")
-    intercept = "unregularized" if estimator.fit_intercept else "none"
-    return FittedTraining(losses[estimator.loss], float(estimator.alpha), "mean", intercept)
+    return FittedTraining(losses[estimator.loss], float(estimator.alpha), "mean", _free(estimator))
 
 
 _MAPPED: dict[type, Callable[[Any], FittedTraining]] = {

@@ -48,9 +48,7 @@ class Guard:
         self.broken: str | None = None
         self._handed: list[int] = []  # sizes of the batches that the loop got from the loader since the last step
         self._drawn: deque[int] = deque()  # of those that BatchMemoryManager drew from its sampler, not yet stepped on
-        self._gathered: list[
-            int
-        ] = []  # records whose clipped gradients were added up since the last step, call by call
+        self._gathered: list[int] = []  # records whose clipped gradients were added up since then, call by call
         self._unclipped = False  # ghost clipping: a gradient of this step is not what the criterion left
         self._ghost = hasattr(module, "get_clipping_coef")
         _watch_loader(loader, self._handed, self._drawn)

@@ -23,7 +23,6 @@ FIELDS = {
     "review_date": "To be reviewed on",
     "contact": "Contact",
 }
-_BLOCK = 1 << 20  # bytes of a file read at a time
 
 
 def read_meta(source: str | Path | dict[str, Any]) -> dict[str, str]:
@@ -45,20 +44,12 @@ def read_meta(source: str | Path | dict[str, Any]) -> dict[str, str]:
     file = table.pop("model_file", None)
     if file is not None:
         folder = Path(".") if isinstance(source, dict) else Path(source).parent
-        table["model_sha256"] = sha256(folder / str(file))
+        try:
+            with (folder / str(file)).open("rb") as stream:
+                table["model_sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
+        except OSError:
+            raise InputError(f"model_file {str(folder / str(file))!r} cannot be read") from None
     for key, value in table.items():
         if not isinstance(value, str | int | float | datetime.date):
             raise InputError(f"{where}: {key} must be a text, a number or a date, got {value!r}")
     return {key: str(table[key]) for key in FIELDS if key in table}
-
-
-def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file in hexadecimal digits."""
-    digest = hashlib.sha256()
-    try:
-        with path.open("rb") as stream:
-            while block := stream.read(_BLOCK):
-                digest.update(block)
-    except OSError:
-        raise InputError(f"model_file {str(path)!r} cannot be read") from None
-    return digest.hexdigest()

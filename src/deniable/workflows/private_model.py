@@ -17,7 +17,7 @@ from deniable.training.base import PrivateModel
 from deniable.training.encoders import Encoder, Levels, Listed, Thermometer
 from deniable.workflows.assessing import assesses
 from deniable.workflows.settings import PrivateFit, settings
-from deniable.workflows.usefulness import Usefulness, measure
+from deniable.workflows.usefulness import NOT_PROTECTED, Usefulness, measure
 
 _MOST_SHAPES = 6  # columns drawn, those that move the score most
 _MOST_COLUMNS = 12  # rows of the table of terms: those that move the score most
@@ -52,7 +52,7 @@ def assess_private(
         sections.insert(0, usefulness.section())
         headline = f"{headline} {usefulness.sentence}"
     sections.append(_shapes(model))
-    warnings = (TUNING_WARNING,) if usefulness is None else (usefulness.warning, TUNING_WARNING)
+    warnings = (TUNING_WARNING,) if usefulness is None else (NOT_PROTECTED, TUNING_WARNING)
     return Assessment(
         title=asked.title
         or f"A private {'classifier' if hasattr(model, 'classes_') else 'regression'}: {certificate.target}",

@@ -18,7 +18,7 @@ from deniable.tables import WORD
 
 _RESAMPLES = 400  # of the bootstrap
 _MOST_CATEGORIES = 200  # per column, below the 255 that scikit-learn's boosted trees take
-_NOT_PROTECTED = (
+NOT_PROTECTED = (
     "The figures for usefulness were computed from the records without noise: the guarantee does not cover them. Keep "
     "them with the data; the model does not hold them."
 )
@@ -93,11 +93,6 @@ class Usefulness:
             f"({beside}always the most frequent class: {_rate(self.guess.first)}){ranking}."
         )
 
-    @property
-    def warning(self) -> str:
-        """What has to be known before these figures are passed on."""
-        return _NOT_PROTECTED
-
     def section(self) -> Section:
         """Return the comparison as a part of a report."""
         kinds: tuple[tuple[str, str, Unit], ...] = (("r2", "R²", "number"), ("mae", "Mean absolute error", "number"))
@@ -125,7 +120,7 @@ class Usefulness:
         return Section(
             "use", "What the model is good for", "Measured on held-out records, without noise: not covered by the "
             "guarantee.", tuple(numbers),
-            notes=(_NOT_PROTECTED,), protected=False,
+            notes=(NOT_PROTECTED,), protected=False,
         )  # fmt: skip
 
 
