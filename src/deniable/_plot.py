@@ -21,23 +21,10 @@ def new_axes() -> Axes:
     return axes
 
 
-def draw_roc(
-    tpr: Callable[[FloatArray], FloatArray],
-    *,
-    ax: Axes | None = None,
-    label: str | None = None,
-) -> Axes:
-    """Draw a true positive rate against the false positive rate, both in percent, on log–log axes."""
-    return draw_rocs([tpr], [label or ""], ax=ax)
-
-
 def draw_rocs(
-    tprs: Sequence[Callable[[FloatArray], FloatArray]],
-    labels: Sequence[str],
-    *,
-    ax: Axes | None = None,
+    tprs: Sequence[Callable[[FloatArray], FloatArray]], labels: Sequence[str], *, ax: Axes | None = None
 ) -> Axes:
-    """Draw several true positive rates against the false positive rate, as :func:`draw_roc` does one."""
+    """Draw true positive rates against the false positive rate, both in percent, on log–log axes."""
     fpr = np.geomspace(1e-6, 1.0, 400)
     drawn = [(label, fpr.tolist(), tpr(fpr).tolist()) for label, tpr in zip(labels, tprs, strict=True)]
     return draw_curves(drawn, ax=ax)

@@ -147,9 +147,9 @@ class ScoreAudit:
 
     def plot(self, ax: Axes | None = None, *, label: str = "measured attack") -> Axes:
         """Draw the measured ROC with its pointwise intervals on log–log axes and return the matplotlib axes."""
-        from deniable._plot import draw_roc
+        from deniable._plot import draw_rocs
 
-        axes = draw_roc(lambda fpr: np.array([self.evidence.full.tpr(a) for a in fpr]), ax=ax, label=label)
+        axes = draw_rocs([lambda fpr: np.array([self.evidence.full.tpr(a) for a in fpr])], [label], ax=ax)
         grid = np.geomspace(min(0.9, 1 / self.evidence.full.n), 0.9, 24)
         limits = [self.tpr(float(a)) for a in grid]
         axes.fill_between(
