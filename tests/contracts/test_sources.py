@@ -11,7 +11,7 @@ from deniable.workflows.assessing import Options, assess
 
 for room in sorted(set(assessing._WHERE.values())):
     importlib.import_module(f"deniable.workflows.{room}")
-ADAPTERS = {adapter.what: adapter for adapter in [*assessing._FOUND.values(), *(one for _, one in assessing._TESTS)]}
+ADAPTERS = {adapter.what: adapter for adapter in assessing._FOUND.values()}
 
 
 def test_the_options_of_every_kind_are_typed_and_no_others():

@@ -162,8 +162,8 @@ def _spelled(words: Sequence[str], given: Mapping[str, str]) -> str:
             numbers = [given.get(part, "?") for part in parts if part in given or name == "dpsgd"]
             return ",".join([name, *numbers])
     loose = list(takewhile(lambda word: not word.startswith("-"), words[1:]))
-    parts = " ".join(loose).split("+")
-    return " + ".join(",".join(re.split(r"[\s,]+", part.strip())) for part in parts) if len(loose) > 1 else ""
+    runs = " ".join(loose).split("+")
+    return " + ".join(",".join(re.split(r"[\s,]+", run.strip())) for run in runs) if len(loose) > 1 else ""
 
 
 @cache

@@ -59,16 +59,20 @@ def show(
     assessment: Assessment,
     out: Path | None,
     as_json: bool,
+    policy: str | None,
     *,
     full: bool = False,
     following: Sequence[str] = (),
-) -> None:
-    """Print an assessment, write it to ``out`` in the form that its suffix asks for, and suggest what follows."""
+) -> int:
+    """Print an assessment, write it to ``out`` in the form that its suffix asks for, and suggest what follows.
+
+    Return the exit code.
+    """
     if out is not None:
         write_atomically(out, written(assessment, out))
     if as_json:
         print(assessment.to_json())
-        return
+        return code(assessment, policy)
     from rich.console import Console
 
     from deniable.report.text import renderable
@@ -79,6 +83,7 @@ def show(
     if out is not None:
         print(f"report written to {out}", file=sys.stderr)
     suggest(*(annex_of(out) or following))
+    return code(assessment, policy)
 
 
 def annex_of(out: Path | None) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from deniable.cli._report import (
     MetaOption,
     PolicyOption,
     ReportOption,
-    code,
     prepared,
     show,
 )
@@ -54,8 +53,7 @@ def assess(
     following = _enough(run, made.decision) if missed else ()
     if not following and report is None:
         following = again("--report", "report.html")
-    show(made, report, as_json, full=full, following=following)
-    return code(made, policy)
+    return show(made, report, as_json, policy, full=full, following=following)
 
 
 def _enough(run: str, decision: Any) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ from deniable.cli._report import (
     MetaOption,
     OwnerReportOption,
     PolicyOption,
-    code,
     prepared,
     show,
 )
@@ -83,8 +82,7 @@ def attack(
     made = dn.assess(found, title=f"{scores.method} against {model}", **said)
     leaks = found.advantage().low > 0
     private = ("train", *of_table(data, target, drop, schema), "--report", "private.html") if leaks else ()
-    show(made, owner_report, as_json, full=full, following=private)
-    return code(made, policy)
+    return show(made, owner_report, as_json, policy, full=full, following=private)
 
 
 def _saved(model: str) -> Any:

@@ -28,7 +28,6 @@ from deniable.cli._report import (
     MetaOption,
     OwnerReportOption,
     PolicyOption,
-    code,
     prepared,
     show,
 )
@@ -94,8 +93,7 @@ def audit(
         streamed = _sequential(scores, promised, confidence)
         draw(streamed, picture)
         judged = dn.assess(streamed, **said)
-        show(judged, owner_report, as_json, full=full)
-        return code(judged, policy)
+        return show(judged, owner_report, as_json, policy, full=full)
     if picture is not None:
         raise InputError("--plot goes with --stream, whose wealth it draws; for a picture of scores use --owner-report")
     title = None
@@ -113,8 +111,7 @@ def audit(
     with stage("comparing scores"):
         made = dn.assess(found, bound=bound, title=title, **said, **options)
     following = again("--owner-report", "audit.html") if owner_report is None else ()
-    show(made, owner_report, as_json, full=full, following=following)
-    return code(made, policy)
+    return show(made, owner_report, as_json, policy, full=full, following=following)
 
 
 def _measured(scores: Path, score: str | None, member: str | None, reverse: bool, confidence: float) -> Any:

@@ -14,7 +14,6 @@ from deniable.cli._report import (
     MetaOption,
     OwnerReportOption,
     PolicyOption,
-    code,
     prepared,
     show,
 )
@@ -110,5 +109,4 @@ def profile(
     group = None if by is None or table is None else (by, table.frame[by].to_numpy())
     made = dn.assess(found, fpr=rates, group=group, **said)
     again_for_page = again("--owner-report", "profile.html") if owner_report is None else ()
-    show(made, owner_report, as_json, full=True, following=again_for_page)
-    return code(made, policy)
+    return show(made, owner_report, as_json, policy, full=True, following=again_for_page)

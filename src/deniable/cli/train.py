@@ -20,7 +20,6 @@ from deniable.cli._report import (
     PolicyOption,
     ReportOption,
     annex_of,
-    code,
     prepared,
     show,
     written,
@@ -104,8 +103,7 @@ def train(
             holdout=holdout,
             **said,
         )
-    finish(made, out, report, owner_report, as_json, full=full)
-    return code(made.assessment, policy)
+    return finish(made, out, report, owner_report, as_json, policy, full=full)
 
 
 def finish(
@@ -114,22 +112,24 @@ def finish(
     report: Path | None,
     owner_report: Path | None,
     as_json: bool,
+    policy: str | None = None,
     *,
     full: bool = False,
-) -> None:
-    """Write the files, complete or not at all, and print what was reached."""
+) -> int:
+    """Write the files, complete or not at all, print what was reached, and return the exit code."""
     pages = [(page, shown) for page, shown in ((report, made.public), (owner_report, made.assessment)) if page]
     files: list[tuple[Path, str | bytes]] = [(page, written(assessment, page)) for page, assessment in pages]
     if out is not None:
         files.append((out, require("skops.io", purpose="writing a .skops model").dumps(made.model)))
     for path, content in files:
         write_atomically(path, content)
-    show(made.assessment, None, as_json, full=full)
+    found = show(made.assessment, None, as_json, policy, full=full)
     for path, _ in files:
         print(f"written: {path}", file=sys.stderr)
     if as_json:
-        return
+        return found
     for line in made.remarks:
         if full or line in made.assessment.warnings or line.endswith(_DROPPED):
             print(f"{line} (why: deniable check)" if line.endswith(_DROPPED) else line)
     suggest(*(annex_of(report) or ([] if files else again("--out", "model.skops", "--report", "report.html"))))
+    return found
