@@ -62,7 +62,6 @@ class Adapter:
 
 COMMON = ("prior", "fpr", "delta", "title", "command", "policy", "meta")
 _FOUND: dict[str, Adapter] = {}
-_TESTS: list[tuple[Callable[[Any], bool], Adapter]] = []
 
 # package or module of a class → the module whose adapters assess its objects; the first match counts
 _WHERE = {
@@ -81,18 +80,14 @@ _WHERE = {
 }
 
 
-def assesses(*kinds: type | str, what: str, when: Callable[[Any], bool] | None = None) -> Callable[[_A], _A]:
-    """Register the decorated function for objects of these classes, or for what ``when`` recognises.
+def assesses(*kinds: type | str, what: str) -> Callable[[_A], _A]:
+    """Register the decorated function for objects of these classes.
 
     A class may be named by a text, ``"sklearn.base.BaseEstimator"``, so that it need not be imported.
     """
 
     def register(make: _A) -> _A:
-        adapter = Adapter(what, make)
-        for kind in kinds:
-            _FOUND[kind if isinstance(kind, str) else _name(kind)] = adapter
-        if when is not None:
-            _TESTS.append((when, adapter))
+        _FOUND.update({kind if isinstance(kind, str) else _name(kind): Adapter(what, make) for kind in kinds})
         return make
 
     return register
@@ -112,10 +107,10 @@ def adapter_for(source: Any) -> Adapter:
             importlib.import_module(f"deniable.workflows.{_WHERE[room]}")
         if adapter := _FOUND.get(_name(kind)):
             return adapter
-    importlib.import_module("deniable.workflows.run")
-    for recognises, adapter in _TESTS:
-        if recognises(source):
-            return adapter
+    recorded = any(hasattr(source, name) for name in ("accountant", "history", "private_run"))
+    if recorded or isinstance(source, dict) or type(source).__name__.endswith("DpEvent"):
+        importlib.import_module("deniable.workflows.run")
+        return _FOUND["deniable.integrations.private_run.PrivateRun"]
     raise InputError(
         "source must be a mechanism, a trade-off, a record of a training run, a fitted model, or a result of deniable "
         f"(of a table: train a PrivateClassifier, or make its privacy_profile), got {source!r:.200}"

@@ -58,15 +58,7 @@ def assess_mechanism(source: Mechanism | Tradeoff, asked: Asked) -> Assessment:
     )
 
 
-@assesses(
-    PrivateRun,
-    what="a record of a training run",
-    when=lambda source: (
-        type(source).__name__.endswith("DpEvent")
-        or isinstance(source, dict)
-        or any(hasattr(source, name) for name in ("accountant", "history", "private_run"))
-    ),
-)
+@assesses(PrivateRun, what="a record of a training run")
 def assess_run(source: Any, asked: Asked) -> Assessment:
     """Return the assessment of what Opacus, a DpEvent or :func:`deniable.make_private` recorded."""
     if type(source).__name__.endswith("DpEvent"):
