@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 import deniable as dn
 from deniable.curves.safe import faults_shown
+from oracles.composed_losses import one_step
 
 SIDES = ("upper", "lower")
 
@@ -70,17 +71,8 @@ def test_large_epsilons_are_found(mechanism):
 def one_step_beside(sigma, rate, epsilon, gamma):
     """H_γ of one sampled Gaussian step beside randomised response, to 40 digits."""
     with mp.workdps(40):
-        sigma, rate, epsilon, gamma = (mp.mpf(x) for x in (sigma, rate, epsilon, gamma))
-        total = mp.mpf(0)
-        for sign in (1, -1):
-            mass, other = 1 / (1 + mp.exp(-sign * epsilon)), gamma * mp.exp(-sign * epsilon)
-            if other <= 1 - rate:
-                total += mass * (1 - other)
-                continue
-            u = sigma * mp.log((other - 1 + rate) / rate) + 1 / (2 * sigma)
-            out, hit = mp.ncdf(-u), mp.ncdf(1 / sigma - u)
-            total += mass * ((1 - rate) * out + rate * hit - other * out)
-        return total
+        moved = [(1 / (1 + mp.exp(-loss)), mp.log(gamma) - loss) for loss in (mp.mpf(epsilon), -mp.mpf(epsilon))]
+        return mp.fsum(mass * one_step(sigma, rate, level).hockey_stick for mass, level in moved)
 
 
 @settings(max_examples=15, deadline=None)

@@ -42,19 +42,6 @@ def test_full_batches_are_gaussian():
     assert nearly.advantage() == pytest.approx(t.advantage(), abs=1e-5)
 
 
-def test_it_composes_and_is_symmetric():
-    first, second = dn.WithoutReplacement(2.0, 2, 4, 3), dn.WithoutReplacement(3.0, 4, 4)
-    t = dn.tradeoff(first + second)
-    assert dn.tradeoff(first).advantage() < t.advantage(side="lower")
-    assert dn.tradeoff(second).advantage() < t.advantage(side="lower")
-    assert t.tpr(0.01, "lower") <= t.inverse().tpr(0.01)
-    assert t.inverse().tpr(0.01, "lower") <= t.tpr(0.01)
-    with pytest.raises(dn.InputError, match="one adjacency, got add-remove, replace"):
-        dn.tradeoff(first + dn.GaussianDP(1.0))
-    with pytest.raises(dn.InputError, match="adjacency must be 'replace' for this mechanism"):
-        dn.tradeoff(first, adjacency="add-remove")
-
-
 def test_lines_far_out_whose_constants_overflow_bound_nothing():
     # C of A + C/t is beyond doubles at these tilts; an exception would make the bound trivial
     t = dn.tradeoff(dn.WithoutReplacement(1.472, 346, 548, 32))

@@ -12,7 +12,7 @@ import mpmath as mp
 import numpy as np
 
 import deniable as dn
-from fuzz.mechanisms import spread
+from fuzz.mechanisms import count_of, spread
 
 Event = tuple[mp.mpf, mp.mpf]
 MOST_STEPS = 3000
@@ -33,10 +33,6 @@ def is_newer(mechanism: dn.mechanisms.Mechanism) -> bool:
     )
 
 
-def _count(rng: np.random.Generator, most: int = MOST_STEPS) -> int:
-    return round(math.exp(rng.uniform(0.0, math.log(most))))
-
-
 def _rate(rng: np.random.Generator) -> float:
     return 1.0 if rng.random() < 0.4 else spread(rng, 1e-4, 1.0)
 
@@ -48,53 +44,53 @@ def _noise(rng: np.random.Generator) -> float:
 
 def _laplace(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
     return dn.Laplace(
-        spread(rng, 0.05, 100), 1.0 if rng.random() < 0.5 else spread(rng, 0.1, 5), _count(rng, most), _rate(rng)
+        spread(rng, 0.05, 100), 1.0 if rng.random() < 0.5 else spread(rng, 0.1, 5), count_of(rng, most), _rate(rng)
     )
 
 
 def _discrete_laplace(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
-    return dn.mechanisms.DiscreteLaplace(spread(rng, 0.1, 30), int(rng.integers(1, 4)), _count(rng, most), _rate(rng))
+    return dn.mechanisms.DiscreteLaplace(spread(rng, 0.1, 30), int(rng.integers(1, 4)), count_of(rng, most), _rate(rng))
 
 
 def _discrete_gaussian(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
-    return dn.DiscreteGaussian(spread(rng, 0.2, 20), int(rng.integers(1, 4)), _count(rng, most), _rate(rng))
+    return dn.DiscreteGaussian(spread(rng, 0.2, 20), int(rng.integers(1, 4)), count_of(rng, most), _rate(rng))
 
 
 def _response(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
-    return dn.RandomizedResponse(spread(rng, 1e-2, 6), int(rng.integers(2, 9)), _count(rng, min(most, 300)))
+    return dn.RandomizedResponse(spread(rng, 1e-2, 6), int(rng.integers(2, 9)), count_of(rng, min(most, 300)))
 
 
 def _pair(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
     size = int(rng.integers(2, 6))
     p, q = (rng.dirichlet(np.full(size, float(rng.uniform(0.3, 5)))) for _ in range(2))
-    return dn.mechanisms.FinitePair(tuple(p / p.sum()), tuple(q / q.sum()), _count(rng, min(most, 100)))
+    return dn.mechanisms.FinitePair(tuple(p / p.sum()), tuple(q / q.sum()), count_of(rng, min(most, 100)))
 
 
 def _range(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
-    return dn.mechanisms.BoundedRange(spread(rng, 1e-2, 4), _count(rng, min(most, 100)))
+    return dn.mechanisms.BoundedRange(spread(rng, 1e-2, 4), count_of(rng, min(most, 100)))
 
 
 def _persons(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
     k = int(rng.integers(2, 7))
-    return dn.SubsampledGaussian(_noise(rng), spread(rng, 1e-6, 0.5), _count(rng, most), k)
+    return dn.SubsampledGaussian(_noise(rng), spread(rng, 1e-6, 0.5), count_of(rng, most), k)
 
 
 def _allocation(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
-    batches = max(_count(rng, most), 2)
+    batches = max(count_of(rng, most), 2)
     several = min(int(rng.integers(2, 5)), batches) if rng.random() < 0.2 else 1
-    return dn.RandomAllocation(_noise(rng), batches, _count(rng, min(most, 30)), several)
+    return dn.RandomAllocation(_noise(rng), batches, count_of(rng, min(most, 30)), several)
 
 
 def _truncated(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
-    n = 10 + _count(rng, most)
+    n = 10 + count_of(rng, most)
     rate = spread(rng, 1e-3, 0.5)
     batch = min(max(round(n * rate * float(rng.uniform(0.7, 2))), 1), n - 1)
-    return dn.TruncatedPoisson(_noise(rng), rate, _count(rng, most), batch, n)
+    return dn.TruncatedPoisson(_noise(rng), rate, count_of(rng, most), batch, n)
 
 
 def _without(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
-    n = 1 + _count(rng, most)
-    return dn.WithoutReplacement(_noise(rng), min(_count(rng, most), n), n, _count(rng, most))
+    n = 1 + count_of(rng, most)
+    return dn.WithoutReplacement(_noise(rng), min(count_of(rng, most), n), n, count_of(rng, most))
 
 
 KINDS: tuple[Callable[..., Any], ...] = (

@@ -46,7 +46,7 @@ def random_phase(rng: np.random.Generator, count: int) -> dn.SubsampledGaussian:
         rate = 1.0 if rng.random() < 0.04 else spread(rng, SMALLEST_RATE, 1.0)
         few = rng.random() < 0.15
         if not aimed:
-            return dn.SubsampledGaussian(noise, rate, int(rng.integers(1, 8)) if few else round(_log(rng, MOST_STEPS)))
+            return dn.SubsampledGaussian(noise, rate, int(rng.integers(1, 8)) if few else count_of(rng, MOST_STEPS))
         leak = spread(rng, 1e-3, 5.0)
         one = rate * math.sqrt(min(math.expm1(min(noise**-2, 600.0)), 1e4 / rate))  # √(χ² of a step), jumps held back
         steps = (leak / one) ** 2 / count
@@ -60,8 +60,9 @@ def spread(rng: np.random.Generator, low: float, high: float) -> float:
     return float(f"{math.exp(rng.uniform(math.log(low), math.log(high))):.4g}")
 
 
-def _log(rng: np.random.Generator, most: int) -> float:
-    return math.exp(rng.uniform(0.0, math.log(most)))
+def count_of(rng: np.random.Generator, most: int) -> int:
+    """Log-uniform from 1."""
+    return round(math.exp(rng.uniform(0.0, math.log(most))))
 
 
 def shown(mechanism: dn.mechanisms.Mechanism) -> str:

@@ -1,6 +1,5 @@
 """Opacus histories become mechanisms; real accountants are tried where Opacus is installed."""
 
-import math
 from collections import OrderedDict
 
 import numpy as np
@@ -52,11 +51,6 @@ def test_accountant_state_dict_and_checkpoint():
         assert dn.from_opacus({"history": HISTORY[:1], "mechanism": name}) == dn.SubsampledGaussian(1.0, 0.01, 100)
 
 
-def test_a_thousand_phases():
-    history = [(1.0 + i / 1000, 0.01, 5) for i in range(1000)]
-    assert len(dn.from_opacus(history).mechanisms) == 1000
-
-
 @pytest.mark.parametrize(
     ("source", "message"),
     [
@@ -72,10 +66,6 @@ def test_a_thousand_phases():
         ([(1.0, 0.01)], r"history\[0\] must be a triple"),
         ([(1.0, 0.01, 5), 3], r"history\[1\] must be a triple"),
         ([(1.0, 0.01, 5), (0.0, 0.01, 5)], r"history\[1\]: noise_multiplier must be above 0"),
-        ([(math.nan, 0.01, 5)], r"history\[0\]: noise_multiplier"),
-        ([(1.0, 0.0, 5)], r"history\[0\]: sample_rate must be above 0"),
-        ([(1.0, 1.01, 5)], r"history\[0\]: sample_rate"),
-        ([(1.0, 0.01, -5)], r"history\[0\]: steps must be at least 1"),
         ([(1.0, 0.01, 2.5)], r"history\[0\]: steps must be a whole number"),
     ],
 )
@@ -85,26 +75,31 @@ def test_bad_input(source, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("accountant", ["rdp", "prv", "gdp"])
-def test_a_real_training_run_and_its_checkpoint(accountant, tmp_path):
+def real_run(**options):
+    """The engine, module, optimizer and loader of a run of Opacus on the indices, numbers and labels of 40 records."""
     opacus = pytest.importorskip("opacus")
     import torch
-    from torch import nn
     from torch.utils.data import DataLoader, TensorDataset
 
     torch.manual_seed(0)
-    model = nn.Linear(3, 2)
+    data = TensorDataset(torch.arange(40), torch.randn(40, 3), torch.randint(2, (40,)))
+    model = torch.nn.Linear(3, 2, bias=False)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    data = DataLoader(TensorDataset(torch.randn(40, 3), torch.randint(2, (40,))), batch_size=10)
-    engine = opacus.PrivacyEngine(accountant=accountant)
-    module, optimizer, data = engine.make_private(
-        module=model, optimizer=optimizer, data_loader=data, noise_multiplier=1.3, max_grad_norm=1.0
-    )
+    engine = opacus.PrivacyEngine(**options)
+    made = {"module": model, "optimizer": optimizer, "data_loader": DataLoader(data, batch_size=10)}
+    return engine, *engine.make_private(**made, noise_multiplier=1.3, max_grad_norm=0.7)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("accountant", ["rdp", "prv", "gdp"])
+def test_a_real_training_run_and_its_checkpoint(accountant, tmp_path):
+    engine, module, optimizer, loader = real_run(accountant=accountant)
+    import torch
+
     for _ in range(3):
-        for x, y in data:
+        for _, x, y in loader:
             optimizer.zero_grad()
-            nn.functional.cross_entropy(module(x), y).backward()
+            torch.nn.functional.cross_entropy(module(x), y).backward()
             optimizer.step()
     expected = dn.SubsampledGaussian(1.3, 0.25, 12)
     assert dn.from_opacus(engine) == dn.from_opacus(engine.accountant) == expected
@@ -158,30 +153,16 @@ def test_gradient_norms_are_recorded():
 
 @pytest.mark.filterwarnings("ignore")
 def test_gradient_norms_of_a_real_training_run():
-    opacus = pytest.importorskip("opacus")
+    engine, module, optimizer, loader = real_run()
     import torch
-    from torch import nn
-    from torch.utils.data import DataLoader, TensorDataset
 
-    torch.manual_seed(0)
-    x, y = torch.randn(40, 3), torch.randint(2, (40,))
-    data = DataLoader(TensorDataset(torch.arange(40), x, y), batch_size=10)
-    model = nn.Linear(3, 2, bias=False)
-    engine = opacus.PrivacyEngine()
-    module, optimizer, loader = engine.make_private(
-        module=model,
-        optimizer=torch.optim.SGD(model.parameters(), 0.1),
-        data_loader=data,
-        noise_multiplier=1.0,
-        max_grad_norm=0.7,
-    )
     norms = GradientNorms(optimizer, records=40)
     expected = []
     for index, rows, labels in loader:
         optimizer.zero_grad()
         output = module(rows)
-        nn.functional.cross_entropy(output, labels).backward()
-        residual = torch.softmax(output, 1) - nn.functional.one_hot(labels, 2)  # gradient: residual ⊗ row
+        torch.nn.functional.cross_entropy(output, labels).backward()
+        residual = torch.softmax(output, 1) - torch.nn.functional.one_hot(labels, 2)  # gradient: residual ⊗ row
         expected.append((residual.norm(dim=1) * rows.norm(dim=1)).detach().double().numpy())
         norms.batch(index)
         optimizer.step()

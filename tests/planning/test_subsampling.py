@@ -90,10 +90,3 @@ def test_a_simulated_attacker_is_right_no_more_often_than_promised():
     margin = 5 * 0.5 / np.sqrt(accusations)
     assert precision(noise) == pytest.approx(0.3, abs=margin)
     assert precision(noise / 2) > 0.3 + margin
-
-
-def test_default_rates_lie_below_the_target():
-    plan = full_batch_plan(rates=None)
-    assert plan.rate.size == 12
-    assert np.all(plan.rate < 0.3)
-    assert np.all(plan.feasible)
