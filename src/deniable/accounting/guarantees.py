@@ -21,7 +21,7 @@ _TUNED = np.concatenate([1 + np.geomspace(0.01, 1000.0, 70), [np.inf]])  # order
 # of random allocation: whole orders are exact, beyond some hundreds nothing is better than its noise alone
 _ORDERS = np.concatenate([1 + np.geomspace(0.01, 0.9, 12), np.arange(2.0, 33.0), np.geomspace(34, 512, 20).round()])
 
-_SLACK = 1e-9  # by which the law's parameter is moved to the safe side
+_SLACK = math.sqrt(EPS)  # by which the law's parameter is moved to the safe side
 
 
 def is_stated_in_divergences(mechanism: Mechanism) -> bool:

@@ -23,7 +23,7 @@ from deniable.curves import Direction
 
 Bounds = tuple[arb, arb]
 PRECISION = 220  # bits
-_TARGET = 82.0  # −log of the absolute errors aimed at: 2e-36
+_TARGET = math.log(math.sqrt(2.0**PRECISION))  # −log of the absolute errors aimed at, 8e-34: half of the bits
 _MOST_PRODUCTS = 6e7  # nodes × values of t: some seconds
 
 

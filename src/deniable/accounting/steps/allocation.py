@@ -67,7 +67,7 @@ LARGEST = 512  # order up to which moments are computed; beyond, the batch is ta
 _SLACK = 90.0  # −log of what trapezoid rules err by, relative to bounds on their integrands, and of what is left out
 _ERRORS = math.exp(5 - _SLACK)  # these errors and tails of s, with room
 _DIRECT = 20.0  # u above which φ is summed as it is
-_FLOOR = 1e-22  # φ below which its error would be seen
+_FLOOR = _ERRORS / EPS  # φ below which its error would be seen
 _ROUNDING = 1e-10  # of sums of terms ≥ 0, relative, apart from their exponents
 
 
