@@ -19,7 +19,9 @@ def table(tmp_path):
 def test_statistics_are_written_with_their_certificate(table, capsys):
     folder = table.parent
     words = ["publish", str(table), "--statistic", "mean(age) by town", "--statistic", "count() by town, y"]
-    words += ["--range", "age=18:80", "--categories", "town=a,b", "--records", "200", "--advantage", "0.4"]
+    schema = folder / "schema.toml"
+    schema.write_text('[columns.age]\nrange = [18, 80]\n[columns.town]\ncategories = ["a", "b"]\n')
+    words += ["--schema", str(schema), "--records", "200", "--advantage", "0.4"]
     files = {name: folder / name for name in ("t.csv", "t.svg", "cert.json")}
     done = run(
         [*words, "--out", str(files["t.csv"]), "--plot", str(files["t.svg"]), "--certificate", str(files["cert.json"])]

@@ -154,8 +154,6 @@ LINES = [  # what is typed, and a word of what is said
     "publish good.csv -> --statistic",
     "publish good.csv --statistic maen(age) -> did you mean 'mean'",
     "publish good.csv --statistic mean(age) --target y -> --target",
-    "publish good.csv --statistic mean(age) --range age=18 -> NAME=LOW:HIGH",
-    "publish good.csv --statistic mean(age) --categories =a -> NAME=LABEL",
     "publish good.csv --statistic mean(nothing)",
     "publish good.csv --statistic mean(age) --out made.txt -> .csv or .json",
     "publish good.csv --statistic mean(age) --out nowhere/made.csv",
@@ -256,7 +254,7 @@ def test_what_is_not_hostile_works(folder, capsys):
         f"check {DATA}",
         f"profile {DATA} --epsilon 1 --out made.csv",
         f"attack {DATA} --model tree --shadows 8 --owner-report made.json",
-        "publish good.csv --statistic mean(age) --range age=0:90",
+        "publish good.csv --statistic mean(age) --advantage 0.4",
         "audit scores.csv",
         "assess dpsgd,1,1e-300,10",
     ):

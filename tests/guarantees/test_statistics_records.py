@@ -165,7 +165,8 @@ def test_a_value_outside_a_declared_range_ends_no_release(tmp_path, capsys):
         cells = [*(f"{i}" for i in range(200)), *(f"{SECRET} {i}" for i in range(strange)), *[""] * (201 - strange)]
         path = tmp_path / "t.csv"
         pd.DataFrame({"age": cells, "g": "a"}).to_csv(path, index=False)
-        words = ["publish", str(path), "--statistic", "mean(age)", "--range", "age=0:200", "--advantage", "0.4"]
+        (tmp_path / "s.toml").write_text("[columns.age]\nrange = [0, 200]\n")
+        words = ["publish", str(path), "--statistic", "mean(age)", "--schema", str(tmp_path / "s.toml")]
         told.append((run(words), capsys.readouterr().err))
     assert told == [(0, "")] * 2
 

@@ -387,7 +387,7 @@ def test_a_range_lost_in_the_noise_is_told_with_every_value():
     with insecure_noise(np.random.default_rng(0)):
         lost = dn.release_statistics(few, "mean(age)", advantage=0.04)
     assert "range of age was lost in the noise" in lost.rows[0][0].note
-    assert "give --range" in str(lost)
+    assert "declare it" in str(lost)
     for wish in ({"ranges": {"age": (0, 120)}, "advantage": 0.04}, {"advantage": 0.98}):
         with insecure_noise(np.random.default_rng(0)):
             kept = dn.release_statistics(few, "mean(age)", **wish)

@@ -192,7 +192,7 @@ def _warned(rows: list[Row], lost: Sequence[str]) -> list[Row]:
     """Note on values clipped to a range that may be an artefact of noise; only the noisy counts decide."""
     if not lost:
         return rows
-    text = f"the range of {', '.join(lost)} was lost in the noise, so values may be clipped far off: give --range"
+    text = f"the range of {', '.join(lost)} was lost in the noise, so values may be clipped far off: declare it"
     return [replace(row, note=f"{row.note}; {text}" if row.note else text) for row in rows]
 
 
