@@ -110,10 +110,3 @@ def test_a_fit_that_has_not_converged_is_found_by_its_gradient(data):
     unfinished = LogisticRegression(C=100.0, max_iter=1).fit(X, y)
     with pytest.raises(InputError, match="has not converged: gradient norm"):
         dn.profile_estimator(unfinished, X, y, mechanism=NOISE)
-
-
-def test_an_unpenalised_intercept_needs_a_given_scale(data):
-    X, t, _ = data
-    y = (t > 0.2).astype(int)
-    with pytest.raises(InputError, match="sensitivity has no bound"):
-        dn.profile_estimator(LogisticRegression().fit(X, y), X, y, mechanism=dn.OutputPerturbation(epsilon=1.0))
