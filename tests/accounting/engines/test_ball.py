@@ -171,3 +171,10 @@ def test_what_is_refused_says_why():
         ball(S(0.3, 1e-6, 20)).advantage()
     with pytest.raises(InputError, match="131072 outcomes"):
         ball(dn.Composition([dn.PureDP(0.1 + 0.01 * k) for k in range(20)]))
+
+
+def test_epsilon_has_an_end_where_delta_is_less_than_transforms_enclose():
+    """Two steps with little noise: their transform decays slowly, and Chernoff's bound is all that is known far out."""
+    t, known = ball(S(0.5, 0.01, 2)), dn.tradeoff(S(0.5, 0.01, 2))
+    low, high = (t.epsilon(1e-9, side=side) for side in ("lower", "upper"))
+    assert low <= known.epsilon(1e-9, side="lower") <= known.epsilon(1e-9) <= high < 12

@@ -103,3 +103,19 @@ def test_what_the_affinity_of_the_worlds_settles_lies_below_the_truth(way):
         assert np.all(cheap <= bound)
     np.testing.assert_allclose(cheap, 1 - np.exp(2 * t.loss.cumulants(0.5)[0]) / fpr, atol=1e-9)  # not trivial
     assert cheap[0] > 1 - 1e-9
+
+
+def test_one_record_drawn_rarely_beside_little_noise_has_lines_further_left():
+    """Lines next to saddle points would be long."""
+    wrong = []
+    for phase in ((0.388, 1.1e-8, 706_292), (0.4, 1e-7, 10**6)):
+        curve = dn.tradeoff(dn.SubsampledGaussian(*phase), engine="inversion")
+        low, high = (curve.epsilon(1e-5, side=side) for side in ("lower", "upper"))
+        known = dn.tradeoff(dn.SubsampledGaussian(*phase), engine="pld")
+        met = known.delta(low, side="lower") <= 1e-5 * (1 + 1e-12) and known.delta(high) >= 1e-5 * (1 - 1e-12)
+        if not (high - low < 1e-4 * low and met):
+            wrong.append((phase, low, high))
+        assert "damped" in {kind for kind, _ in curve._lines._values}
+        guess = curve._chernoff.epsilon_guesses(np.array([1e-5]), "remove")
+        assert abs(guess[0]) < 1
+    assert not wrong

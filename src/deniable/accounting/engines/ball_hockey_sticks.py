@@ -189,7 +189,15 @@ class InvertedHockeySticks(HockeySticks):
     def hockey_sticks(self, x: arb, direction: Direction) -> Bounds:
         with ctx.workprec(self._bits):
             value = self._value(x, direction)
-            return clipped(value, value, x)
+            low, high = clipped(value, value, x)
+            return low, high.min(self._tail(x, direction))
+
+    def _tail(self, x: arb, direction: Direction) -> arb:
+        """Chernoff's bound on the mass above γ, which a hockey stick is at most: searches end by it."""
+        found = arb(1)
+        for order, growth in self._moments[1 if direction == "remove" else -1]:
+            found = found.min((top(growth) - order * x).exp().upper())
+        return found
 
     def guess(self, x: arb, direction: Direction) -> arb:
         with ctx.workprec(self._bits):

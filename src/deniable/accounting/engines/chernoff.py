@@ -150,12 +150,18 @@ class Chernoff:
         level, log_value = self.saddles((0.0, 1.0), above=direction == "remove")
         sign = 1.0 if direction == "remove" else -1.0
         order = np.argsort(sign * level)
-        return self._looked_up(np.log(delta), log_value[order], (sign * level)[order])
+        level, log_value = (sign * level)[order], log_value[order]
+        first = sign * self.landmarks[2 if direction == "remove" else 0]
+        if level.size and level[0] > first:  # none is near the middle, where the hockey stick is below the spread
+            level, log_value = np.append(first, level), np.append(min(math.log(self.landmarks[3]), 0.0), log_value)
+        return self._looked_up(np.log(delta), log_value, level)
 
     def _looked_up(self, wanted: FloatArray, falling: FloatArray, level: FloatArray) -> FloatArray:
         if not level.size:
             return np.full_like(wanted, self.landmarks[1])
-        return np.asarray(np.interp(-wanted, -np.minimum.accumulate(falling), level))
+        spread = self.landmarks[3]  # between levels that lie far apart the smaller is the better guess
+        found = np.interp(-wanted, -np.minimum.accumulate(falling), np.arcsinh(level / spread))
+        return np.asarray(spread * np.sinh(found))
 
 
 def _away(loss: PrivacyLoss) -> FloatArray:

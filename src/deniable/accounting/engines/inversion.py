@@ -165,11 +165,13 @@ class Posts:
     """Where the lines of one region stand, and which thresholds each serves.
 
     The places depend on the mechanism alone, not on what was asked before, and so do the lines laid there: equal
-    questions have equal answers whatever their order.
+    questions have equal answers whatever their order. Integrands may be e^``slack`` times as large as on the best line
+    where a lower c, and with c < 0 a shorter line, serves.
     """
 
     known: Chernoff
     region: Region
+    slack: float = 0.0
 
     @cached_property
     def places(self) -> NDArray[np.intp]:
@@ -189,7 +191,7 @@ class Posts:
     def nearest(self, threshold: FloatArray) -> NDArray[np.intp]:
         """Number of the line for every threshold: where the integrand e^{K(c) − cℓ}/|c(c − 1)| is least."""
         sizes = self._heights - np.multiply.outer(threshold, self.known.points[self.places])
-        return np.asarray(self.places[np.argmin(sizes, axis=1)])
+        return np.asarray(self.places[np.argmax(sizes <= sizes.min(axis=1, keepdims=True) + self.slack, axis=1)])
 
     def contour(self, place: int, tolerance: float, most: int) -> Contour:
         """Lay the line at a point, with errors of about ``tolerance`` of the natural size of the integrand.

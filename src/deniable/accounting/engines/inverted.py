@@ -30,7 +30,9 @@ from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question
 from deniable.curves.safe import directions
 
-Way = Literal["left", "middle", "right", "far"]  # regions; the last one is right again, with the rarest outcomes
+# regions; "far" is right again, with the rarest outcomes, and "damped" left again, further out, where lines are short
+Way = Literal["left", "middle", "right", "far", "damped"]
+_SLACK = 4.0  # logarithm of how much larger integrands may be on damped lines
 NEGLIGIBLE = 1e-30  # hockey sticks below this need no relative accuracy
 _QUANTITY = {"out_error": 0, "in_error": 1, "hockey_stick_error": 2, "dual_error": 2}  # see Contour
 ROUGH = 1e-3  # relative errors of answers that are not near, and where a sketch will do
@@ -116,7 +118,13 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
 
     def _posts(self, way: Way) -> Posts:
         def made() -> Posts:
-            return Posts(self._far, "right") if way == "far" else Posts(self._chernoff, way)
+            match way:
+                case "far":
+                    return Posts(self._far, "right")
+                case "damped":
+                    return Posts(self._chernoff, "left", _SLACK)
+                case _:
+                    return Posts(self._chernoff, way)
 
         return self._posts_on(way, made)
 
@@ -124,11 +132,11 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         """Regions to try for a threshold, the best first."""
         at_zero, _, at_one, spread = self._chernoff.landmarks
         if threshold >= at_one:  # if the right line is slow the left one is not, and may be all that is needed
-            return ("right", "far", "left", "middle")
+            return ("right", "far", "left", "damped", "middle")
         if threshold <= at_zero:
             return ("left", "middle", "right")
         # in between, the left line is the cheapest: rare large losses, which make the others slow, are damped there
-        return ("middle", "left", "right") if spread > 2.5 else ("left", "middle", "right")
+        return ("middle", "left", "right") if spread > 2.5 else ("left", "damped", "middle", "right")
 
     def _line(self, way: Way, place: int) -> Contour | None:
         def lay() -> Contour | TooSlowError:
