@@ -91,7 +91,6 @@ def test_the_command_prints_the_same(plan, capsys, monkeypatch):
     assert run([*words, "--json"]) == 0
     rest = {
         "records_per_person": 1,
-        "max_batch": None,
         "noise_multipliers": (0.2, 200.0),
         "limit": dn.Limit(advantage=0.2),
     }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from deniable._check import InputError, number
+from deniable._check import InputError
 from deniable._files import check_writable
 from deniable._optional import require
 from deniable.cli._app import JsonFlag, SeedOption, app, examples, more, of_table
@@ -47,7 +47,6 @@ def attack(
     shadows: Annotated[int, typer.Option(help="Number of models to train; must be even.")] = 64,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     schema: SchemaOption = None,
-    confidence: Annotated[float, more(help="Probability with which each interval holds.")] = 0.95,
     jobs: Annotated[int | None, more(help="Models trained in parallel (-1: one per core).")] = None,
     cluster: ClusterOption = None,
     seed: SeedOption = None,
@@ -65,7 +64,6 @@ def attack(
     if out is not None:
         check_writable("--out", out, suffixes=(".npz",))
     said = prepared(policy, meta, owner_report=owner_report)
-    number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")  # before models are trained
     import deniable as dn
     from deniable.audit.scoring import Method
 
@@ -78,7 +76,7 @@ def attack(
         )
     if out is not None:
         scores.save(str(out))
-    found = scores.audit(confidence, command=said["command"])
+    found = scores.audit(command=said["command"])
     made = dn.assess(found, title=f"{scores.method} against {model}", **said)
     leaks = found.advantage().low > 0
     private = ("train", *of_table(data, target, drop, schema), "--report", "private.html") if leaks else ()

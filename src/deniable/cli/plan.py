@@ -49,7 +49,6 @@ def plan(
         list[float] | None,
         more(help="With --precision: rate at which to thin; may be repeated [default: twelve below the target]."),
     ] = None,
-    max_batch: Annotated[float | None, more(help="Most records of a truncated batch.")] = None,
     low: Annotated[float, more(help="Smallest noise multiplier to try.")] = 0.2,
     high: Annotated[float, more(help="Largest noise multiplier to try.")] = 200.0,
     plot: PlotOption = None,
@@ -75,8 +74,7 @@ def plan(
         goal, count = asked_for(advantage, limit), integer("records", records, at_least=2)
         batch = _whole("RATE·records", asked.sample_rate * count)
         epochs = _whole("RATE·STEPS", asked.sample_rate * asked.steps)
-        most = None if max_batch is None else integer("max_batch", max_batch)
-        compared = dn.planning.plan_samplers(count, batch, epochs, max_batch=most, limit=goal, **shared)
+        compared = dn.planning.plan_samplers(count, batch, epochs, limit=goal, **shared)
         if as_json:
             rows = [dataclasses.asdict(row) | {"mechanism": repr(row.mechanism)} for row in compared.rows]
             print(to_json({"limit": compared.limit.arguments, "batch_size": batch, "epochs": epochs, "rows": rows}))

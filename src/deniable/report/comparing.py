@@ -25,14 +25,6 @@ class ComparedRow:
     numbers: tuple[Number | None, ...]
 
     @property
-    def lowest(self) -> int | None:
-        """Index of the assessment with the smallest value, if they differ and all have one."""
-        values = [number.value for number in self.numbers if number is not None and number.value is not None]
-        if len(values) < len(self.numbers) or len(set(values)) == 1:
-            return None
-        return values.index(min(values))
-
-    @property
     def differences(self) -> tuple[tuple[float, float] | None, ...]:
         """Where it lies by how much every further assessment exceeds the first.
 

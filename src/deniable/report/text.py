@@ -46,8 +46,7 @@ def side_by_side(found: Comparison) -> RenderableType:
     for letter in names:
         table.add_column(letter, justify="right")
     for row in found.rows:
-        cells = enumerate(_cells(row))
-        table.add_row(Text(row.label), *(Text(c, style="bold" if i == row.lowest else "") for i, c in cells))
+        table.add_row(Text(row.label), *map(Text, _cells(row)))
     parts.append(table)
     for row in found.rows:
         for letter, difference in zip(ascii_uppercase[1:], row.differences, strict=False):
