@@ -45,8 +45,6 @@ class Trained:
     model
         A scikit-learn pipeline that takes rows as in the table: how cells are read, then the private model. It holds
         noised numbers only, besides what the certificate names as public.
-    usefulness
-        The private model compared with an unprotected one, on held-out records: not protected. None without any.
     assessment
         The report for the owner of the table: with usefulness, and how the file was read.
     public
@@ -57,7 +55,6 @@ class Trained:
     """
 
     model: Any
-    usefulness: Usefulness | None
     assessment: Assessment
     public: Assessment
     remarks: tuple[str, ...]
@@ -83,7 +80,6 @@ def train_table(
     drop: Sequence[str] = (),
     group: str | None = None,
     holdout: float = 0.25,
-    title: str | None = None,
     command: str | None = None,
     policy: Any = None,
     meta: Any = None,
@@ -165,7 +161,7 @@ def train_table(
     def page(useful: Usefulness | None, read: Sequence[str]) -> Assessment:
         made = assess(
             estimator, usefulness=useful, command=command, policy=policy, meta=meta,
-            title=title or f"{_NAME[kind]} on {name}: {estimator.certificate_.target}",
+            title=f"{_NAME[kind]} on {name}: {estimator.certificate_.target}",
         )  # fmt: skip
         said = (*made.assumptions.notes, *(f"Table: {line}" for line in read))
         return replace(
@@ -182,7 +178,7 @@ def train_table(
         f"task: {kind}" + " (from noisy counts of the target; --task overrides it)" * (task == "auto" and not aim.kind),
         *felt,
     )
-    return Trained(pipeline, useful, owners, public, remarks)
+    return Trained(pipeline, owners, public, remarks)
 
 
 def fit_column(
