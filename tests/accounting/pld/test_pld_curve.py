@@ -153,3 +153,9 @@ def test_two_steps_against_quadrature(sigma, rate, threshold):
         t = dn.tradeoff(dn.SubsampledGaussian(sigma, rate, 2), engine=engine)
         low, high = (float(t._hockey_sticks(np.array([threshold]), "remove", side)[0]) for side in ("lower", "upper"))
         assert low <= truth <= high <= truth + 1e-5 * truth
+
+
+def test_masses_beyond_all_doubles_leave_no_test_and_no_nan():
+    t = dn.tradeoff(dn.Laplace(1.0, steps=10**9)).sketch()
+    with faults_shown():
+        assert np.all(t._roc(RATES, "remove", "lower") >= RATES)

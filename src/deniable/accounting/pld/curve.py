@@ -16,7 +16,7 @@ from deniable.accounting.lattices import Law
 from deniable.accounting.pld.compose import ComposedLaw, Cuttable, compose, cuttable
 from deniable.accounting.pld.read import Above, Below
 from deniable.accounting.renyi import loss_divergence
-from deniable.accounting.sizes import POINTS
+from deniable.accounting.sizes import MOST, POINTS
 from deniable.accounting.steps.base import Step, TooSlowError
 from deniable.accounting.steps.discrete import ResponseStep
 from deniable.accounting.steps.sampled_gaussian import ReplacedGaussianStep, SubsampledGaussianStep
@@ -27,7 +27,7 @@ from deniable.mechanisms import GaussianDP, Mechanism, SubsampledGaussian
 
 _SKETCHED = 1 << 11  # lattice points of a class for a picture
 WIDE = 2e-5  # relative width from which a law without transforms, and another curve of the same worlds, is asked
-_MOST_STEPS = 10**9  # more are known from below only, as so many
+_MOST_STEPS = 10**9  # more are known from below only, as MOST: fewer tell no more, and rounding takes less
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class MultiScaleTradeoff(Tradeoff):
             points = min(self.points, POINTS) if direct else self.points
             if side == "upper" and any(count > _MOST_STEPS for _, count in self.steps):
                 return TooSlowError("so many steps that rounding is all that is known")
-            parts = [(s, min(n, _MOST_STEPS)) for s, n in self._of(direction, side)]  # fewer tell no more
+            parts = [(s, n if n <= _MOST_STEPS else MOST) for s, n in self._of(direction, side)]
             try:
                 composed = compose(parts, side, points, direct)
             except TooSlowError as failure:

@@ -128,6 +128,7 @@ class Below:
         missed, least = self.composed.missed, np.minimum.accumulate(x)
         with np.errstate(over="ignore", invalid="ignore"):  # where Q masses leave the doubles, no test is known
             out = np.cumsum(np.where(q > 0, q * np.exp(-x), 0.0)) + missed * np.exp(-least)
+            out = np.where(np.isnan(out), np.inf, out)
             inside = np.cumsum(p) / self._rounding - missed - lost[0]
         sure = np.where(np.isfinite(inside), np.maximum(inside, 0.0), 0.0) + self._sure
         return sure, (out + lost[1]) * self._rounding
