@@ -64,6 +64,22 @@ def test_far_tail_keeps_relative_accuracy():
     assert tails.out_error[0] < 1e-9 * tails.out_above[0]
 
 
+@settings(max_examples=6)
+@given(
+    sigma=st.floats(0.6, 4.0),
+    rate=st.floats(0.02, 0.95),
+    spread=st.floats(0.5, 4.0),
+    threshold=st.floats(-1.5, 1.5),
+)
+def test_bracket_contains_the_truth_on_a_sweep(sigma, rate, spread, threshold):
+    steps = max(25, int((spread * sigma / rate) ** 2))
+    truth = inversion([(sigma, rate, steps)], threshold, 0.5)
+    trade = dn.tradeoff(dn.SubsampledGaussian(sigma, rate, steps), engine="inversion")
+    low, high = (trade.hockey_stick(math.exp(threshold), side=side) for side in ("lower", "upper"))
+    assert low <= truth.hockey_stick <= high
+    assert high - low <= 1e-9
+
+
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-7])
 def test_coarse_sums_are_wrong_by_less_than_they_say(tolerance):
     """Negative control: at a coarse tolerance the error is real, and still covered."""
