@@ -26,7 +26,7 @@ INNER = [0.125, 0.25, 0.5, 0.75]
 WHOLE = [0.0, 1.0, 2.0, 3.0]
 
 GAUSS, PURE = dn.tradeoff(dn.GaussianDP(1.5)), dn.tradeoff(dn.PureDP(1))
-RUN = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 5))
+RUN = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.01, 500))
 ENVELOPE = EnvelopeTradeoff(np.array([0, 1]), np.array([0.5, 0.25]), np.array([0.5, 0.25]))
 CURVES = {"gaussian": GAUSS, "pure": PURE, "run": RUN, "envelope": ENVELOPE, "inverse": RUN.inverse()}
 

@@ -226,9 +226,10 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
                 mass, hockey_stick = (known.in_below, known.dual) if remove else (known.out_above, known.hockey_stick)
                 error, scale = known.dual_error if remove else known.hockey_stick_error, np.exp(epsilon)
                 step = np.log(scale**remove * hockey_stick / delta) * hockey_stick / (mass * scale ** (not remove))
-                usable = np.isfinite(step) & (error < 0.1 * hockey_stick)
+                known_there = error < 0.1 * hockey_stick
+                usable = np.isfinite(step) & known_there  # exp(ε) may be beyond doubles
                 moved = np.where(usable, np.minimum(np.abs(step), np.maximum(spread, np.abs(epsilon) / 2)), spread)
-                epsilon = epsilon + np.where(usable, np.sign(step) * moved, -epsilon / 2)
+                epsilon = epsilon + np.where(usable, np.sign(step) * moved, np.where(known_there, 0.0, -epsilon / 2))
                 if np.all(moved < _CLOSE * spread):
                     break
         return epsilon, np.where(moved < _CLOSE * spread, GOOD * (spread + np.abs(epsilon)), 4 * moved)
