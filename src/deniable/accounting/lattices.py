@@ -49,6 +49,7 @@ from deniable._fourier import fft_error
 from deniable.accounting.sizes import BLOCK, POINTS, UNDERFLOW, UNLIKELY
 from deniable.curves import Side
 
+_FURTHEST = int(math.log2(POINTS))  # log2 of the ratio that one split or merge bridges: terms of a sum
 _COARSE = 1.0  # spacing in nats above which losses are merged downwards
 _BLOCK = math.isqrt(POINTS)  # terms that are added up at a time where there are no transforms
 _DEVIATIONS = 2.0  # of what the finest class can hold must fit it, and this many larger losses are expected at most
@@ -126,8 +127,8 @@ class Law:
 
     def coarser(self, e: int, part: LatticePart, f: int) -> LatticePart:
         """A measure of class e on the lattice of class f ≥ e: split above, merged below."""
-        while f > e + self.rung:
-            part, e = self.coarser(e, part, e + self.rung), e + self.rung
+        while f > e + _FURTHEST:
+            part, e = self.coarser(e, part, e + _FURTHEST), e + _FURTHEST
         if f == e:
             return part
         start, rows = part

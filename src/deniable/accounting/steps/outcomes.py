@@ -39,10 +39,11 @@ from scipy.special import ndtr
 
 from deniable._check import FloatArray, Indices
 from deniable._floats import EPS, PRODUCT_EXPONENT
-from deniable.accounting.sizes import BLOCK, POINTS, ROUNDS, UNDERFLOW
+from deniable.accounting.sizes import BLOCK, ROUNDS, UNDERFLOW
 
 Losses = Callable[[FloatArray], FloatArray]
 _RULES = ((5, 0.05), (12, 2.0))  # nodes, and the a up to which they serve
+_TABLE = 4001  # points of a line between which an outcome is looked for
 REACH = 14.0  # deviations beyond which a normal law has 1e-44
 _NORMAL = 64.0  # roundings by which Φ(x) errs, over 1 + x²
 
@@ -184,7 +185,7 @@ class OutcomeLine(ABC):
 
     @cached_property
     def _table(self) -> tuple[FloatArray, FloatArray]:
-        u = np.linspace(*self._within, POINTS)
+        u = np.linspace(*self._within, _TABLE)
         return u, np.maximum.accumulate(self.loss(u))
 
     def sample(self) -> tuple[FloatArray, FloatArray]:
