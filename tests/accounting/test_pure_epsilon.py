@@ -76,3 +76,17 @@ def test_hockey_sticks_are_positive_up_to_the_true_end_of_the_loss():
             epsilon = np.nextafter(epsilon, np.inf)
         assert inverted.delta(epsilon * (1 + 1e-13), "add") == 0
     assert between > 2
+
+
+def test_two_categories_are_two_worlds_already():
+    """Randomised response is about one record's content: replacing it is no second step."""
+    response = dn.mechanisms.RandomizedResponse(1.0, 3)
+    for adjacency in (None, "replace"):
+        assert dn.tradeoff(response, adjacency=adjacency).epsilon(0.0) == pytest.approx(1.0, rel=1e-12)
+
+
+def test_epsilon_of_few_laplace_steps_at_a_tiny_delta():
+    t = dn.tradeoff(dn.Laplace(1.0, steps=5))  # each loss is 1 with probability ½ if the record is in
+    low, high = t.epsilon(1e-14, side="lower"), t.epsilon(1e-14)
+    assert 5 + np.log1p(-(2.0**5) * 1e-14) - 1e-9 <= high <= 5 * (1 + 1e-12)
+    assert 0 <= high - low < 1e-4 * high
