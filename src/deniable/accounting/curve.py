@@ -11,10 +11,11 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable.accounting.engines.inversion import GOOD
-from deniable.accounting.engines.inverted import NEGLIGIBLE, ROUGH, InvertedTradeoff
+from deniable.accounting.engines.inverted import ROUGH, InvertedTradeoff
 from deniable.accounting.engines.likelihood import trivial_hockey_stick
 from deniable.accounting.pld.curve import WIDE, MultiScaleTradeoff
 from deniable.accounting.renyi import loss_divergence
+from deniable.accounting.sizes import NEGLIGIBLE
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
 from deniable.curves.safe import FAILURES, excuse

@@ -35,6 +35,7 @@ from deniable.accounting.trapezoid import Sum, half_line, nodes_until, poles
 Region = Literal["left", "middle", "right"]  # c < 0, 0 < c < 1, c > 1
 _EDGES: dict[Region, tuple[float, float]] = {"left": (-np.inf, 0.0), "middle": (0.0, 1.0), "right": (1.0, np.inf)}
 GOOD = 2e-10  # relative errors that are not worth a second line
+_SLACK = 4.0  # logarithm of how much larger integrands may be on damped lines
 _WIDTHS = 3.0  # √K″(c) on either side of its own threshold that a line serves
 
 
@@ -165,13 +166,13 @@ class Posts:
     """Where the lines of one region stand, and which thresholds each serves.
 
     The places depend on the mechanism alone, not on what was asked before, and so do the lines laid there: equal
-    questions have equal answers whatever their order. Integrands may be e^``slack`` times as large as on the best line
+    questions have equal answers whatever their order. Integrands of ``damped`` lines may be larger than on the best one
     where a lower c, and with c < 0 a shorter line, serves.
     """
 
     known: Chernoff
     region: Region
-    slack: float = 0.0
+    damped: bool = False
 
     @cached_property
     def places(self) -> NDArray[np.intp]:
@@ -191,7 +192,8 @@ class Posts:
     def nearest(self, threshold: FloatArray) -> NDArray[np.intp]:
         """Number of the line for every threshold: where the integrand e^{K(c) − cℓ}/|c(c − 1)| is least."""
         sizes = self._heights - np.multiply.outer(threshold, self.known.points[self.places])
-        return np.asarray(self.places[np.argmax(sizes <= sizes.min(axis=1, keepdims=True) + self.slack, axis=1)])
+        slack = _SLACK if self.damped else 0.0
+        return np.asarray(self.places[np.argmax(sizes <= sizes.min(axis=1, keepdims=True) + slack, axis=1)])
 
     def contour(self, place: int, tolerance: float, most: int) -> Contour:
         """Lay the line at a point, with errors of about ``tolerance`` of the natural size of the integrand.

@@ -24,7 +24,7 @@ from deniable.accounting.engines.likelihood import (
     trivial_hockey_stick,
 )
 from deniable.accounting.renyi import loss_divergence
-from deniable.accounting.sizes import MOST, ROUNDS
+from deniable.accounting.sizes import MOST, NEGLIGIBLE, ROUNDS
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question
@@ -32,8 +32,6 @@ from deniable.curves.safe import directions
 
 # regions; "far" is right again, with the rarest outcomes, and "damped" left again, further out, where lines are short
 Way = Literal["left", "middle", "right", "far", "damped"]
-_SLACK = 4.0  # logarithm of how much larger integrands may be on damped lines
-NEGLIGIBLE = 1e-30  # hockey sticks below this need no relative accuracy
 _QUANTITY = {"out_error": 0, "in_error": 1, "hockey_stick_error": 2, "dual_error": 2}  # see Contour
 ROUGH = 1e-3  # relative errors of answers that are not near, and where a sketch will do
 _CLOSE = math.sqrt(GOOD)  # changes after which the next ones are not worth a round
@@ -122,7 +120,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
                 case "far":
                     return Posts(self._far, "right")
                 case "damped":
-                    return Posts(self._chernoff, "left", _SLACK)
+                    return Posts(self._chernoff, "left", damped=True)
                 case _:
                     return Posts(self._chernoff, way)
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, numbers
 from deniable._floats import EPS, MOST_EXPONENT, PRODUCT_EXPONENT
-from deniable.accounting.sizes import BLOCK, MOST, UNDERFLOW, UNLIKELY
+from deniable.accounting.sizes import BLOCK, MOST, NEGLIGIBLE, UNDERFLOW, UNLIKELY
 from deniable.curves import Side
 
 
@@ -360,7 +360,7 @@ def binomial(count: int, rate: float, most: int, odds: np.longdouble | None = No
         If more than ``most`` numbers would have to be kept.
     """
     mean, variance = count * rate, count * rate * (1 - rate)
-    for unseen in (UNDERFLOW, UNLIKELY, math.sqrt(UNLIKELY)):  # left out, the first that leaves few enough numbers
+    for unseen in (UNDERFLOW, UNLIKELY, NEGLIGIBLE):  # left out, the first that leaves few enough numbers
         nats = math.log(2 / unseen)  # P(|K − mean| ≥ s) ≤ 2·exp(−s²/(2(variance + s/3)))
         reach = nats / 3 + math.sqrt((nats / 3) ** 2 + 2 * variance * nats)
         reach += 2 + 4 * EPS * mean
