@@ -243,7 +243,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         for _ in range(ROUNDS):
             tails = self._tails(guess, wanted, 0.0 if near else ROUGH)
             gap = target - tails.log_odds(direction)
-            if near and np.all(np.abs(gap) < _CLOSE):
+            if near and np.all(np.abs(gap) < GOOD):
                 break
             near = near or bool(np.all(np.abs(gap) < ROUGH))
             floor, ceiling = np.where(sign * gap > 0, guess, floor), np.where(sign * gap < 0, guess, ceiling)
