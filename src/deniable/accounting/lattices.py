@@ -187,18 +187,20 @@ def convolved(x: FloatArray, y: FloatArray) -> FloatArray:
     return found[: x.size + y.size - 1]
 
 
-def fitting(tables: Sequence[FloatArray], counts: Sequence[int]) -> tuple[float, float] | None:
+def fitting(
+    tables: Sequence[FloatArray], counts: Sequence[int], larger: float = _DEVIATIONS
+) -> tuple[float, float] | None:
     """The size that the finest class of a sum should hold, and about the mean of what it can hold, if there is any.
 
     ``tables`` are :func:`scales` of its terms. It is the least size that two deviations of the sum of what is held do
-    not exceed, and beyond which at most two terms, and not all, are expected: near the infimum of a loss, distances
-    from it are log-normal over many decades, and more deviations would take the scale of rare losses for that of the
-    bulk.
+    not exceed, and beyond which at most two terms, or ``larger``, and not all, are expected: near the infimum of a
+    loss, distances from it are log-normal over many decades, and more deviations would take the scale of rare losses
+    for that of the bulk.
     """
     n = np.array(counts, dtype=np.float64)
     mean, square, beyond = (np.array([table[k] for table in tables]) for k in range(3))
     variance = np.maximum(n @ (square - mean**2), 0.0)
-    fits = (variance * _DEVIATIONS**2 <= SIZES**2) & (n @ beyond < min(_DEVIATIONS, n.sum()))
+    fits = (variance * _DEVIATIONS**2 <= SIZES**2) & (n @ beyond < min(larger, n.sum()))
     k = int(np.argmax(fits))
     return (float(SIZES[k]), float(n @ mean[:, k])) if fits[k] else None
 

@@ -68,6 +68,7 @@ _SLACK = 90.0  # −log of what trapezoid rules err by, relative to bounds on th
 _ERRORS = math.exp(5 - _SLACK)  # these errors and tails of s, with room
 _DIRECT = 20.0  # u above which φ is summed as it is
 _FLOOR = _ERRORS / EPS  # φ below which its error would be seen
+_LARGER = 8.0  # terms that are expected beyond the finest class of a sum, at most
 _ROUNDING = 1e-10  # of sums of terms ≥ 0, relative, apart from their exponents
 
 
@@ -141,7 +142,7 @@ def _epoch(step: AllocationStep) -> ListedOutcomes:
 
     def laid(count: int) -> tuple[int, float]:
         """The finest class of a sum, and about the mean of what it can hold."""
-        size, mean = fitting([table], [count]) or (above[-1], 0.0)
+        size, mean = fitting([table], [count], _LARGER) or (above[-1], 0.0)
         return SumLaw.rung * (max(math.frexp(size / POINTS)[1], finest) // SumLaw.rung), mean
 
     far, e, reach = np.abs(above - min(float(np.exp(-1 / (2 * step.sigma**2))) - least, least)), laid(1)[0], 0.0
