@@ -102,8 +102,6 @@ class GaussianMixtureStep(Step):
             outside=(np.ones(1), np.zeros(1)),
             loss=partial(self.losses_of, case),
             wrong=lambda u: 16 * EPS * (1 + np.abs(u) * steepest + steepest**2) + self.error,
-            low=-math.inf,
-            high=math.inf,
             share=case.probability,
             error=2 * self.error,
         )

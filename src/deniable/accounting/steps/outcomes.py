@@ -28,6 +28,7 @@ argument by a rounding: what that makes of a difference is added up cell by cell
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -260,6 +261,8 @@ class NormalOutcomes(OutcomeLine):
     outside: tuple[FloatArray, FloatArray]
     share: float
     error: float
+    low: float = -math.inf
+    high: float = math.inf
 
     def swapped(self) -> NormalOutcomes:
         mirrored = ((self.outside[0], -self.outside[1]), (self.inside[0], -self.inside[1]))

@@ -69,8 +69,6 @@ class SubsampledGaussianStep(Step):
             outside=(np.ones(1), np.zeros(1)),
             loss=self.losses,
             wrong=partial(ratio_error, sigma=noise, rate=rate),
-            low=-math.inf,
-            high=math.inf,
             share=1.0,
             error=0.0,
             outcome=lambda x: noise * plain_losses(x, rate) + s / 2,
@@ -98,8 +96,6 @@ class ReplacedGaussianStep(Step):
             outside=(weights, np.array([0.0, -s])),
             loss=self.losses,
             wrong=self._wrong,
-            low=-math.inf,
-            high=math.inf,
             share=1.0,
             error=0.0,
         )
