@@ -215,15 +215,15 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         return np.max([near for near, _ in found], axis=0), np.max([step for _, step in found], axis=0)
 
     def _epsilon_near_one(self, delta: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
-        spread, remove = self._chernoff.landmarks[3], direction == "add"
+        spread, dual = self._chernoff.landmarks[3], direction == "add"
         epsilon, moved = self._chernoff.epsilon_guesses(delta, direction), np.full_like(delta, spread)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             for _ in range(ROUNDS):
                 good = 0.0 if np.all(moved < ROUGH * spread) else ROUGH
-                known = self._tails(-epsilon if remove else epsilon, "dual" if remove else "hockey_stick", good)
-                mass, hockey_stick = (known.in_below, known.dual) if remove else (known.out_above, known.hockey_stick)
-                error, scale = known.dual_error if remove else known.hockey_stick_error, np.exp(epsilon)
-                step = np.log(scale**remove * hockey_stick / delta) * hockey_stick / (mass * scale ** (not remove))
+                known = self._tails(-epsilon if dual else epsilon, "dual" if dual else "hockey_stick", good)
+                mass, hockey_stick = (known.in_below, known.dual) if dual else (known.out_above, known.hockey_stick)
+                error, scale = known.dual_error if dual else known.hockey_stick_error, np.exp(epsilon)
+                step = np.log(scale**dual * hockey_stick / delta) * hockey_stick / (mass * scale ** (not dual))
                 known_there = error < 0.1 * hockey_stick
                 usable = np.isfinite(step) & known_there  # exp(ε) may be beyond doubles
                 moved = np.where(usable, np.minimum(np.abs(step), np.maximum(spread, np.abs(epsilon) / 2)), spread)
