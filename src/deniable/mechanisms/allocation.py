@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from deniable._check import InputError, integer, number
+from deniable._check import InputError
 from deniable.mechanisms.core import Mechanism
+from deniable.mechanisms.fields import Count, NoiseScale
 
 
 @dataclass(frozen=True)
@@ -37,26 +38,14 @@ class RandomAllocation(Mechanism):
     Source: Chua et al. 2024 (arXiv 2412.16802), Feldman and Shenfeld 2025 (arXiv 2502.08202).
     """
 
-    noise_multiplier: float
-    batches: int
-    epochs: int = 1
-    batches_per_record: int = 1
+    noise_multiplier: NoiseScale
+    batches: Count
+    epochs: Count = 1
+    batches_per_record: Count = 1
 
-    def __post_init__(self) -> None:
-        sigma = number(
-            "noise_multiplier", self.noise_multiplier, above=0.0, hint="training without noise has no membership bound"
-        )
-        if sigma == float("inf"):
+    def _check_together(self) -> None:
+        if self.batches_per_record > self.batches:
             raise InputError(
-                "noise_multiplier must be finite, got inf; a release of pure noise reveals nothing and needs no bound"
-            )
-        object.__setattr__(self, "noise_multiplier", sigma)
-        object.__setattr__(self, "batches", integer("batches", self.batches, at_least=1))
-        object.__setattr__(self, "epochs", integer("epochs", self.epochs, at_least=1))
-        per_record = integer("batches_per_record", self.batches_per_record, at_least=1)
-        if per_record > self.batches:
-            raise InputError(
-                f"batches_per_record must be at most batches={self.batches}, got {per_record}: "
+                f"batches_per_record must be at most batches={self.batches}, got {self.batches_per_record}: "
                 "a record enters a batch once"
             )
-        object.__setattr__(self, "batches_per_record", per_record)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated, Any
 
-from deniable._check import InputError, integer, number
+from deniable._check import InputError, integer
+from deniable._checked import Checked, real
+from deniable.mechanisms.fields import Count, NoiseScale, NotNegative, Rate
 
 _MOST_RECORDS = 1000  # of a person: as many terms has the likelihood ratio
 
@@ -17,7 +20,7 @@ ADJACENCIES = {
 }
 
 
-class Mechanism:
+class Mechanism(Checked):
     """Base of all mechanisms; ``a + b`` is the (adaptive) composition of the two.
 
     ``adjacency`` says what the two worlds of its curve differ in: a key of :data:`ADJACENCIES`. The same curve also
@@ -34,36 +37,40 @@ class Mechanism:
         return Composition((self, other))
 
 
+def a_mechanism(name: str, value: Any) -> Mechanism:
+    """Return ``value`` if it is a mechanism."""
+    if not isinstance(value, Mechanism):
+        raise InputError(f"{name} must be one of deniable's mechanisms, got {value!r}")
+    return value
+
+
 @dataclass(frozen=True)
 class PureDP(Mechanism):
     """Any mechanism that is ``epsilon``-differentially private."""
 
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, at_least=0.0))
+    epsilon: NotNegative
 
 
 @dataclass(frozen=True)
 class ApproximateDP(Mechanism):
     """Any mechanism that is (``epsilon``, ``delta``)-differentially private."""
 
-    epsilon: float
-    delta: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, at_least=0.0))
-        object.__setattr__(self, "delta", number("delta", self.delta, at_least=0.0, at_most=1.0))
+    epsilon: NotNegative
+    delta: Annotated[float, real(at_least=0.0, at_most=1.0)]
 
 
 @dataclass(frozen=True)
 class GaussianDP(Mechanism):
     """Any mechanism no easier to attack than telling N(0, 1) from N(``mu``, 1) (Dong, Roth & Su 2022)."""
 
-    mu: float
+    mu: NotNegative
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", number("mu", self.mu, at_least=0.0))
+
+def _records(name: str, value: Any) -> int:
+    count = integer(name, value, at_least=1)
+    if count > _MOST_RECORDS:
+        raise InputError(f"{name} must be at most {_MOST_RECORDS:,}, got {count:,}; use t.group(k)")
+    return count
 
 
 @dataclass(frozen=True)
@@ -88,35 +95,12 @@ class SubsampledGaussian(Mechanism):
     Batches of a fixed size, or drawn by shuffling, are not this mechanism.
     """
 
-    noise_multiplier: float
-    sample_rate: float
-    steps: int
-    records_per_person: int = 1
+    noise_multiplier: NoiseScale
+    sample_rate: Rate
+    steps: Count
+    records_per_person: Annotated[int, _records] = 1
 
     also = ("zero-out",)  # a record that contributes 0 to sums is as good as absent
-
-    def __post_init__(self) -> None:
-        sigma = number(
-            "noise_multiplier", self.noise_multiplier, above=0.0, hint="training without noise has no membership bound"
-        )
-        if sigma == float("inf"):
-            raise InputError(
-                "noise_multiplier must be finite, got inf; a release of pure noise reveals nothing and needs no bound"
-            )
-        object.__setattr__(self, "noise_multiplier", sigma)
-        rate = number(
-            "sample_rate",
-            self.sample_rate,
-            above=0.0,
-            at_most=1.0,
-            hint="it is the expected batch size divided by the number of records",
-        )
-        object.__setattr__(self, "sample_rate", rate)
-        object.__setattr__(self, "steps", integer("steps", self.steps, at_least=1))
-        count = integer("records_per_person", self.records_per_person, at_least=1)
-        if count > _MOST_RECORDS:
-            raise InputError(f"records_per_person must be at most {_MOST_RECORDS:,}, got {count:,}; use t.group(k)")
-        object.__setattr__(self, "records_per_person", count)
 
 
 @dataclass(frozen=True)
@@ -189,14 +173,8 @@ class Grouped(Mechanism):
         Most records that one person has.
     """
 
-    mechanism: Mechanism
-    records_per_person: int
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.mechanism, Mechanism):
-            raise InputError(f"mechanism must be one of deniable's mechanisms, got {self.mechanism!r}")
-        count = integer("records_per_person", self.records_per_person, at_least=1)
-        object.__setattr__(self, "records_per_person", count)
+    mechanism: Annotated[Mechanism, a_mechanism]
+    records_per_person: Count
 
     @property
     def adjacency(self) -> str:  # type: ignore[override]

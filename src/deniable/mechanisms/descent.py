@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
-from deniable._check import InputError, integer, number
+from deniable._check import InputError
+from deniable._checked import real
 from deniable.mechanisms.core import Mechanism
+from deniable.mechanisms.fields import Count, NoiseScale, Positive
 
 
 @dataclass(frozen=True)
@@ -41,28 +44,24 @@ class NoisyGradientDescent(Mechanism):
     J = Σ loss/N + m‖w‖²/2 with a *public* N and gradients of norm at most R: s = R/N; with the data's own n, s = 2R/n.
     """
 
-    noise_multiplier: float
-    steps: int
-    strong_convexity: float
-    smoothness: float
-    step_size: float
+    noise_multiplier: NoiseScale
+    steps: Count
+    strong_convexity: Annotated[
+        float,
+        real(above=0.0, below=math.inf, hint="without it the iterates do not contract: penalise every weight"),
+    ]
+    smoothness: Positive
+    step_size: Positive
 
     hidden = ("every iterate before the last one, with checkpoints, loss curves and scores computed from them",)
 
-    def __post_init__(self) -> None:
-        def positive(name: str, hint: str = "") -> float:
-            found = number(name, getattr(self, name), above=0.0, below=math.inf, hint=hint)
-            object.__setattr__(self, name, found)
-            return found
-
-        positive("noise_multiplier")
-        object.__setattr__(self, "steps", integer("steps", self.steps, at_least=1))
-        m = positive("strong_convexity", "without it the iterates do not contract: penalise every weight")
-        largest = positive("smoothness")
-        if largest < m:
-            raise InputError(f"smoothness must be at least strong_convexity, got {largest:g} < {m:g}")
-        step = positive("step_size")
-        if not step * largest < 2:
+    def _check_together(self) -> None:
+        if self.smoothness < self.strong_convexity:
             raise InputError(
-                f"step_size must be below 2/smoothness = {2 / largest:g}, got {step:g}: larger steps do not contract"
+                f"smoothness must be at least strong_convexity, got {self.smoothness:g} < {self.strong_convexity:g}"
+            )
+        if not self.step_size * self.smoothness < 2:
+            raise InputError(
+                f"step_size must be below 2/smoothness = {2 / self.smoothness:g}, got {self.step_size:g}: "
+                "larger steps do not contract"
             )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable._check import InputError, number, numbers
+from deniable._check import InputError, numbers
+from deniable._checked import real
 from deniable.mechanisms.core import Mechanism
 
 
@@ -55,9 +57,5 @@ class ZeroConcentratedDP(Mechanism):
         At least 0 and finite; 0 is what is usually meant by ρ-zCDP.
     """
 
-    rho: float
-    xi: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name in ("rho", "xi"):
-            object.__setattr__(self, name, number(name, getattr(self, name), at_least=0.0, below=math.inf))
+    rho: Annotated[float, real(at_least=0.0, below=math.inf)]
+    xi: Annotated[float, real(at_least=0.0, below=math.inf)] = 0.0

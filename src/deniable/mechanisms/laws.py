@@ -4,14 +4,37 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated, Any
 
 from deniable._check import InputError, integer, number, numbers
+from deniable._checked import real, whole
 from deniable._floats import MOST_EXPONENT
 from deniable.mechanisms.core import Mechanism
+from deniable.mechanisms.fields import Count, LargestLoss, Positive, Rate
 
-_RATE_HINT = "it is the probability with which a record enters a step; 1 means every step"
 _MOST_MOVED = 100_000  # integers by which discrete noise is moved: as many outcomes are kept
-_LARGEST = MOST_EXPONENT  # nats of a single step: beyond, its likelihood ratio is no double
+
+
+def _moved(name: str, value: Any) -> int:
+    moved = integer(name, value, at_least=1, hint="the noise lies on the integers")
+    if moved > _MOST_MOVED:
+        raise InputError(f"{name} must be at most {_MOST_MOVED:,}, got {moved:,}; count in larger units")
+    return moved
+
+
+def _probabilities(name: str, value: Any) -> tuple[float, ...]:
+    vector = numbers(name, value, at_least=0.0, at_most=1.0)
+    if vector.ndim != 1 or vector.size == 0:
+        raise InputError(f"{name} must be a vector of probabilities, got shape {vector.shape}")
+    total = math.fsum(vector)
+    if not abs(total - 1) <= 1e-9:
+        raise InputError(f"{name} must sum to 1, got {total:.12g}; divide it by its sum")
+    return tuple(float(x) for x in vector)
+
+
+def _check_hidden(mechanism: Laplace | DiscreteLaplace) -> None:
+    loss = mechanism.sensitivity / mechanism.scale
+    number("sensitivity/scale", loss, above=0.0, at_most=MOST_EXPONENT, hint="less noise than this hides nothing")
 
 
 @dataclass(frozen=True)
@@ -42,25 +65,13 @@ class Laplace(Mechanism):
     Sampling is monotone in the curve. ∎
     """
 
-    scale: float
-    sensitivity: float = 1.0
-    steps: int = 1
-    sample_rate: float = 1.0
+    scale: Positive
+    sensitivity: Positive = 1.0
+    steps: Count = 1
+    sample_rate: Rate = 1.0
 
-    def __post_init__(self) -> None:
-        for name in ("scale", "sensitivity"):
-            value = number(name, getattr(self, name), above=0.0, below=float("inf"))
-            object.__setattr__(self, name, value)
-        number(
-            "sensitivity/scale",
-            self.sensitivity / self.scale,
-            above=0.0,
-            at_most=_LARGEST,
-            hint="less noise than this hides nothing",
-        )
-        object.__setattr__(self, "steps", integer("steps", self.steps, at_least=1))
-        rate = number("sample_rate", self.sample_rate, above=0.0, at_most=1.0, hint=_RATE_HINT)
-        object.__setattr__(self, "sample_rate", rate)
+    def _check_together(self) -> None:
+        _check_hidden(self)
 
 
 @dataclass(frozen=True)
@@ -82,12 +93,8 @@ class BoundedRange(Mechanism):
     permute-and-flip are known to be ε-DP only: use :class:`PureDP` for them.
     """
 
-    epsilon: float
-    steps: int = 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, above=0.0, at_most=_LARGEST))
-        object.__setattr__(self, "steps", integer("steps", self.steps, at_least=1))
+    epsilon: LargestLoss
+    steps: Count = 1
 
 
 @dataclass(frozen=True)
@@ -110,16 +117,11 @@ class RandomizedResponse(Mechanism):
     the worst pair of ``PureDP(epsilon)``, with more it leaks less. Two categories are all that a replacement changes.
     """
 
-    epsilon: float
-    categories: int = 2
-    steps: int = 1
+    epsilon: LargestLoss
+    categories: Annotated[int, whole(2)] = 2
+    steps: Count = 1
 
     also = ("replace",)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, above=0.0, at_most=_LARGEST))
-        object.__setattr__(self, "categories", integer("categories", self.categories, at_least=2))
-        object.__setattr__(self, "steps", integer("steps", self.steps, at_least=1))
 
 
 @dataclass(frozen=True)
@@ -136,21 +138,13 @@ class DiscreteLaplace(Mechanism):
         As for :class:`Laplace`.
     """
 
-    scale: float
-    sensitivity: int = 1
-    steps: int = 1
-    sample_rate: float = 1.0
+    scale: Positive
+    sensitivity: Annotated[int, _moved] = 1
+    steps: Count = 1
+    sample_rate: Rate = 1.0
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", number("scale", self.scale, above=0.0, below=float("inf")))
-        _check_discrete(self)
-        number(
-            "sensitivity/scale",
-            self.sensitivity / self.scale,
-            above=0.0,
-            at_most=_LARGEST,
-            hint="less noise than this hides nothing",
-        )
+    def _check_together(self) -> None:
+        _check_hidden(self)
 
 
 @dataclass(frozen=True)
@@ -167,21 +161,17 @@ class DiscreteGaussian(Mechanism):
         As for :class:`Laplace`.
     """
 
-    sigma: float
-    sensitivity: int = 1
-    steps: int = 1
-    sample_rate: float = 1.0
-
-    def __post_init__(self) -> None:
-        sigma = number(
-            "sigma",
-            self.sigma,
+    sigma: Annotated[
+        float,
+        real(
             at_least=0.05,
             at_most=1e5,
             hint="with less noise nearly every release shows the number; with more, GaussianDP is as good",
-        )
-        object.__setattr__(self, "sigma", sigma)
-        _check_discrete(self)
+        ),
+    ]
+    sensitivity: Annotated[int, _moved] = 1
+    steps: Count = 1
+    sample_rate: Rate = 1.0
 
 
 @dataclass(frozen=True)
@@ -202,29 +192,10 @@ class FinitePair(Mechanism):
     The pair must hold for every record and every rest of the data, or be at least as easy to tell apart.
     """
 
-    p: tuple[float, ...]
-    q: tuple[float, ...]
-    steps: int = 1
+    p: Annotated[tuple[float, ...], _probabilities]
+    q: Annotated[tuple[float, ...], _probabilities]
+    steps: Count = 1
 
-    def __post_init__(self) -> None:
-        for name in ("p", "q"):
-            vector = numbers(name, getattr(self, name), at_least=0.0, at_most=1.0)
-            if vector.ndim != 1 or vector.size == 0:
-                raise InputError(f"{name} must be a vector of probabilities, got shape {vector.shape}")
-            total = math.fsum(vector)
-            if not abs(total - 1) <= 1e-9:
-                raise InputError(f"{name} must sum to 1, got {total:.12g}; divide it by its sum")
-            object.__setattr__(self, name, tuple(float(x) for x in vector))
+    def _check_together(self) -> None:
         if len(self.p) != len(self.q):
             raise InputError(f"p and q must be equally long, got {len(self.p)} and {len(self.q)} probabilities")
-        object.__setattr__(self, "steps", integer("steps", self.steps, at_least=1))
-
-
-def _check_discrete(mechanism: DiscreteLaplace | DiscreteGaussian) -> None:
-    moved = integer("sensitivity", mechanism.sensitivity, at_least=1, hint="the noise lies on the integers")
-    if moved > _MOST_MOVED:
-        raise InputError(f"sensitivity must be at most {_MOST_MOVED:,}, got {moved:,}; count in larger units")
-    object.__setattr__(mechanism, "sensitivity", moved)
-    object.__setattr__(mechanism, "steps", integer("steps", mechanism.steps, at_least=1))
-    rate = number("sample_rate", mechanism.sample_rate, above=0.0, at_most=1.0, hint=_RATE_HINT)
-    object.__setattr__(mechanism, "sample_rate", rate)

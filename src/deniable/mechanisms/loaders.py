@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from deniable._check import integer, number
 from deniable.mechanisms.core import Mechanism
+from deniable.mechanisms.fields import Count, NoiseScale
 
 
 @dataclass(frozen=True)
@@ -30,14 +29,8 @@ class ShuffledBatches(Mechanism):
     ``adjacency="replace"`` is served.
     """
 
-    noise_multiplier: float
-    batches: int
-    epochs: int = 1
+    noise_multiplier: NoiseScale
+    batches: Count
+    epochs: Count = 1
 
     adjacency = "zero-out"
-
-    def __post_init__(self) -> None:
-        sigma = number("noise_multiplier", self.noise_multiplier, above=0.0, below=math.inf)
-        object.__setattr__(self, "noise_multiplier", sigma)
-        for name in ("batches", "epochs"):
-            object.__setattr__(self, name, integer(name, getattr(self, name), at_least=1))

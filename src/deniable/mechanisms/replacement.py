@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from deniable._check import InputError, integer, number
+from deniable._check import InputError
 from deniable.mechanisms.core import Mechanism
+from deniable.mechanisms.fields import Count, NoiseScale
 
 
 @dataclass(frozen=True)
@@ -32,24 +32,14 @@ class WithoutReplacement(Mechanism):
     reused, or cut from a shuffled data set (:class:`~deniable.ShuffledBatches`), is another mechanism.
     """
 
-    noise_multiplier: float
-    batch: int
-    n_records: int
-    steps: int = 1
+    noise_multiplier: NoiseScale
+    batch: Count
+    n_records: Count
+    steps: Count = 1
 
     adjacency = "replace"
 
-    def __post_init__(self) -> None:
-        sigma = number(
-            "noise_multiplier",
-            self.noise_multiplier,
-            above=0.0,
-            below=math.inf,
-            hint="training without noise has no membership bound",
-        )
-        object.__setattr__(self, "noise_multiplier", sigma)
-        for name in ("batch", "n_records", "steps"):
-            object.__setattr__(self, name, integer(name, getattr(self, name), at_least=1))
+    def _check_together(self) -> None:
         if self.batch > self.n_records:
             raise InputError(
                 f"batch must be at most n_records, got {self.batch:,} and {self.n_records:,}: without replacement no "

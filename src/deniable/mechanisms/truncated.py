@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from deniable._check import InputError, integer, number
+from deniable._check import InputError
+from deniable._checked import real
 from deniable.mechanisms.core import Mechanism
+from deniable.mechanisms.fields import Count, NoiseScale
 
 
 @dataclass(frozen=True)
@@ -33,25 +36,13 @@ class TruncatedPoisson(Mechanism):
     nothing where batches are rarely truncated. The record is added or removed.
     """
 
-    noise_multiplier: float
-    sample_rate: float
-    steps: int
-    max_batch: int
-    n_records: int
+    noise_multiplier: NoiseScale
+    sample_rate: Annotated[float, real(above=0.0, below=1.0, hint="with 1 every batch is cut")]
+    steps: Count
+    max_batch: Count
+    n_records: Count
 
-    def __post_init__(self) -> None:
-        sigma = number(
-            "noise_multiplier",
-            self.noise_multiplier,
-            above=0.0,
-            below=float("inf"),
-            hint="training without noise has no membership bound",
-        )
-        object.__setattr__(self, "noise_multiplier", sigma)
-        rate = number("sample_rate", self.sample_rate, above=0.0, below=1.0, hint="with 1 every batch is cut")
-        object.__setattr__(self, "sample_rate", rate)
-        for name in ("steps", "max_batch", "n_records"):
-            object.__setattr__(self, name, integer(name, getattr(self, name), at_least=1))
+    def _check_together(self) -> None:
         if not self.max_batch < self.n_records:
             raise InputError(
                 f"max_batch must be below n_records, got {self.max_batch} and {self.n_records}; batches that are never "

@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 from deniable._check import InputError, number
+from deniable._checked import real
 from deniable._floats import MOST_EXPONENT
 from deniable._search import bisect
-from deniable.mechanisms.core import Grouped, Mechanism
+from deniable.mechanisms.core import Grouped, Mechanism, a_mechanism
+
+_RUNS = "it is the mean number of runs"
 
 
 @dataclass(frozen=True)
 class Tuned(Mechanism):
     """``mechanism`` run a random number K of times, of which only the best output is released: see :func:`tuned`."""
 
-    mechanism: Mechanism
-    trials: float
-    shape: float = 1.0
+    mechanism: Annotated[Mechanism, a_mechanism]
+    trials: Annotated[float, real(above=0.0, below=math.inf, hint=_RUNS)]
+    shape: Annotated[float, real(above=-1.0, hint="1 is geometric, 0 logarithmic, inf Poisson")] = 1.0
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.mechanism, Mechanism):
-            raise InputError(f"mechanism must be one of deniable's mechanisms, got {self.mechanism!r}")
+    def _check_together(self) -> None:
         if isinstance(self.mechanism, Grouped):
             raise InputError(f"mechanism must be tuned before it is grouped, got {self.mechanism!r}")
-        shape = number("shape", self.shape, above=-1.0, hint="1 is geometric, 0 logarithmic, inf Poisson")
-        least = 0.0 if math.isinf(shape) else 1.0
-        trials = number("trials", self.trials, above=least, below=math.inf, hint="it is the mean number of runs")
-        object.__setattr__(self, "shape", shape)
-        object.__setattr__(self, "trials", trials)
+        if not math.isinf(self.shape):
+            number("trials", self.trials, above=1.0, hint=_RUNS)
 
     @property
     def adjacency(self) -> str:  # type: ignore[override]
