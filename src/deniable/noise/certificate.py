@@ -30,6 +30,7 @@ GAME = (
     "the data set and the algorithm are known to the attacker; the training set is a uniform random subset of the "
     "stated size, drawn with fresh entropy; the attacker sees the released value and names one record's membership"
 )
+AS_GIVEN = "the columns as they were given; what prepared them is not covered"  # a pipeline's last step sees no other
 _FPRS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 _SAMPLER = "rounded Gaussians from the operating system's entropy, exact in law, added to whole numbers"
 FINE = 1e-3  # true positive rate for which the text says how many runs would certify it
@@ -241,6 +242,7 @@ def certificate_of(
             "what is declared (ranges, categories, a number of records) and the names of the columns are public; the "
             f"number of {unit}s stated here is declared or a noisy count",
             "out means not in the table; the prior is 1/2",
+            f"covers {AS_GIVEN}",
             f"this release alone: other releases from the same {unit}s add to it",
         ),
         bound="dp",

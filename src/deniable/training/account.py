@@ -17,6 +17,7 @@ from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism
 from deniable.mechanisms.core import parts_of
+from deniable.noise.certificate import AS_GIVEN
 from deniable.noise.queries import Use
 
 
@@ -79,6 +80,7 @@ class FitCertificate:
             *(f"  {share:7.2%}  {purpose} ({_listed(named[purpose])})" for purpose, share in shares.items()),
             "Taken as public, not protected:",
             *(f"  {line}" for line in self.public),
+            f"Covers {AS_GIVEN}.",
         ]
         return "\n".join(testing.marked(tuple(lines), self.insecure))
 

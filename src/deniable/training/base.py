@@ -24,6 +24,7 @@ from deniable.curves import Tradeoff, with_assumptions
 from deniable.limits import DEFAULT_ADVANTAGE
 from deniable.mechanisms import Composition, GaussianDP
 from deniable.mechanisms.core import parts_of
+from deniable.noise.certificate import AS_GIVEN
 from deniable.noise.columns import COUNT_NOISE
 from deniable.noise.queries import Ledger, NoiseSource, Paid, Queries, SumNoise, Units, units_of
 from deniable.planning.calibration import Budget, as_limit, budget
@@ -251,7 +252,8 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         diagram = str(super()._html_repr())
         if not self.__sklearn_is_fitted__():
             return diagram
-        notes = [f"Target: {self.certificate_.target}.", "print(model.certificate_) lists every query of the data."]
+        notes = [f"Target: {self.certificate_.target}.", f"Covers {AS_GIVEN}."]
+        notes.append("print(model.certificate_) lists every query of the data.")
         return panel(f"Fitted {type(self).__name__}", curve_rows(self.tradeoff_), notes) + diagram
 
     def __sklearn_is_fitted__(self) -> bool:

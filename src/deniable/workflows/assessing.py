@@ -162,9 +162,10 @@ def assess(
           ``DpEvent`` (JAX Privacy, TF Privacy, dp-accounting): the same bounds;
         - any other fitted scikit-learn model or pipeline, with ``X`` and ``y`` its training data: nothing is proven;
           shadow models attack it;
-        - a fitted :class:`~deniable.PrivateClassifier` or ``PrivateRegressor``, or a pipeline that ends in one: its
-          account, curve, other risks and shape functions; with ``X`` and ``y``, records held out from the fit, also how
-          useful it is;
+        - a fitted :class:`~deniable.PrivateClassifier` or ``PrivateRegressor``, or the pipeline of ``deniable train``:
+          its account, curve, other risks and shape functions; with ``X`` and ``y``, records held out from the fit, also
+          how useful it is. Any other step before it, or a wrapper around it, is refused: it saw the records without
+          noise;
         - what :func:`deniable.release` returned: the certificate of the release;
         - what :func:`deniable.privacy_profile` returned: the exposure of every record;
         - what :func:`deniable.audit_scores` returned, or an audit of one run: the measured attack (``bound=`` a
@@ -232,11 +233,46 @@ def _with(rates: Sequence[float], asked: Sequence[float | None]) -> tuple[float,
 
 
 def _unwrapped(source: Any, X: Any) -> tuple[Any, Any]:
-    """A pipeline that ends in a private model, as ``deniable train`` writes it: the model, and X as it sees it."""
-    steps = getattr(source, "steps", None)
-    if not isinstance(steps, list) or not steps or not isinstance(steps[-1], tuple):
+    """A private model behind steps that learn nothing, as ``deniable train`` writes it: the model, and X as it sees it.
+
+    Whatever else stands before or around it was fitted to the records, and no certificate covers that: it is refused.
+    """
+    if not _holds_private(source, set()):
         return source, X
-    last = steps[-1][-1]
-    if not any(kind.__module__ == "deniable.training.base" for kind in type(last).__mro__):
-        return source, X
-    return last, (X if X is None or len(steps) == 1 else source[:-1].transform(X))
+    from deniable.training.features import TableReader
+
+    *before, last = _steps(source)
+    readers = [step for step in before if type(step) is TableReader]
+    learnt = [step for step in before if type(step) is not TableReader and step not in (None, "passthrough")]
+    for step in (*learnt, *([] if _is_private(last) else [last])):
+        raise InputError(
+            f"{type(step).__name__} was fitted to the records without noise; give the private model the raw table, it "
+            "reads it itself (before it, TableReader and 'passthrough' alone are certified; to measure what this "
+            "source leaks, use deniable.attack_estimator)"
+        )
+    for reader in readers if X is not None else ():
+        X = reader.transform(X)
+    return last, X
+
+
+def _steps(source: Any) -> list[Any]:
+    """The steps of a pipeline, those of pipelines inside it in their place; ``FrozenEstimator`` never fits."""
+    named = f"{type(source).__module__}.{type(source).__name__}"
+    if named == "sklearn.pipeline.Pipeline":
+        return [step for _, one in source.steps for step in _steps(one)]
+    return _steps(source.estimator) if named == "sklearn.frozen._frozen.FrozenEstimator" else [source]
+
+
+def _is_private(source: Any) -> bool:
+    return any(_name(kind) == "deniable.training.base.PrivateModel" for kind in type(source).__mro__)
+
+
+def _holds_private(source: Any, seen: set[int]) -> bool:
+    """Whether a private model is anywhere in an estimator: among its parameters, its steps or what it fitted."""
+    if id(source) in seen:
+        return False
+    seen.add(id(source))
+    parts = source if isinstance(source, list | tuple) else source.values() if isinstance(source, dict) else ()
+    if hasattr(source, "get_params") and not isinstance(source, type):
+        parts = getattr(source, "__dict__", {}).values()
+    return _is_private(source) or any(_holds_private(part, seen) for part in parts)

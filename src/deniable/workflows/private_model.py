@@ -11,6 +11,7 @@ import numpy as np
 from deniable._check import InputError
 from deniable._shown import shown
 from deniable.curves import Tradeoff
+from deniable.noise.certificate import AS_GIVEN
 from deniable.report.model import Assessment, Grid, Number, Section, Series
 from deniable.report.sections import TUNING_WARNING, Asked, bound_headline, bound_section, risk_section
 from deniable.training.base import PrivateModel
@@ -70,7 +71,8 @@ def assess_private(
 def _assumptions(curve: Tradeoff, certificate: Any) -> Any:
     from dataclasses import replace
 
-    notes = (*curve.assumptions.notes, *(f"Public: {line}." for line in certificate.public))
+    public = (f"Public: {line}." for line in certificate.public)
+    notes = (*curve.assumptions.notes, f"Covered: {AS_GIVEN}.", *public)
     return replace(curve.assumptions, access="the fitted model and every noisy sum that it was made from", notes=notes)
 
 
