@@ -13,10 +13,7 @@ from scipy.special import ndtri
 
 from deniable._check import FloatArray
 from deniable.statistics.grammar import ColumnScale
-from deniable.statistics.queries import (
-    Moments,
-    Query,
-)
+from deniable.statistics.queries import Query, Totals
 from deniable.statistics.released import Row
 
 FEW = "too few records for the noise"
@@ -105,12 +102,19 @@ def carried(function: Callable[[FloatArray], FloatArray], sums: FloatArray, nois
     return np.asarray(np.sqrt(total))
 
 
-def of_groups(answer: QueryAnswer, query: Query) -> QueryAnswer:
-    """Return the counts of the groups; next to moments those with a number and those without one are added up."""
-    if not isinstance(query, Moments):
-        return answer
-    both = answer.sums[:, :1] + answer.sums[:, -1:]
-    return replace(answer, sums=both, noise=np.hypot(answer.noise[:1], answer.noise[-1:]))
+def reconciled(counted: QueryAnswer, moments: QueryAnswer) -> tuple[QueryAnswer, QueryAnswer]:
+    """Return both, the counts of groups and of their records with a number improved by one another.
+
+    By least squares: their gap, counts − with a number − without one, is shared by the variances of the three.
+    """
+    gap = counted.sums[:, :1] - moments.sums[:, :1] - moments.sums[:, -1:]
+    own, present, absent = counted.noise[0] ** 2, moments.noise[0] ** 2, moments.noise[-1] ** 2
+    part, other = (variance / (own + present + absent) for variance in (own, present))
+    sums, noise = moments.sums.copy(), moments.noise.copy()
+    sums[:, :1] += other * gap
+    noise[0] *= math.sqrt(1 - other)
+    better = replace(counted, sums=counted.sums - part * gap, noise=counted.noise * math.sqrt(1 - part))
+    return better, replace(moments, sums=sums, noise=noise)
 
 
 def counts(answer: QueryAnswer, items: tuple[str, ...], n: float, limits: Limits) -> list[Row]:
@@ -149,7 +153,8 @@ def totals(answer: QueryAnswer, query: Query, scale: ColumnScale, limits: Limits
     """Return the sum of a column in each group; that of dates depends on where days are counted from."""
     if scale.dates:
         return [withheld(group, "", "dates have no sum; ask for their mean") for group in answer.labels]
-    parts = np.array([scale.centre, scale.half, 0.0, 0.0] if isinstance(query, Moments) else [scale.farthest])
+    alone = [query.bound or scale.farthest] if isinstance(query, Totals) else [scale.centre, scale.half, 0.0, 0.0]
+    parts = np.array(alone)
     noise = float(np.linalg.norm(parts * answer.noise))
     return [limits.row(g, "", float(parts @ sums), noise) for g, sums in zip(answer.labels, answer.sums, strict=True)]
 
@@ -192,16 +197,23 @@ def means(answer: QueryAnswer, scale: ColumnScale, limits: Limits) -> list[Row]:
 
 
 def spreads(answer: QueryAnswer, function: str, scale: ColumnScale, limits: Limits) -> list[Row]:
-    """Return variance or sd of a column in each group; sampling as for normal records."""
-    power, relative = (1.0, 2.0) if function == "variance" else (0.5, 0.5)
+    """Return variance or sd of a column in each group, sampling as for normal records; limits of sd are roots."""
 
-    def spread(x: FloatArray) -> FloatArray:
-        return np.asarray(np.maximum(_covariance(x, 1)[0] * scale.half * scale.half, 0.0) ** power)
+    def variance(x: FloatArray) -> FloatArray:
+        return np.asarray(_covariance(x, 1)[0] * scale.half * scale.half)
 
     def judged(x: FloatArray) -> Judgement:
-        return "" if spread(x)[0] > 0 else "not above zero in the noise", "", spread(x) * math.sqrt(relative / x[0])
+        return "" if variance(x)[0] > 0 else "not above zero in the noise", "", variance(x) * math.sqrt(2 / x[0])
 
-    return of_moments(answer, ("",), spread, judged, limits, (0.0, math.inf))
+    rows = of_moments(answer, ("",), variance, judged, limits, (0.0, math.inf))
+    return rows if function == "variance" else [_rooted(row) for row in rows]
+
+
+def _rooted(row: Row) -> Row:
+    ends = (row.value, row.low, row.high, row.population_low, row.population_high)
+    root, low, high, least, most = (math.sqrt(end) for end in ends)
+    noise, sampling = row.noise / (2 * root), row.sampling / (2 * root)
+    return Row(row.group, row.item, root, noise, sampling, low, high, least, most, row.note)
 
 
 def covariances(answer: QueryAnswer, function: str, known: Mapping[str, ColumnScale], limits: Limits) -> list[Row]:

@@ -67,12 +67,16 @@ class Function:
     options: tuple[str, ...] = ()
 
 
+_OF_PERSONS = "whole persons are hidden, so say how much one may add in all, as in sum(spend, per_person=5000)"
+_NO_PERSONS = "per_person bounds what a person's records add up to; name the column of persons (group=, --schema)"
 _MANY = 24  # columns of one covariance matrix or regression: the noise grows with their number
 FUNCTIONS: dict[str, Function] = {
     "count": Function("number of records", (0, 0)),
     "share": Function("share of each category of a column", (1, 1)),
-    "sum": Function("sum of a column", (1, 1)),
-    "mean": Function("mean of a column, its values clipped to the column's range", (1, 1)),
+    "sum": Function(
+        "sum of a column; with persons, per_person=5000 bounds each one's total", (1, 1), (0, 0), ("per_person",)
+    ),
+    "mean": Function("mean of a column", (1, 1)),
     "variance": Function("variance of a column (divisor n − 1)", (1, 1)),
     "sd": Function("standard deviation of a column", (1, 1)),
     "histogram": Function("counts between edges", (1, 1), (0, 0), ("bins", "edges")),
@@ -155,6 +159,9 @@ class Statistic:
             value = self.option(name, (2.0,))
             if len(value) != 1 or not (2 <= value[0] <= most and value[0] == int(value[0])):
                 raise InputError(f"{name} must be a whole number from 2 to {most}, got {self}")
+        bound = self.option("per_person", (1.0,))
+        if len(bound) != 1 or not 0 < bound[0] < math.inf:
+            raise InputError(f"per_person must be one number above 0, what one person may add at most, got {self}")
         points = int(self.option("points", (2.0,))[0])
         if points & (points - 1):
             raise InputError(f"points must be a power of two (2, 4, …, {_MOST_POINTS}), got {self}")
@@ -323,6 +330,10 @@ class ColumnScale:
         """Return a value of the column as people write it: a date, or a number of six digits."""
         return written(value, as_date=self.dates)
 
+    def exactly(self) -> str:
+        """Return the range in a text, as exactly as it was used."""
+        return ", ".join(end if isinstance(end, str) else f"{end:.15g}" for end in self.ends)
+
     @property
     def ends(self) -> tuple[Any, Any]:
         """The range as people write it."""
@@ -360,13 +371,17 @@ class Given:
     def of(cls, statistics: Sequence[Statistic], schema: Schema) -> Given:
         """Collect the columns of all statistics and check what is declared of them."""
         numbers, groups = dict[str, None](), dict[str, None]()
-        ranged, cut_at_dates = set[str](), set[str]()
+        ranged, cut_at_dates, bounds = set[str](), set[str](), dict[str, float]()
         for one in statistics:
             shared = one.function == "share"
             groups |= dict.fromkeys(one.grouped)
             numbers |= dict.fromkeys(() if shared else one.columns)
-            edges = one.option("edges", ())
-            if edges or shared:
+            edges, bound = one.option("edges", ()), one.option("per_person", ())
+            if one.function == "sum" and bool(bound) == (schema.person is None):
+                raise InputError(f"{one}: {_OF_PERSONS if schema.person else _NO_PERSONS}")
+            if bound:
+                bounds[one.columns[0]] = max(*bound, bounds.get(one.columns[0], 0.0))
+            elif edges or shared:
                 cut_at_dates |= {one.columns[0]} if edges and all(isinstance(edge, Day) for edge in edges) else set()
             else:
                 ranged |= set(one.columns[: 1 if one.function == "survival" else None])
@@ -381,7 +396,11 @@ class Given:
                 raise InputError(f"the categories of {name!r} must not be {OTHER} or {ABSENT}, which every column has")
         spans = {name: span for name in numbers if (span := own[name].span) is not None}
         scales = {name: ColumnScale(*span, own[name].kind == "date") for name, span in spans.items()}
-        free = {name: ColumnScale(0.0, 1.0, name in cut_at_dates) for name in numbers if name not in ranged}
+        free = {
+            name: ColumnScale(-bounds.get(name, 0.0), bounds.get(name, 1.0), name in cut_at_dates)
+            for name in numbers
+            if name not in ranged
+        }
         for one in statistics:
             if one.function == "sum" and one.columns[0] in scales and scales[one.columns[0]].dates:
                 raise InputError(f"{one}: dates have no sum; ask for mean({one.columns[0]})")

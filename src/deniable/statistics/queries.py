@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import ClassVar
@@ -36,6 +36,10 @@ DEPTH = 8  # of the trees behind distribution functions: 2⁸ leaves
 CANDIDATES = 2**15  # for chosen quantiles, in half a range: more would blur a value that many records share
 _BINS = {"histogram": 10.0, "survival": 20.0}
 _ABSENT = 0.75  # relative noise of the count of records without a number next to moments: there it costs nothing
+_LEAST_OWN = 0.1  # of a part that counts keep beside moments that tell nearly all
+_POPULATION = dict.fromkeys(
+    ("variance", "sd", "covariance", "correlation"), "; limits for the population as for normal records"
+) | {"regression": "; limits for the population as for errors of one variance"}
 _EXACT = 11 / 4  # 1/w² of squares that matter, which costs nothing where a record is replaced: see Moments.squares
 
 
@@ -65,13 +69,32 @@ class Records:
     categories: Mapping[str, Categories]
     units: Units = field(default_factory=Units)
 
-    def sums(self, values: IntArray | int, codes: IntArray, size: int) -> IntArray:
-        """Return the sums of ``values`` over the records of each code, with their weights; −1 is none."""
-        if self.units.weights is not None:
-            values = values * self.units.weights.astype(np.int64)
-        elif isinstance(values, int):
-            return np.bincount(codes[codes >= 0], minlength=size).astype(np.int64) * values
-        return group_sums(values, codes, size)
+    def adding(self, codes: IntArray, size: int, most: int = 0) -> Callable[[IntArray | int], IntArray]:
+        """Return what adds values up over the records of each code; −1 is none, and a whole number is that of a count.
+
+        Of persons, a count is LATTICE, and each adds the mean of her records (or their sum, her sums in all codes
+        scaled to a length of at most ``most``), rounded towards 0, so that no length grows.
+        """
+        owners = self.units.owners
+        if owners is None:
+            return lambda v: (
+                np.bincount(codes[codes >= 0], minlength=size).astype(np.int64) * v
+                if isinstance(v, int)
+                else group_sums(v, codes, size)
+            )
+        kept = (codes >= 0) & (owners >= 0)
+        cells, at = np.unique(owners[kept] * size + codes[kept], return_inverse=True)
+        who = cells // size
+        records = np.bincount(owners[owners >= 0])
+
+        def add(values: IntArray | int) -> IntArray:
+            steps = np.full(len(at), LATTICE) if isinstance(values, int) else values[kept]
+            hers = group_sums(steps, at, len(cells))
+            length = np.sqrt(np.bincount(who, hers.astype(np.float64) ** 2))
+            shares = hers * np.minimum(1.0, most / np.maximum(length, 1.0))[who] if most else hers / records[who]
+            return group_sums(np.trunc(shares).astype(np.int64), cells % size, size)
+
+        return add
 
     def steps(self, column: str) -> IntArray:
         """Return the column clipped to its range, in whole steps from −LATTICE to LATTICE; missing cells are 0."""
@@ -183,7 +206,7 @@ class CellCounts(Query):
                 happened = (records.numbers[event] > 0) & (records.numbers[self.columns[0]] <= self.edges[-1])
                 place = 2 * place + happened
             codes = np.where(inside & records.present(self.columns), codes * cells + place, -1)
-        return records.sums(1, codes, size * cells).reshape(-1, cells)
+        return records.adding(codes, size * cells)(1).reshape(-1, cells)
 
     def _place(self, values: FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
         """Return the interval of each value, and whether it is in one."""
@@ -207,9 +230,14 @@ class Moments(Query):
     unit: ClassVar[int] = LATTICE  # numbers between −1 and 1 count in steps of it
 
     def answers(self, other: Query) -> bool:
-        """Moments count the records of each group, too, and add a column up; exact squares answer for others."""
+        """Moments add a column up; exact squares answer for others."""
         totals = [Totals(self.by, self.columns, signed) for signed in (False, True)]
-        return other in (CellCounts(self.by), Moments(self.by, self.columns), *totals) and other != self
+        return other in (Moments(self.by, self.columns), *totals) and other != self
+
+    @property
+    def counting(self) -> float:
+        """How exact the groups' counts are that follow from these sums: 1/variance at μ = 1."""
+        return 1 / (1 + _ABSENT**2) / self.lengths()[0] ** 2
 
     def weights(self) -> FloatArray:
         """All alike; the square of a single column gets twice the noise unless it matters."""
@@ -241,21 +269,25 @@ class Moments(Query):
         """Return the sums of each group."""
         present = records.present(self.columns)
         groups, size = records.groups(self.by)
-        codes, absent = np.where(present, groups, -1), np.where(present, -1, groups)
+        add, absent = (records.adding(np.where(kept, groups, -1), size) for kept in (present, ~present))
         steps = [records.steps(column) for column in self.columns]
-        sums = [records.sums(LATTICE, codes, size), *(records.sums(step, codes, size) for step in steps)]
+        sums = [add(LATTICE), *map(add, steps)]
         for i, first in enumerate(steps):
             for j, second in enumerate(steps[i:]):
                 product = (first * second + LATTICE // 2) // LATTICE  # to the nearest step
-                sums.append(records.sums(product - (0 if j else LATTICE // 2), codes, size))
-        return np.stack([*sums, records.sums(LATTICE, absent, size)], axis=1)
+                sums.append(add(product - (0 if j else LATTICE // 2)))
+        return np.stack([*sums, absent(LATTICE)], axis=1)
 
 
 @dataclass(frozen=True)
 class Totals(Query):
-    """Sums of a column, in units of the end of its range that is farther from 0; ``signed`` if 0 lies within."""
+    """Sums of a column, in units of the end of its range that is farther from 0; ``signed`` if 0 lies within.
+
+    Of persons, sums of what each one's records add up to, at most ``bound``, which is the unit then.
+    """
 
     signed: bool = False
+    bound: float = 0.0
     unit: ClassVar[int] = LATTICE
 
     def weights(self) -> FloatArray:
@@ -270,9 +302,11 @@ class Totals(Query):
         """Return the sum of each group."""
         (column,), (groups, size) = self.columns, records.groups(self.by)
         scale = records.scales[column]
-        values = np.clip(np.nan_to_num(records.numbers[column]), scale.low, scale.high) / scale.farthest
+        values = np.clip(np.nan_to_num(records.numbers[column]), scale.low, scale.high)
+        values = np.clip(values / (self.bound or scale.farthest), -1024.0, 1024.0)  # still exact in group_sums
         codes = np.where(records.present(self.columns), groups, -1)
-        return records.sums(np.rint(values * LATTICE).astype(np.int64), codes, size)[:, None]
+        add = records.adding(codes, size, most=LATTICE)
+        return add(np.rint(values * LATTICE).astype(np.int64))[:, None]
 
 
 @dataclass(frozen=True)
@@ -297,7 +331,7 @@ class Tree(Query):
         place = np.minimum((records.steps(self.columns[0]) + LATTICE) * leaves // (2 * LATTICE), leaves - 1)
         codes, size = records.groups(self.by)
         codes = np.where(records.present(self.columns), codes * leaves + place, -1)
-        level = records.sums(1, codes, size * leaves).reshape(-1, leaves)
+        level = records.adding(codes, size * leaves)(1).reshape(-1, leaves)
         levels = [level]
         for _ in range(DEPTH):
             level = level.reshape(len(level), -1, 2).sum(axis=2)
@@ -335,7 +369,8 @@ def query_of(statistic: Statistic, scales: Mapping[str, ColumnScale]) -> Query:
         case "histogram" | "survival":
             return CellCounts(by, columns, edges_of(statistic, scales[columns[0]]))
         case "sum":
-            return Totals(by, columns, scales[columns[0]].low < 0 < scales[columns[0]].high)
+            bound = statistic.option("per_person", (0.0,))[0]
+            return Totals(by, columns, scales[columns[0]].low < 0 < scales[columns[0]].high, bound)
         case "mean" | "variance" | "sd":
             return Moments(by, columns, function != "mean")
         case "covariance" | "correlation" | "regression":
@@ -361,6 +396,40 @@ def edges_of(statistic: Statistic, scale: ColumnScale) -> tuple[float, ...]:
 def intervals(statistic: Statistic, scale: ColumnScale) -> tuple[str, ...]:
     """Return what the intervals of a histogram are called."""
     return tuple(f"{scale.written(a)} to {scale.written(b)}" for a, b in pairwise(edges_of(statistic, scale)))
+
+
+def estimand(statistic: Statistic, scales: Mapping[str, ColumnScale], unit: str) -> str:
+    """Return what a statistic's numbers and limits are of: of values limited to their ranges, of records or persons."""
+    function, columns = statistic.function, statistic.columns
+    ends = {name: f"limited to ({scales[name].exactly()})" for name in columns if name in scales}
+    cut = function in ("histogram", "survival") and statistic.option("edges", ())
+    if function in ("count", "share", "histogram", "survival"):
+        what = {"count": "number", "histogram": "number", "share": "share", "survival": "share alive"}[function]
+        named = f"{what} of {unit}s" + ("" if cut or not ends else f"; {columns[0]} {ends[columns[0]]}")
+    elif len(columns) == 1:
+        named = f"{function.replace('_', ' ')} of values {ends[columns[0]]}"
+    else:
+        named = f"{function} of {', '.join(f'{name} {ends[name]}' for name in columns)}"
+    bound = statistic.option("per_person", ())
+    if bound:
+        return f"{named}, what one person adds in all limited to ±{bound[0]:g}"
+    shares = "; each person's records count as one together" if unit == "person" else ""
+    return f"{named}{shares}{_POPULATION.get(function, '')}"
+
+
+def shares_of(queries: list[Query]) -> dict[Query, float]:
+    """Return each query's share of what is left of μ²: equal parts, one for those that need the same sums.
+
+    Moments tell about the counts of their groups, too: where both are asked for, counts leave them as much of their
+    part as lets them be as exact as by a whole part alone.
+    """
+    parts = dict.fromkeys(queries, 1.0)
+    for cells in [query for query in parts if query == CellCounts(query.by)]:
+        beside = [query for query in parts if isinstance(query, Moments) and query.by == cells.by]
+        told = sum(query.counting for query in beside) / max(len(beside), 1)
+        given = min(len(beside) * told / (1 - told), 1 - _LEAST_OWN)
+        parts |= {cells: 1 - given} | dict.fromkeys(beside, 1 + given / max(len(beside), 1))
+    return {query: part / sum(parts.values()) for query, part in parts.items()}
 
 
 def shared(queries: list[Query]) -> list[Query]:

@@ -87,6 +87,8 @@ class StatisticsRelease(Textual):
     ----------
     statistics
         The requested statistics, in the order of the request.
+    estimands
+        For each statistic what its numbers and limits are of, such as "mean of values limited to (0, 100)".
     rows
         For each statistic its rows.
     certificate
@@ -108,6 +110,7 @@ class StatisticsRelease(Textual):
     """
 
     statistics: tuple[Statistic, ...]
+    estimands: tuple[str, ...]
     rows: tuple[tuple[Row, ...], ...]
     certificate: Certificate = field(repr=False)
     replacement_tradeoff: Tradeoff = field(repr=False)
@@ -125,20 +128,21 @@ class StatisticsRelease(Textual):
         return self.rows[self.statistics.index(wanted)]
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Yield each number as a dictionary: statistic, categories, item, value, its errors and limits, note.
+        """Yield each number as a dictionary: statistic, categories, item, value, its errors and limits, note, estimand.
 
         Means and quantiles of dates are in days since 1970-01-01; ``date``, ``date_low`` and ``date_high`` are value
         and limits as dates, empty for other numbers (these keys are there only if some number is a date).
         """
         by = list(dict.fromkeys(column for statistic in self.statistics for column in statistic.by))
         dated = any(row.dated for rows in self.rows for row in rows)
-        for statistic, rows in zip(self.statistics, self.rows, strict=True):
+        for statistic, estimand, rows in zip(self.statistics, self.estimands, self.rows, strict=True):
             for row in rows:
                 group = dict(zip(statistic.by, row.group, strict=True))
                 labels = {_clear(column): group.get(column) for column in by}
                 numbers = {name: getattr(row, name) for name in _NUMBERS}
                 moment = dict(zip(_DATES, _dates_of(row), strict=True)) if dated else {}
-                yield {"statistic": str(statistic), **labels, "item": row.item, **numbers, **moment, "note": row.note}
+                first, last = {"statistic": str(statistic)}, {"note": row.note, "estimand": estimand}
+                yield first | labels | {"item": row.item} | numbers | moment | last
 
     def to_frame(self) -> Any:
         """Return a pandas table, a row for each number; NaN where a value was withheld (``note`` says why)."""
@@ -188,8 +192,8 @@ class StatisticsRelease(Textual):
             f"TPR at 0.1 % FPR ≤ {shown(promise.tradeoff.tpr(1e-3), 'number', 'upper')}",
             *(f"  {use.mu**2 / whole:6.1%} of the budget  {use.name}" for use in self.account),
         ]
-        for statistic, rows in zip(self.statistics, self.rows, strict=True):
-            lines += ["", str(statistic), *(_line(row) for row in rows[:_MOST_DRAWN])]
+        for statistic, estimand, rows in zip(self.statistics, self.estimands, self.rows, strict=True):
+            lines += ["", f"{statistic}: {estimand}", *(_line(row, f"all {unit}s") for row in rows[:_MOST_DRAWN])]
             lines += [f"  … {len(rows) - _MOST_DRAWN} more rows"] * (len(rows) > _MOST_DRAWN)
         return "\n".join(lines)
 
@@ -203,16 +207,20 @@ class StatisticsRelease(Textual):
         heights = [1.2 + 0.22 * min(len(rows), _MOST_DRAWN) for rows in self.rows]
         figure: Figure = drawing.Figure(figsize=(7.0, sum(heights)), layout="constrained")
         panels = figure.subplots(len(self.rows), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
-        for axes, statistic, rows in zip(panels, self.statistics, self.rows, strict=True):
-            (_draw_curves if statistic.function in _CURVES else _draw_points)(axes, statistic, rows)
-            axes.set_title(str(statistic), loc="left", fontsize="medium")
+        for axes, statistic, estimand, rows in zip(panels, self.statistics, self.estimands, self.rows, strict=True):
+            draw, whole = (
+                _draw_curves if statistic.function in _CURVES else _draw_points,
+                f"all {self.certificate.unit}s",
+            )
+            draw(axes, statistic, rows, whole)
+            axes.set_title(f"{statistic}\n{estimand}", loc="left", fontsize="small", wrap=True)
         panels[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, fontsize="small", frameon=False)
         return figure
 
 
 def _clear(column: str) -> str:
     """Name a column of categories so that it does not collide with the columns of the result."""
-    return f"by {column}" if column in ("statistic", "item", "note", *_NUMBERS) else column
+    return f"by {column}" if column in ("statistic", "item", "note", "estimand", *_NUMBERS) else column
 
 
 def _dates_of(row: Row) -> list[str]:
@@ -220,18 +228,18 @@ def _dates_of(row: Row) -> list[str]:
     return [row.written(value) if known else "" for value in (row.value, row.low, row.high)]
 
 
-def _label(row: Row) -> str:
-    return ", ".join(word for word in (*row.group, row.item) if word) or "all records"
+def _label(row: Row, whole: str) -> str:
+    return ", ".join(word for word in (*row.group, row.item) if word) or whole
 
 
-def _line(row: Row) -> str:
+def _line(row: Row, whole: str) -> str:
     if math.isnan(row.value):
-        return f"  {_label(row)}: withheld ({row.note})"
+        return f"  {_label(row, whole)}: withheld ({row.note})"
     noise = "exact" if row.noise == 0 else f"{row.written(row.low)} to {row.written(row.high)}"
-    return f"  {_label(row)}: {row.written(row.value)} ({noise}){f'; {row.note}' if row.note else ''}"
+    return f"  {_label(row, whole)}: {row.written(row.value)} ({noise}){f'; {row.note}' if row.note else ''}"
 
 
-def _draw_points(axes: Axes, statistic: Statistic, rows: tuple[Row, ...]) -> None:
+def _draw_points(axes: Axes, statistic: Statistic, rows: tuple[Row, ...], whole: str) -> None:
     kept = [row for row in rows[:_MOST_DRAWN] if not math.isnan(row.value)]
     places = list(range(len(kept)))
     wide = [row for row in kept if not math.isnan(row.population_low)]
@@ -245,18 +253,18 @@ def _draw_points(axes: Axes, statistic: Statistic, rows: tuple[Row, ...]) -> Non
     )
     axes.hlines(places, [r.low for r in kept], [r.high for r in kept], colors="#1f4e79", linewidth=1.5, label="noise")
     axes.plot([row.value for row in kept], places, "o", color="#1f4e79", markersize=4)
-    axes.set_yticks(places, [_label(row) for row in kept])
+    axes.set_yticks(places, [_label(row, whole) for row in kept])
     axes.set_ylim(max(len(kept), 1) - 0.5, -0.5)  # from the top, no bar on the frame
     if any(row.dated for row in kept):
         _calendar(axes.xaxis)
     axes.set_xlabel(statistic.columns[0] if len(statistic.columns) == 1 else statistic.function)
 
 
-def _draw_curves(axes: Axes, statistic: Statistic, rows: tuple[Row, ...]) -> None:
+def _draw_curves(axes: Axes, statistic: Statistic, rows: tuple[Row, ...], whole: str) -> None:
     for group in dict.fromkeys(row.group for row in rows):
         kept = [row for row in rows if row.group == group and not math.isnan(row.value)]
         x = [_place_of(row.item) for row in kept]
-        (line,) = axes.plot(x, [row.value for row in kept], label=", ".join(group) or "all records")
+        (line,) = axes.plot(x, [row.value for row in kept], label=", ".join(group) or whole)
         low, high = [row.population_low for row in kept], [row.population_high for row in kept]
         axes.fill_between(x, low, high, color=line.get_color(), alpha=0.2)
     if any(isinstance(place, Day) for place in x):

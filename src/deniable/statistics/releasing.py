@@ -26,18 +26,22 @@ from deniable.statistics.estimates import Limits, QueryAnswer, hide_small
 from deniable.statistics.grammar import ColumnScale, Given, Statistic, declared, nearest, parse
 from deniable.statistics.queries import (
     CANDIDATES,
+    LATTICE,
     OF_TREE,
     Categories,
     CellCounts,
+    Moments,
     Query,
     Ranks,
     Records,
     Tree,
     edges_of,
+    estimand,
     intervals,
     probabilities,
     query_of,
     shared,
+    shares_of,
 )
 from deniable.statistics.released import Row, StatisticsRelease
 from deniable.tables.cell import DATE, NUMBER, WORD, ColumnCells, flag_of
@@ -98,8 +102,10 @@ def release_statistics(
         fifth of μ²: the octaves (of dates the years) in which a column lies, and the categories of enough records.
     group
         Short for the schema's ``person``, the column that says whose record each one is: whole persons are hidden then,
-        not single records. Each person counts once: her records share that in equal parts, in counts, too, and more
-        than 720 of one person count for nothing. A record that names nobody does not count.
+        not single records. Each person counts once: her records share that in equal parts, in counts, too. A sum needs
+        a bound on what one person's records add up to: ``sum(spend, per_person=5000)``; sums beyond it are scaled down
+        to it. A record that names nobody does not count. Where ranges and categories are found, more than 720 records
+        of one person have no say.
     n
         The number of records (with ``group``, of persons), if it is public. What is not declared is counted with noise.
     suppress_below
@@ -160,11 +166,17 @@ def _released(
     ask = _Asking(Queries(Ledger(mu, delta), units=units))
     n, records = ask.found(rows, cells, given, known)
     queries = shared([query_of(statistic, records.scales) for statistic in asked])
-    public = {CellCounts(()): QueryAnswer(np.array([[n]]), np.zeros(1), [()])} if known is not None else {}
-    wanted = [query for query in dict.fromkeys(queries) if query not in public]
-    each = ask.queries.ledger.left / math.sqrt(max(len(wanted), 1)) * (1 - MANY_ROUNDINGS)
-    serves = {q: "; ".join(str(s) for s, own in zip(asked, queries, strict=True) if own == q) for q in wanted}
-    answers = public | {query: ask.sums(query, records, each, serves[query]) for query in wanted}
+    public: dict[Query, QueryAnswer] = (
+        {CellCounts(()): QueryAnswer(np.array([[n]]), np.zeros(1), [()])} if known is not None else {}
+    )
+    parts = shares_of([query for query in queries if query not in public])
+    left = ask.queries.ledger.left * (1 - MANY_ROUNDINGS)
+    serves = {q: "; ".join(str(s) for s, own in zip(asked, queries, strict=True) if own == q) for q in parts}
+    answers = public | {q: ask.sums(q, records, left * math.sqrt(part), serves[q]) for q, part in parts.items()}
+    for query in parts:
+        group = CellCounts(query.by)
+        if isinstance(query, Moments) and group in answers:
+            answers[group], answers[query] = estimates.reconciled(answers[group], answers[query])
     made = []
     for statistic, query in zip(asked, queries, strict=True):
         found = answered(statistic, query, answers[query], records.scales, records.categories, n, limits)
@@ -174,10 +186,14 @@ def _released(
     twice = (2 * mu if units.weights is not None else min(math.hypot(*ask.replaced), 2 * mu)) * (1 + MANY_ROUNDINGS)
     replaced = _curve(twice, 2 * delta, units.unit, f"one {units.unit} replaced by any other")
     noise = np.array([row.noise for part in made for row in part if not math.isnan(row.noise)])
+    certificate = certificate_of(allowed.words, target, curve, replaced, ask.queries, noise, round(n))
+    estimands = tuple(estimand(statistic, records.scales, units.unit) for statistic in asked)
+    named = [f"{statistic} is the {text}" for statistic, text in zip(asked, estimands, strict=True)]
     return StatisticsRelease(
         tuple(asked),
+        estimands,
         tuple(made),
-        certificate_of(allowed.words, target, curve, replaced, ask.queries, noise, round(n)),
+        replace(certificate, assumptions=(*certificate.assumptions, f"what is released: {'; '.join(named)}")),
         replaced,
         ask.queries.ledger.mechanism(),
         tuple(ask.queries.ledger.uses),
@@ -279,7 +295,7 @@ class _Asking:
         paid = self.queries.pay(str(query), purpose, mu)
         self.replaced.append(mu * replaced / added)
         whole = query.sums(records)
-        unit = query.unit * records.units.heaviest
+        unit = query.unit if records.units.owners is None else LATTICE
         noisy = paid.channel(str(query), np.broadcast_to(sd * unit, whole.shape))(whole)
         return QueryAnswer(noisy / unit, sd, records.labels(query.by))
 
@@ -306,7 +322,7 @@ def answered(
     """Return the statistic's rows from the answer to its query, of about ``n`` records; dates marked as such."""
     function, columns = statistic.function, statistic.columns
     if function == "count":
-        return estimates.counts(estimates.of_groups(answer, query), ("",), n, limits)
+        return estimates.counts(answer, ("",), n, limits)
     if function == "share":
         return estimates.shares(answer, categories[columns[0]].labels, limits)
     scale = scales[columns[0]]
@@ -374,7 +390,9 @@ def _persons(column: Any) -> Units:
     named = np.array([person(cell) is not None for cell in column.tolist()], dtype=bool)
     units, weights = units_of(column[named], heaviest=HEAVIEST), np.zeros(len(named))
     weights[named] = units.weights
-    return replace(units, weights=weights, owners=None, labels=None)
+    owners = np.full(len(named), -1)
+    owners[named] = units.owners
+    return replace(units, weights=weights, owners=owners, labels=None)
 
 
 def numbers_of(cells: ColumnCells, dates: bool) -> FloatArray:
