@@ -3,8 +3,8 @@
     python benchmarks/statistics/coverage.py [--releases 200] [--advantage 0.2] [--declared]
 
 ``low`` to ``high`` must cover the statistic of the table's values limited to the range that the release names;
-``population_low`` to ``population_high`` that of the law they were drawn from. Widths are medians, relative to the range
-of the middle half of the law, errors root mean squares against the table's value.
+``population_low`` to ``population_high`` that of the law they were drawn from. Widths are medians, errors root mean
+squares against the table's value.
 """
 
 from __future__ import annotations
@@ -85,9 +85,8 @@ def main() -> None:
     parser.add_argument("--declared", action="store_true")
     given = parser.parse_args()
     cells = coverage(given.releases, given.advantage, given.declared)
-    print(
-        f"{'law':11}{'n':>7}  {'statistic':18}{'table':>7}{'popul.':>7}{'width':>10}{'(popul.)':>10}{'rmse':>10}{'shown':>7}"
-    )
+    heads = f"{'table':>7}{'popul.':>7}{'width':>10}{'(popul.)':>10}{'rmse':>10}{'shown':>7}"
+    print(f"{'law':11}{'n':>7}  {'statistic':18}{heads}")
     for (law, n, name), found in cells.items():
         shown = ~np.isnan(found[:, 0])
         kept = found[shown]

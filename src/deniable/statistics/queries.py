@@ -14,8 +14,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 from deniable._check import FloatArray, InputError, IntArray
 from deniable._floats import MANY_ROUNDINGS
 from deniable.noise.queries import Units
-from deniable.statistics.grammar import ABSENT, OTHER, ColumnScale, Statistic
+from deniable.statistics.grammar import ABSENT, OTHER, ColumnScale
 from deniable.tables.cell import ColumnCells
 
 LATTICE = 2**20  # a number between −1 and 1 counts in whole steps of 1/LATTICE: a millionth of half its range
@@ -34,12 +33,7 @@ OF_TREE = 0.2  # share of μ² of chosen quantiles that goes to the tree behind 
 MOST_RANKS = 9  # quantiles of a column that are chosen one by one; a tree answers all of them at once
 DEPTH = 8  # of the trees behind distribution functions: 2⁸ leaves
 CANDIDATES = 2**15  # for chosen quantiles, in half a range: more would blur a value that many records share
-_BINS = {"histogram": 10.0, "survival": 20.0}
 _ABSENT = 0.75  # relative noise of the count of records without a number next to moments: there it costs nothing
-_LEAST_OWN = 0.1  # of a part that counts keep beside moments that tell nearly all
-_POPULATION = dict.fromkeys(
-    ("variance", "sd", "covariance", "correlation"), "; limits for the population as for normal records"
-) | {"regression": "; limits for the population as for errors of one variance"}
 _EXACT = 11 / 4  # 1/w² of squares that matter, which costs nothing where a record is replaced: see Moments.squares
 
 
@@ -356,97 +350,3 @@ class Ranks(Tree):
         codes, places = codes[present], (records.steps(self.columns[0])[present] + step // 2) // step
         order = np.lexsort((places, codes))
         return np.split(places[order], np.searchsorted(codes[order], np.arange(1, size)))
-
-
-def query_of(statistic: Statistic, scales: Mapping[str, ColumnScale]) -> Query:
-    """Return the sums from which the statistic is computed."""
-    function, columns, by = statistic.function, statistic.columns, statistic.by
-    match function:
-        case "count":
-            return CellCounts(by)
-        case "share":
-            return CellCounts((*by, columns[0]))
-        case "histogram" | "survival":
-            return CellCounts(by, columns, edges_of(statistic, scales[columns[0]]))
-        case "sum":
-            bound = statistic.option("per_person", (0.0,))[0]
-            return Totals(by, columns, scales[columns[0]].low < 0 < scales[columns[0]].high, bound)
-        case "mean" | "variance" | "sd":
-            return Moments(by, columns, function != "mean")
-        case "covariance" | "correlation" | "regression":
-            return Moments(by, tuple(sorted(columns)))
-    wanted = tuple(sorted(set(probabilities(statistic)))) if function in ("median", "quantile") else ()
-    return Ranks(by, columns, wanted) if 0 < len(wanted) <= MOST_RANKS else Tree(by, columns)
-
-
-def probabilities(statistic: Statistic) -> tuple[float, ...]:
-    """Return the probabilities of a median or of quantiles."""
-    return statistic.numbers or (0.5,)
-
-
-def edges_of(statistic: Statistic, scale: ColumnScale) -> tuple[float, ...]:
-    """Return the edges that were given, or those of the requested number of equal bins of the range."""
-    given = statistic.option("edges", ())
-    if given:
-        return given
-    bins = int(statistic.option("bins", (_BINS[statistic.function],))[0])
-    return tuple(np.linspace(scale.low, scale.high, bins + 1).tolist())
-
-
-def intervals(statistic: Statistic, scale: ColumnScale) -> tuple[str, ...]:
-    """Return what the intervals of a histogram are called."""
-    return tuple(f"{scale.written(a)} to {scale.written(b)}" for a, b in pairwise(edges_of(statistic, scale)))
-
-
-def estimand(statistic: Statistic, scales: Mapping[str, ColumnScale], unit: str) -> str:
-    """Return what a statistic's numbers and limits are of: of values limited to their ranges, of records or persons."""
-    function, columns = statistic.function, statistic.columns
-    ends = {name: f"limited to ({scales[name].exactly()})" for name in columns if name in scales}
-    cut = function in ("histogram", "survival") and statistic.option("edges", ())
-    if function in ("count", "share", "histogram", "survival"):
-        what = {"count": "number", "histogram": "number", "share": "share", "survival": "share alive"}[function]
-        named = f"{what} of {unit}s" + ("" if cut or not ends else f"; {columns[0]} {ends[columns[0]]}")
-    elif len(columns) == 1:
-        named = f"{function.replace('_', ' ')} of values {ends[columns[0]]}"
-    else:
-        named = f"{function} of {', '.join(f'{name} {ends[name]}' for name in columns)}"
-    bound = statistic.option("per_person", ())
-    if bound:
-        return f"{named}, what one person adds in all limited to ±{bound[0]:g}"
-    shares = "; each person's records count as one together" if unit == "person" else ""
-    return f"{named}{shares}{_POPULATION.get(function, '')}"
-
-
-def shares_of(queries: list[Query]) -> dict[Query, float]:
-    """Return each query's share of what is left of μ²: equal parts, one for those that need the same sums.
-
-    Moments tell about the counts of their groups, too: where both are asked for, counts leave them as much of their
-    part as lets them be as exact as by a whole part alone.
-    """
-    parts = dict.fromkeys(queries, 1.0)
-    for cells in [query for query in parts if query == CellCounts(query.by)]:
-        beside = [query for query in parts if isinstance(query, Moments) and query.by == cells.by]
-        told = sum(query.counting for query in beside) / max(len(beside), 1)
-        given = min(len(beside) * told / (1 - told), 1 - _LEAST_OWN)
-        parts |= {cells: 1 - given} | dict.fromkeys(beside, 1 + given / max(len(beside), 1))
-    return {query: part / sum(parts.values()) for query, part in parts.items()}
-
-
-def shared(queries: list[Query]) -> list[Query]:
-    """Replace each query by a wider one that answers it, if there is one; quantiles of a column are chosen together."""
-    ranks: dict[Query, set[float]] = {}
-    for query in queries:
-        if isinstance(query, Ranks):
-            ranks.setdefault(replace(query, probabilities=()), set()).update(query.probabilities)
-    queries = [
-        replace(query, probabilities=tuple(sorted(ranks[replace(query, probabilities=())])))
-        if isinstance(query, Ranks)
-        else query
-        for query in queries
-    ]
-
-    def widest(query: Query) -> Query:
-        wide = next((other for other in queries if other.answers(query)), None)
-        return query if wide is None else widest(wide)
-
-    return [widest(query) for query in queries]

@@ -23,7 +23,8 @@ from deniable.planning import AsTellingAs
 from deniable.planning.calibration import Budget, as_limit, budget
 from deniable.statistics import distribution, estimates
 from deniable.statistics.estimates import Limits, QueryAnswer, hide_small
-from deniable.statistics.grammar import ColumnScale, Given, Statistic, declared, nearest, parse
+from deniable.statistics.given import Given, declared
+from deniable.statistics.grammar import ColumnScale, Statistic, nearest, parse
 from deniable.statistics.queries import (
     CANDIDATES,
     LATTICE,
@@ -35,15 +36,9 @@ from deniable.statistics.queries import (
     Ranks,
     Records,
     Tree,
-    edges_of,
-    estimand,
-    intervals,
-    probabilities,
-    query_of,
-    shared,
-    shares_of,
-)
+)  # fmt: skip
 from deniable.statistics.released import Row, StatisticsRelease
+from deniable.statistics.requests import edges_of, estimand, intervals, probabilities, query_of, shared, shares_of
 from deniable.tables.cell import DATE, NUMBER, WORD, ColumnCells, flag_of
 from deniable.tables.files import open_table
 from deniable.tables.schema import Schema
@@ -101,11 +96,10 @@ def release_statistics(
         "(other)", and those without one "(missing)". What is not declared is found in the data privately, which costs a
         fifth of μ²: the octaves (of dates the years) in which a column lies, and the categories of enough records.
     group
-        Short for the schema's ``person``, the column that says whose record each one is: whole persons are hidden then,
-        not single records. Each person counts once: her records share that in equal parts, in counts, too. A sum needs
-        a bound on what one person's records add up to: ``sum(spend, per_person=5000)``; sums beyond it are scaled down
-        to it. A record that names nobody does not count. Where ranges and categories are found, more than 720 records
-        of one person have no say.
+        Short for the schema's ``person``, the column that says whose record each one is: whole persons are hidden then.
+        Each counts once: her records share that in equal parts, in counts, too. A sum needs a bound on what one person
+        adds, ``sum(spend, per_person=5000)``, to which more is scaled down. A record that names nobody does not count.
+        More than 720 records of one person have no say in ranges and categories that are found.
     n
         The number of records (with ``group``, of persons), if it is public. What is not declared is counted with noise.
     suppress_below
