@@ -11,7 +11,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable.accounting.engines.inversion import GOOD
-from deniable.accounting.engines.inverted import ROUGH, InvertedTradeoff
+from deniable.accounting.engines.inverted import APART, ROUGH, InvertedTradeoff
 from deniable.accounting.engines.likelihood import trivial_hockey_stick
 from deniable.accounting.pld.curve import WIDE, MultiScaleTradeoff
 from deniable.accounting.renyi import loss_divergence
@@ -38,7 +38,7 @@ class ComposedTradeoff(Tradeoff):
     tolerance: float
     points: int
     rough: bool = False
-    _epsilon_apart: ClassVar[float] = 1e-12  # nothing beside what the bracket of δ does to it
+    _epsilon_apart: ClassVar[float] = APART
 
     @classmethod
     def of(cls, loss: PrivacyLoss, tolerance: float, points: int) -> ComposedTradeoff:
@@ -50,8 +50,7 @@ class ComposedTradeoff(Tradeoff):
         """Transform inversion, where steps have a transform."""
         if self.loss.others:
             return None
-        found = InvertedTradeoff(self.loss, self.tolerance, self.points, ROUGH if self.rough else GOOD)
-        return found if found.in_reach else None
+        return InvertedTradeoff(self.loss, self.tolerance, self.points, ROUGH if self.rough else GOOD)
 
     @cached_property
     def lattices(self) -> MultiScaleTradeoff | None:
@@ -68,7 +67,7 @@ class ComposedTradeoff(Tradeoff):
 
     @property
     def _first(self) -> Tradeoff | None:
-        return next((engine for make in self.engines if (engine := make()) is not None), None)
+        return self.inverted if self.inverted is not None and self.inverted.in_reach else self.lattices
 
     def _asked(
         self, question: Question, points: FloatArray, direction: Direction, sides: tuple[Side, ...]

@@ -11,6 +11,7 @@ from deniable._check import FloatArray
 from deniable.curves.safe import TINY
 
 _FARTHEST = 5e3  # |ε| beyond which exp() under- and overflows anyway
+_TIGHT = 1e-3  # steps, by 1 + |ε|, that only a guess which was thought good has
 _MOST_ROUNDS = 60  # enough to get there
 
 
@@ -27,12 +28,12 @@ class EpsilonSearch:
         farthest = np.maximum(_FARTHEST, 2 * np.abs(near))  # a curve may know of larger ones
         step = np.where(np.isfinite(step) & (step > 0), step, 1.0)
         low, high = near - step, near + step
-        at_low, at_high = self.at(low), self.at(high)
+        at_low, at_high = np.split(self.at(np.concatenate([low, high])), 2)
         for _ in range(_MOST_ROUNDS):  # far ends are costly
             too_low, too_high = (at_high > delta) & (high < farthest), (at_low <= delta) & (low > -farthest)
             if not (too_low.any() or too_high.any()):
                 break
-            step = 1.5 * step
+            step = np.where(step < _TIGHT * (1 + np.abs(near)), 30.0, 1.5) * step
             end = np.where(too_low, high + step, low - step)
             at_end = self.at(end)
             (low, high), (at_low, at_high) = (
@@ -73,7 +74,7 @@ class EpsilonSearch:
         with np.errstate(divide="ignore", invalid="ignore"):
             target = np.log(np.maximum(delta, TINY))
             f_low, f_high = (np.log(np.maximum(value, TINY)) - target for value in at_ends)
-            reach = np.full(delta.shape, 0.1)
+            reach = np.clip(high - low, 1e-3, 0.1)  # log δ is nearly straight over short ones
             for _ in range(200):
                 width, middle = high - low, (low + high) / 2
                 if not np.any((middle > low) & (middle < high) & (width > self.apart * (1 + np.abs(high)))):

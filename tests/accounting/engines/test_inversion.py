@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 import deniable as dn
 from deniable.accounting.engines.chernoff import Chernoff
 from deniable.accounting.engines.inversion import Posts
+from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
 from oracles.composed_losses import inversion
@@ -135,3 +136,46 @@ def test_one_record_drawn_rarely_beside_little_noise_has_lines_further_left():
         guess = curve._chernoff.epsilon_guesses(np.array([1e-5]), "remove")
         assert abs(guess[0]) < 1
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        dn.SubsampledGaussian(1.0, 0.01, 5000),
+        dn.SubsampledGaussian(0.6, 1e-3, 40) + dn.GaussianDP(0.4),
+        dn.SubsampledGaussian(2.0, 0.2, 30) + dn.SubsampledGaussian(0.9, 0.01, 300) + dn.PureDP(0.2),
+        dn.SubsampledGaussian(8.0, 0.9, 3000),
+    ],
+)
+def test_the_advantage_takes_one_line_and_agrees_with_all_others(run):
+    curve = dn.tradeoff(run)
+    low, high = curve.advantage(side="lower"), curve.advantage()
+    assert high - low < 4e-10 * high
+    assert "_chernoff" not in vars(curve.inverted)  # no real point but ½ was needed
+    for way in ("left", "middle", "right"):
+        posts = curve.inverted._posts(way)
+        tails = posts.contour(int(posts.nearest(np.zeros(1))[0]), 1e-13, 1 << 13).tails(np.zeros(1))
+        assert low - tails.hockey_stick_error[0] <= tails.hockey_stick[0] <= high + tails.hockey_stick_error[0]
+    assert curve.delta(0.0) == curve.delta(np.array([1.0, 0.0]))[1] == high
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_chernoffs_bound_of_hockey_sticks_is_one(direction):
+    for phase in ((1.0, 0.01, 5000), (0.6, 0.2, 7), (3.0, 0.5, 400)):
+        curve = dn.tradeoff(dn.SubsampledGaussian(*phase))
+        epsilon = np.linspace(-2.0, 6.0, 33)
+        bound = curve.inverted._chernoff.hockey_stick(epsilon, direction)
+        truth = curve.delta(epsilon, direction, side="lower")
+        assert np.all(bound >= truth)
+        assert np.any(bound < 30 * truth)
+
+
+def test_epsilon_takes_few_hockey_sticks(monkeypatch):
+    asked = []
+    one = InvertedTradeoff._tails
+    monkeypatch.setattr(InvertedTradeoff, "_tails", lambda self, *args: asked.append(args) or one(self, *args))
+    for phase in ((1.0, 0.01, 5000), (2.0, 0.1, 100), (3.0, 0.001, 1000)):
+        asked.clear()
+        curve = dn.tradeoff(dn.SubsampledGaussian(*phase))
+        assert curve.epsilon(1e-5) - curve.epsilon(1e-5, side="lower") < 1e-9
+        assert len(asked) < 24

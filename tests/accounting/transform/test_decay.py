@@ -30,7 +30,7 @@ def test_no_sample_is_above_the_envelope(log_sigma, log_rate, steps, region, pla
     try:
         width = math.sqrt(loss.cumulants(c)[2])
         assume(width > 0)
-        envelope = Envelope.of(loss, c, width)
+        envelope = Envelope.of(loss.line(c), width)
         t = np.geomspace(3.1, 300.0, 60) / width
         sampled = loss.line(c, float(t[-1])).transform(t)[0].real
     except TooSlowError:
@@ -48,7 +48,7 @@ def test_what_lies_beyond_the_last_panel(sigma, rate, steps, c, monkeypatch):
     loss = PrivacyLoss.of([dn.SubsampledGaussian(sigma, rate, steps), dn.GaussianDP(0.0)])
     width = math.sqrt(loss.cumulants(c)[2])
     monkeypatch.setattr(decay, "_PLACES", np.array([2.0, 4.0]))
-    found = Envelope.of(loss, c, width)
+    found = Envelope.of(loss.line(c), width)
     t = found.edges[-1] * np.geomspace(1.0, 20.0, 2000)
     sampled = np.exp(loss.line(c, float(t[-1])).transform(t)[0].real)
     assert found.rest >= float(np.sum(sampled[1:] * np.diff(np.log(t)))) > 0

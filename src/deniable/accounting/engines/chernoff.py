@@ -8,10 +8,11 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import xlogy
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, PRODUCT_EXPONENT
-from deniable.accounting.engines.likelihood import Tails
+from deniable.accounting.engines.likelihood import ROWS, Tails
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.ratios import log_ratio
 from deniable.accounting.transform.composed import PrivacyLoss
@@ -81,9 +82,13 @@ class Chernoff:
         Above: out(L > ℓ) ≤ e^{K(θ) − θℓ} and in(L > ℓ) ≤ e^{K(θ) − (θ − 1)ℓ} for θ ≥ 1. Below: the same expressions
         bound out(L ≤ ℓ) and in(L ≤ ℓ) for θ ≤ 0.
         """
-        upper = Tails.below(threshold, *self.masses(threshold, 0)).stacked()
-        lower = Tails.above(threshold, *self.masses(threshold, 1)).stacked()
-        return Tails(*np.where(threshold > self.landmarks[1], upper, lower))
+        upper = threshold > self.landmarks[1]
+        found = np.empty((len(ROWS), threshold.size))
+        if upper.any():
+            found[:, upper] = Tails.below(threshold[upper], *self.masses(threshold[upper], 0)).stacked()
+        if not upper.all():
+            found[:, ~upper] = Tails.above(threshold[~upper], *self.masses(threshold[~upper], 1)).stacked()
+        return Tails(*found)
 
     def masses(self, threshold: FloatArray, side: int) -> tuple[FloatArray, FloatArray]:
         """Bounds under "out" and "in" on the mass above thresholds (side 0) or below them (side 1).
@@ -105,9 +110,18 @@ class Chernoff:
         return np.where((self.points == 0) | (self.points == 1), 0.0, bound)
 
     def hockey_stick(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
-        """Chernoff's bound on the hockey stick: that on the mass above γ in one order of the worlds or the other."""
-        pair = self.masses(log_gamma, 0) if direction == "remove" else self.masses(-log_gamma, 1)
-        return np.minimum(pair[1 if direction == "remove" else 0], 1.0)
+        """Chernoff's bound on the hockey stick in one order of the worlds, for γ = e^ℓ.
+
+        H_γ = E_in (1 − e^{ℓ − L})₊ ≤ C·E_in e^{(θ − 1)(L − ℓ)}, θ ≥ 1, with C = (θ − 1)^{θ − 1}/θ^θ, the largest
+        (1 − e^{−x})·e^{−(θ − 1)x} over x > 0; in the other order 1 − θ stands for θ, and −ℓ for ℓ.
+        """
+        keep = self.points >= 1 if direction == "remove" else self.points <= 0
+        order = self.points[keep] if direction == "remove" else 1 - self.points[keep]
+        log_bound = self.bounded_growth[keep] + xlogy(order - 1, order - 1) - xlogy(order, order) + 64 * EPS * order
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            found = np.exp((log_bound - np.multiply.outer(log_gamma, order - 1)).min(axis=1))
+        left_out = self.loss.dropped[1] if direction == "remove" else 0.0
+        return np.asarray(np.minimum(np.nan_to_num(found, nan=1.0) * (1 + 8 * EPS) + left_out, 1.0))
 
     def saddles(self, poles: tuple[float, ...], *, above: bool) -> tuple[FloatArray, FloatArray]:
         """About the logarithm of an integral over a line at rising thresholds; nothing is claimed of it.

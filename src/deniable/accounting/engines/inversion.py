@@ -29,8 +29,9 @@ from deniable.accounting.engines.likelihood import Tails, dual_from, hockey_stic
 from deniable.accounting.sizes import UNDERFLOW
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.ratios import ComplexArray, log_ratio
-from deniable.accounting.transform.decay import Envelope
-from deniable.accounting.trapezoid import Sum, half_line, nodes_until, poles
+from deniable.accounting.transform import decay
+from deniable.accounting.transform.composed import PrivacyLoss
+from deniable.accounting.trapezoid import Sum, even_aliases, half_line, nodes_until, poles
 
 Region = Literal["left", "middle", "right"]  # c < 0, 0 < c < 1, c > 1
 _EDGES: dict[Region, tuple[float, float]] = {"left": (-np.inf, 0.0), "middle": (0.0, 1.0), "right": (1.0, np.inf)}
@@ -215,7 +216,7 @@ class Posts:
         center = float(known.mean[place]) - 1 / c - 1 / (c - 1)  # the threshold of which c is the saddle point
         period = _period(offset, rise, (center - _WIDTHS * width, center + _WIDTHS * width), math.log(target))
         spacing = 2 * math.pi / period
-        t_end, truncation = Envelope.of(loss, c, width).cut(target, spacing)
+        t_end, truncation = decay.cut(loss.line(c), width, target, spacing)
         t = nodes_until(t_end, spacing, most)
         line = loss.line(c, float(t[-1]))
         if t.size * line.loss.size > (most << 6) * max(loss.steps.size, 32):  # what is asked next takes longer, too
@@ -232,6 +233,32 @@ class Posts:
             self.region, c, growth, period, t, coefficients, chernoff,
             truncation, rounding, 4 * EPS * (sizes.T @ t), loss.dropped,
         )  # fmt: skip
+
+
+def overlap(loss: PrivacyLoss, tolerance: float, most: int) -> Sum:
+    """∫ min(p, q), 1 minus the advantage, on the line Re w = ½ alone: there K is needed nowhere else.
+
+    Aliases come from :func:`deniable.accounting.trapezoid.even_aliases`; the rest is charged as on every line.
+
+    Raises
+    ------
+    TooSlowError
+        If it takes more than ``most`` nodes.
+    """
+    period = 2 * math.log(4 / tolerance)
+    spacing, real = 2 * math.pi / period, loss.line(0.5)
+    width = math.sqrt(real.cumulants[2])
+    if not width * most > 1:
+        raise TooSlowError("the loss is small")
+    t_end, truncation = decay.cut(real, width, tolerance, spacing)
+    t = nodes_until(t_end, spacing, most)
+    line = loss.line(0.5, float(t[-1]))
+    log_m, error = line.transform(t, spacing)
+    weight = half_line(t.size, period) * (math.exp(line.cumulants[0]) / (t * t + 0.25))
+    sizes = weight * np.exp(log_m.real)
+    rounding = weight @ error + 64 * EPS * sizes.sum() * (1 + abs(line.cumulants[0]))
+    every = (sizes @ np.cos(log_m.imag), even_aliases(period), truncation[2], rounding)
+    return Sum(*(np.array([x]) for x in every)).checked()
 
 
 def _period(offset: FloatArray, rise: FloatArray, thresholds: tuple[float, float], target: float) -> float:

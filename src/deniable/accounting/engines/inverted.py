@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray
-from deniable._floats import MOST_EXPONENT
+from deniable._floats import EPS, MOST_EXPONENT
 from deniable._kept import Kept
 from deniable.accounting.engines.chernoff import Chernoff, at_an_end, log_affinity, rates_of_affinity
-from deniable.accounting.engines.inversion import GOOD, Contour, Posts
+from deniable.accounting.engines.inversion import GOOD, Contour, Posts, overlap
 from deniable.accounting.engines.likelihood import (
     ERROR_OF,
     ROWS,
@@ -27,6 +27,7 @@ from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.sizes import MOST, NEGLIGIBLE, ROUNDS
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
+from deniable.accounting.trapezoid import Sum
 from deniable.curves import AnyDirection, Charged, Direction, Question
 from deniable.curves.safe import directions
 
@@ -34,6 +35,7 @@ from deniable.curves.safe import directions
 Way = Literal["left", "middle", "right", "far", "damped"]
 _QUANTITY = {"out_error": 0, "in_error": 1, "hockey_stick_error": 2, "dual_error": 2}  # see Contour
 ROUGH = 1e-3  # relative errors of answers that are not near, and where a sketch will do
+APART = 1e-12  # between brackets of ε, by 1 + |ε|: nothing beside what those of δ do to them
 _CLOSE = math.sqrt(GOOD)  # changes after which the next ones are not worth a round
 
 
@@ -66,7 +68,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         default_factory=lambda: Kept(MOST, _size), init=False, repr=False, compare=False
     )
 
-    @property
+    @cached_property
     def in_reach(self) -> bool:
         """Whether the middle of the law is known, around which lines are laid."""
         try:
@@ -88,10 +90,19 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         return loss_divergence(self.loss, order, direction)
 
     def _hockey_stick_bracket(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
+        low, high = trivial_hockey_stick(log_gamma)[0], np.ones_like(log_gamma)
+        even = log_gamma == 0
+        if even.any() and self._even is not None:
+            value, error = 1 - self._even.value, self._even.error + 8 * EPS
+            low[even], high[even] = np.maximum(value - error, 0.0), np.minimum(value + error, 1.0)
+        else:
+            even[:] = False
         try:
-            return super()._hockey_stick_bracket(log_gamma, direction)
+            if not even.all():
+                low[~even], high[~even] = super()._hockey_stick_bracket(log_gamma[~even], direction)
         except TooSlowError:
-            return trivial_hockey_stick(log_gamma)[0], np.ones_like(log_gamma)
+            pass
+        return low, high
 
     def _roc_bracket(self, fpr: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
         try:
@@ -101,6 +112,15 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
 
     def _cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
         return rates_of_affinity(self._log_affinity, fpr)
+
+    @cached_property
+    def _even(self) -> Sum | None:
+        """∫ min(p, q), if the line Re w = ½ gives the advantage as well as any other."""
+        try:
+            found = overlap(self.loss, self.tolerance, self.points >> 3)
+        except TooSlowError:
+            return None
+        return found if np.all(found.error < self.good * (1 - found.value)) else None
 
     @cached_property
     def _log_affinity(self) -> float:
@@ -152,36 +172,47 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         rows = Tails.below(threshold, np.ones_like(threshold), np.ones_like(threshold)).stacked()
         inside = (threshold > self.loss.lowest) & (threshold < self.loss.highest)
         beyond = ~inside & ~at_an_end(self.loss, threshold)
-        rows[:, beyond] = Tails.certain(threshold[beyond], self.loss.lowest).stacked()
+        if beyond.any():
+            rows[:, beyond] = Tails.certain(threshold[beyond], self.loss.lowest).stacked()
         value_row, error_row = ROWS.index(wanted), ROWS.index(ERROR_OF[wanted])
-        merge(rows, np.flatnonzero(~beyond), self._chernoff.tails(threshold[~beyond]).stacked())
-        known = self._chernoff
-        rare = (threshold > known.landmarks[1]) & (rows[error_row] <= 2 * known.loss.dropped[1])
-        rare = np.flatnonzero(~beyond & rare)
-        if rare.size:  # there the outcomes that were left out count
-            merge(rows, rare, Tails.below(threshold[rare], *self._far.masses(threshold[rare], 0)).stacked())
         least = NEGLIGIBLE if wanted in ("hockey_stick", "dual") else 0.0
 
         def poor() -> NDArray[np.bool_]:
             error = rows[error_row]
-            return np.asarray(inside & ~(error <= np.maximum(good * np.abs(rows[value_row]), least)))
+            return np.asarray(~(error <= np.maximum(good * np.abs(rows[value_row]), least)))
 
-        ways = [self._ways(at) for at in threshold.tolist()]
-        for turn in range(max(map(len, ways), default=0)):
-            open_ = poor()
-            for way in get_args(Way):
-                places = np.flatnonzero(open_ & [some[turn : turn + 1] == (way,) for some in ways])
-                if not places.size or not self._posts(way).places.size:
-                    continue
-                posts = self._posts(way).nearest(threshold[places])
-                for post in np.unique(posts).tolist():
-                    line, mine = self._line(way, post), places[posts == post]
-                    if line is not None:
-                        merge(rows, mine, line.tails(threshold[mine]).stacked())
+        def ask(way: Way, places: NDArray[np.intp]) -> None:
+            if not self._posts(way).places.size:
+                return
+            posts = self._posts(way).nearest(threshold[places])
+            for post in np.unique(posts).tolist():
+                line, mine = self._line(way, post), places[posts == post]
+                if line is not None:
+                    merge(rows, mine, line.tails(threshold[mine]).stacked())
+
+        rest = np.flatnonzero(~beyond & poor())
+        if not rest.size:
+            return Tails(*rows)
+        merge(rows, rest, self._chernoff.tails(threshold[rest]).stacked())
+        known = self._chernoff
+        rare = rest[(threshold > known.landmarks[1])[rest] & (rows[error_row] <= 2 * known.loss.dropped[1])[rest]]
+        if rare.size:  # there the outcomes that were left out count
+            merge(rows, rare, Tails.below(threshold[rare], *self._far.masses(threshold[rare], 0)).stacked())
+        ways = {place: self._ways(float(threshold[place])) for place in rest.tolist()}
+        for turn in range(max(map(len, ways.values()))):
+            open_, asked = inside & poor(), dict[Way, list[int]]()
+            for place, some in ways.items():
+                if open_[place] and turn < len(some):
+                    asked.setdefault(some[turn], []).append(place)
+            for way, places in asked.items():
+                ask(way, np.array(places))
         return Tails(*rows)
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         """Which line, or else which bound, has the error with which the bracket was made."""
+        if question == "hockey stick" and at == 0 and (sums := self._even) is not None:
+            aliasing, truncation, rounding = (float(x[0]) for x in (sums.aliasing, sums.truncation, sums.rounding))
+            return Charged(self.method, "", aliasing, truncation, rounding)
         if question == "hockey stick":
             threshold, scale = (at, 1.0) if direction == "remove" else (-at, math.exp(min(at, MOST_EXPONENT)))
             wanted = "hockey_stick" if direction == "remove" else "dual"
@@ -210,27 +241,40 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         return Charged("Chernoff's bound")
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
-        """Where saddle points put ε, corrected by Newton's method."""
-        found = [self._epsilon_near_one(delta, way) for way in directions(direction, self._symmetric)]
-        return np.max([near for near, _ in found], axis=0), np.max([step for _, step in found], axis=0)
+        """Where saddle points put ε, corrected by Newton's method; in the other order of the worlds where it may be."""
+        guesses = [(self._chernoff.epsilon_guesses(delta, way), way) for way in directions(direction, self._symmetric)]
+        guesses.sort(key=lambda guess: -float(guess[0].max()))
+        (first, way), *others = guesses
+        near, step = self._epsilon_near_one(delta, way, first)
+        for guess, way in others:
+            known = self._chernoff.hockey_stick(near, way)
+            if np.any(known > delta) and np.any(self._hockey_stick_bracket(near, way)[1] > delta):
+                again = self._epsilon_near_one(delta, way, np.maximum(guess, near))
+                near, step = np.maximum(near, again[0]), np.maximum(step, again[1])
+        return near, step
 
-    def _epsilon_near_one(self, delta: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
+    def _epsilon_near_one(
+        self, delta: FloatArray, direction: Direction, epsilon: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
         spread, dual = self._chernoff.landmarks[3], direction == "add"
-        epsilon, moved = self._chernoff.epsilon_guesses(delta, direction), np.full_like(delta, spread)
+        moved, blur = np.full_like(delta, spread), np.zeros_like(delta)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             for _ in range(ROUNDS):
                 good = 0.0 if np.all(moved < ROUGH * spread) else ROUGH
                 known = self._tails(-epsilon if dual else epsilon, "dual" if dual else "hockey_stick", good)
                 mass, hockey_stick = (known.in_below, known.dual) if dual else (known.out_above, known.hockey_stick)
                 error, scale = known.dual_error if dual else known.hockey_stick_error, np.exp(epsilon)
-                step = np.log(scale**dual * hockey_stick / delta) * hockey_stick / (mass * scale ** (not dual))
+                per_mass = 1 / (mass * scale ** (not dual))
+                step, blur = np.log(scale**dual * hockey_stick / delta) * hockey_stick * per_mass, error * per_mass
                 known_there = error < 0.1 * hockey_stick
                 usable = np.isfinite(step) & known_there  # exp(ε) may be beyond doubles
                 moved = np.where(usable, np.minimum(np.abs(step), np.maximum(spread, np.abs(epsilon) / 2)), spread)
                 epsilon = epsilon + np.where(usable, np.sign(step) * moved, np.where(known_there, 0.0, -epsilon / 2))
                 if np.all(moved < _CLOSE * spread):
                     break
-        return epsilon, np.where(moved < _CLOSE * spread, GOOD * (spread + np.abs(epsilon)), 4 * moved)
+        # Newton's method squares what is left; errors of hockey sticks move ε, too
+        left = 0.4 * APART * (1 + np.abs(epsilon)) + 2 * np.abs(np.nan_to_num(blur)) + 8 * moved**2 / spread
+        return epsilon, np.where(moved < _CLOSE * spread, left, 4 * moved)
 
     def _tests(self, alpha: FloatArray, direction: Direction) -> Tails:
         """Tests from Newton's method on the log-odds, started where saddle points put them."""

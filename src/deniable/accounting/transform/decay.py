@@ -34,7 +34,6 @@ from deniable._check import FloatArray
 from deniable._floats import MOST_EXPONENT, SQUARE_EXPONENT
 from deniable.accounting.sizes import DIGITS, UNDERFLOW
 from deniable.accounting.steps.base import TooSlowError
-from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.line import Line
 from deniable.accounting.transform.nodes import MISSED
 
@@ -54,15 +53,14 @@ class Envelope:
     rest: float
 
     @classmethod
-    def of(cls, loss: PrivacyLoss, c: float, width: float) -> Envelope:
-        """The bounds of all steps together, from one moved contour for every kind of step and place."""
-        t = np.asarray(_PLACES / width, dtype=np.float64)
+    def of(cls, line: Line, width: float, *, near: bool = False) -> Envelope:
+        """The bounds of all steps together, from one moved contour for every kind of step and place; ``near``: few."""
+        t, loss = np.asarray((_PLACES[:15:2] if near else _PLACES) / width, dtype=np.float64), line.of
         log_bound: FloatArray = -loss.gaussian * t**2 / 2
         end, variance = float(t[-1]), loss.gaussian
         rest = 1 / (variance * end**2) if variance > 0 else math.inf
         if loss.steps.size:
-            line = loss.line(c)
-            moved = shifted(line, t, lifts(loss.steps, float(loss.steps.sum())))
+            moved = shifted(line, t, lifts(loss.steps, float(loss.steps.sum()), 4 if near else 8))
             log_bound = log_bound + loss.steps @ moved
             if loss.steps.sum() >= 2:
                 two = math.pi / end * math.exp(min(_log_density(line) - 2 * float(moved[:, -1].min()), SQUARE_EXPONENT))
@@ -92,14 +90,22 @@ class Envelope:
         return float(a[k]), np.array([once[k], once[k], twice[k], 0.0, 0.0]) / np.pi
 
 
-def lifts(steps: FloatArray, total: float) -> FloatArray:
-    """Heights that serve so many steps of every phase, of a ``total``: one row per phase.
+def cut(line: Line, width: float, target: float, spacing: float) -> tuple[float, FloatArray]:
+    """:meth:`Envelope.cut` of a real line whose tilted law has this width: from few bounds where these will do."""
+    try:
+        return Envelope.of(line, width, near=True).cut(target, spacing)
+    except TooSlowError:
+        return Envelope.of(line, width).cut(target, spacing)
+
+
+def lifts(steps: FloatArray, total: float, count: int = 8) -> FloatArray:
+    """So many heights that serve so many steps of every phase, of a ``total``: one row per phase.
 
     Of a normal law the best one costs as much as the transform has fallen, e^{−DIGITS} in all where that is next to
     nothing.
     """
     low, high = 0.25 * np.sqrt(2 * DIGITS / total), 2.5 * np.sqrt(2 * DIGITS / steps)[:, None]
-    return np.asarray(low * (high / low) ** np.linspace(0.0, 1.0, 8))
+    return np.asarray(low * (high / low) ** np.linspace(0.0, 1.0, count))
 
 
 def shifted(line: Line, t: FloatArray, heights: FloatArray) -> FloatArray:
