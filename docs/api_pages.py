@@ -34,6 +34,7 @@ ROOMS = {
 }
 
 INNER = {  # exported for other packages of deniable: no user calls them, and no page promises that they stay
+    "deniable.audit": {"log_mixture"},
     "deniable.accounting.steps": {"Cut", "Repeated"},
     "deniable.curves": {
         *("BracketTradeoff", "Charged", "EnvelopeTradeoff", "SmallestTradeoff", "gaussian_hockey_stick"),

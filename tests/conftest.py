@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 from zlib import crc32
@@ -20,6 +21,7 @@ settings.register_profile(
 settings.load_profile("deniable")
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "papers"))
 ENTROPY = pytest.StashKey[Entropy]()
 SLOW = set((ROOT / "tests" / "slow_tests.txt").read_text().splitlines())  # files, and functions of other files
 SLOW_FILES = {ROOT / "tests" / name for name in SLOW}

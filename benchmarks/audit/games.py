@@ -4,9 +4,13 @@ python benchmarks/audit/games.py [games per side and cell]
 """
 
 import sys
+from pathlib import Path
 
 import deniable as dn
-from deniable.audit import final_model_limit, play_game, ratio_advantage
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "papers"))
+from known_laws import ratio_advantage
+from membership_games import final_model_limit, play_game
 
 CELLS = [(50, 0.1, s) for s in (0.5, 1.0, 2.0, 4.0)] + [(5000, 0.01, s) for s in (0.5, 1.0, 2.0, 4.0)]
 

@@ -118,7 +118,9 @@ def errors(runs: int = 300, m: int = 500, epsilon: float = 1.0) -> None:
 
 def scores(folder: Path, runs: int) -> None:
     import deniable as dn
-    from deniable.audit import attack_transcript
+
+    sys.path.append(str(Path(__file__).resolve().parents[2] / "papers"))
+    from known_laws import attack_transcript
 
     noise = dn.calibrate(
         lambda sigma: dn.SubsampledGaussian(sigma, RATE, STEPS),

@@ -5,7 +5,9 @@ python benchmarks/records/leave_one_out.py path/to/adult.parquet
 
 import argparse
 import resource
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,7 +17,9 @@ from deniable.records.losses import Logistic
 from deniable.records.neighbours import leave_one_out
 from deniable.records.problem import Problem
 from deniable.records.refine import refine
-from deniable.records.worst_case import worst_case_sphere
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "papers"))
+from spheres import worst_case_sphere
 
 
 def adult(path: str) -> tuple[np.ndarray, np.ndarray]:

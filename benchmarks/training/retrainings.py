@@ -26,9 +26,10 @@ from data import load
 from harness import RESULTS
 
 import deniable as dn
-from deniable.audit import ratio_advantage
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path += [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tests", "papers")]
+from known_laws import ratio_advantage
+
 from guarantees.attacked_fits import attacked, worst
 
 TRAININGS, CONTROLS = 500, 100  # with the canary, and as many without

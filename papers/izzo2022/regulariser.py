@@ -9,8 +9,8 @@ import itertools
 
 import matplotlib.pyplot as plt
 import numpy as np
+from optimal_attack import exact_membership
 
-import deniable as dn
 from deniable.noise import GaussianNoise
 
 CLIPS = np.array([0.25, 0.5, 1.0, 2.0, 4.0, np.inf])
@@ -28,7 +28,7 @@ def least_noise(data, c, scales):
     noise = np.zeros(len(TARGETS))  # enough for what does not depend on the data
     if spread > 0:
         laws = [GaussianNoise(s * spread, np.ones(1)) for s in scales]
-        etas = np.array([dn.noise.exact_membership(f, data, law, tolerance=1e-4).worst / 2 for law in laws])
+        etas = np.array([exact_membership(f, data, law, tolerance=1e-4).worst / 2 for law in laws])
         noise = np.array([scales[np.flatnonzero(etas <= t)[0]] * spread for t in TARGETS])
     parts = np.array([f(data[list(rows)]) for rows in itertools.combinations(range(len(data)), k)])
     return noise**2 + np.mean((parts - data.mean()) ** 2)  # against the mean of all records, which is what is asked for

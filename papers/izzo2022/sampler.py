@@ -7,10 +7,10 @@ sign of the sum of the coordinates, and the optimal one (Proposition 2). Ours, a
 
 import matplotlib.pyplot as plt
 import numpy as np
+from optimal_attack import exact_membership
 from published import PublishedNoise, published_scale
 from scipy.special import ndtri
 
-import deniable as dn
 from deniable.noise import GaussianNoise, NormLaplaceNoise
 
 ETA, MOMENT = 0.1, 6
@@ -46,9 +46,7 @@ def sign_of_sum(law, releases, rng):
 def optimal(law, releases, rng):
     """Accuracy of the best attack, from the two exact densities; averaged over simulated releases for d > 2."""
     records = np.array([np.ones(law.dimension), -np.ones(law.dimension)])
-    return (
-        0.5 + dn.noise.exact_membership(lambda part: part[0], records, law, k=1, n_samples=releases, rng=rng).worst / 2
-    )
+    return 0.5 + exact_membership(lambda part: part[0], records, law, k=1, n_samples=releases, rng=rng).worst / 2
 
 
 def make(reduced):

@@ -8,6 +8,7 @@ from math import comb
 
 import matplotlib.pyplot as plt
 import numpy as np
+from optimal_attack import exact_membership
 
 import deniable as dn
 
@@ -59,8 +60,8 @@ def make(reduced):
     for n in sizes:
         records = np.arange(n, dtype=float)
         indicator = dn.bounds.SubsetIndicator(int(n))
-        told.append(dn.noise.exact_membership(indicator, records).worst / 2)
-        published.append(dn.noise.exact_membership(lambda part: part, records).worst / 2)
+        told.append(exact_membership(indicator, records).worst / 2)
+        published.append(exact_membership(lambda part: part, records).worst / 2)
     formula = np.array([dn.bounds.SubsetIndicator(int(n)).eta for n in sizes])
     right.semilogy(sizes, formula, "-", label="1/C(n, n/2)")
     right.semilogy(sizes, told, "o", label="D ↦ 1{D = D*}: exact η")

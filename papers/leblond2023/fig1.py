@@ -8,9 +8,9 @@ from pathlib import Path
 import _adult
 import matplotlib.pyplot as plt
 import numpy as np
+from black_boxes import coverage
 
 import deniable as dn
-from deniable.records import coverage
 
 MEASURED = Path(__file__).resolve().parent / "measured" / "diffprivlib.npz"
 ROW = 74  # the most exposed of the 100

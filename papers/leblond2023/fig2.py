@@ -3,9 +3,9 @@
 import _adult
 import matplotlib.pyplot as plt
 import numpy as np
+from spheres import worst_case_sphere
 
 import deniable as dn
-from deniable.records import worst_case_sphere
 
 REGULARIZATIONS = (1.0, 1e-2, 1e-4)
 ANY = dn.OutputPerturbation(epsilon=1.0)  # the noise plays no part in this figure

@@ -8,9 +8,9 @@ text does not define that of Zhou et al.). Third: the second at Λ = 0.01, where
 import _adult
 import matplotlib.pyplot as plt
 import numpy as np
+from spheres import worst_case_sphere
 
 import deniable as dn
-from deniable.records import worst_case_sphere
 
 
 def make(reduced):

@@ -8,11 +8,13 @@ as unpublished.
 
 import matplotlib.pyplot as plt
 import numpy as np
+from black_boxes import typical_self_coverage
+from changed_spheres import changed_sphere
 from sklearn.datasets import load_breast_cancer
+from spheres import worst_case_sphere
 
 import deniable as dn
 from deniable.laws.norm_laplace import NormLaplaceLaw
-from deniable.records import changed_sphere, typical_self_coverage, worst_case_sphere
 
 
 def scaled(X, how):

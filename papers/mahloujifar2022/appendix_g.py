@@ -7,9 +7,9 @@ scales below 0 too, where Definition 4 has none; ½∫|x − a·y| does.
 
 import matplotlib.pyplot as plt
 import numpy as np
+from known_laws import attack_transcript
 
 import deniable as dn
-from deniable.audit import attack_transcript
 
 DELTA = 1e-5
 RUNS = {

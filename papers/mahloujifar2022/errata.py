@@ -7,9 +7,9 @@ E11: TV_a of footnote 4 is not the hockey stick; they differ by (1 − a)/2.
 
 import matplotlib.pyplot as plt
 import numpy as np
+from known_laws import attack_transcript
 
 import deniable as dn
-from deniable.audit import attack_transcript
 
 RUN = dn.SubsampledGaussian(1.0, 0.1, 50)
 ERROR, DOUBT = 0.01, 1e-5  # the paper's accuracy and confidence

@@ -7,9 +7,9 @@ positive rates from the run's (ε, δ) and directly. The paper draws no axis int
 import _older
 import matplotlib.pyplot as plt
 import numpy as np
+from known_laws import attack_transcript
 
 import deniable as dn
-from deniable.audit import attack_transcript
 
 DELTA = 1e-5
 # title, q, T, noise levels of the top row, of the quoted numbers and of the bottom row: there ε is large enough

@@ -7,9 +7,9 @@ where one record *replaces* another: the attacker reads both coordinates and pas
 
 import matplotlib.pyplot as plt
 import numpy as np
+from membership_games import final_model_limit, play_game
 
 import deniable as dn
-from deniable.audit import final_model_limit, play_game
 
 RATE, STEPS, RECORDS = 0.1, 50, 1000
 PLAYED = {"OFM, final model": ("OFM", "FMA"), "OIG, majority vote": ("OIG", "IMA"), "YFM, final model": ("YFM", "FMA"),

@@ -6,9 +6,10 @@ gradients, which attains the bound at every noise level, and the limit of the fi
 
 import matplotlib.pyplot as plt
 import numpy as np
+from known_laws import ratio_advantage
+from membership_games import final_model_limit, play_game
 
 import deniable as dn
-from deniable.audit import final_model_limit, play_game, ratio_advantage
 
 RATE, STEPS, DIMENSION, RECORDS = 0.01, 5000, 2_000, 1000
 PLAYED = {"FMA (game OFM)": ("OFM", "FMA"), "IMA (game OIG)": ("OIG", "IMA"), "FMA (game YFM)": ("YFM", "FMA"),

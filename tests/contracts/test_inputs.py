@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from spheres import worst_case_sphere
 
 import deniable as dn
 from deniable import bounds, unlearning
@@ -18,7 +19,7 @@ from deniable.curves import EnvelopeTradeoff
 from deniable.laws.gaussian import GaussianLaw
 from deniable.laws.norm_laplace import NormLaplaceLaw
 from deniable.noise import GaussianNoise, Histogram, Mean, NormLaplaceNoise
-from deniable.records import OutputPerturbation, worst_case_sphere
+from deniable.records import OutputPerturbation
 from deniable.testing import insecure_noise
 
 RATES = [0.0, 0.125, 0.5, 1.0]

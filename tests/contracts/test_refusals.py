@@ -7,6 +7,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+from changed_spheres import changed_sphere
+from known_laws import attack_random_subset, attack_transcript, ratio_advantage
+from membership_games import play_game
+from optimal_attack import exact_membership
 from scipy import stats
 from sklearn.naive_bayes import GaussianNB
 
@@ -51,6 +55,7 @@ MODULES = (accounting, audit, mechanisms, noise, planning, records, report, dn)
 NAMES = {name: getattr(module, name) for module in MODULES for name in module.__all__} | {
     **{"NormLaplaceTradeoff": NormLaplaceTradeoff, "GaussianNoise": GaussianNoise, "OpacusCallback": OpacusCallback},
     **{"rounded_gaussian": rounded_gaussian, "bounds": bounds, "unlearning": unlearning},
+    **{f.__name__: f for f in (attack_random_subset, attack_transcript, ratio_advantage)},
     **{"np": np, "nan": math.nan, "inf": math.inf, "ONE": np.ones(1), "TABLE": np.eye(3), "COLUMN": np.arange(3.0)},
     "RUN": dn.SubsampledGaussian(1.0, 0.1, 10),
     "CURVE": dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 50)),
@@ -71,7 +76,7 @@ NAMES = {name: getattr(module, name) for module in MODULES for name in module.__
     },
     "classifier": fitted(dn.PrivateClassifier, LABELS),
     "regressor": fitted(dn.PrivateRegressor, np.arange(60.0)),
-    "played": usual(audit.play_game, game="OIG", attack="FMA", noise_multiplier=1.0, sample_rate=0.1, steps=5),
+    "played": usual(play_game, game="OIG", attack="FMA", noise_multiplier=1.0, sample_rate=0.1, steps=5),
     "shadows": usual(dn.attack_estimator, estimator=GaussianNB(), X=ROWS[:8], y=np.arange(8) % 2, n_shadows=8, rng=0),
     "canaries": usual(audit.canaries, X=np.ones((400, 2)), y=np.arange(400) % 2),
     "released": usual(dn.release, algorithm=column_mean, data=ROWS, advantage=0.2, bound="centre"),
@@ -81,11 +86,9 @@ NAMES = {name: getattr(module, name) for module in MODULES for name in module.__
     "profiled": usual(
         dn.privacy_profile, X=ROWS, y=LABELS, regularization=0.1, mechanism=dn.OutputPerturbation(epsilon=1.0)
     ),
-    "sphere": usual(records.changed_sphere, X=ROWS, y=LABELS, regularization=0.1),
+    "sphere": usual(changed_sphere, X=ROWS, y=LABELS, regularization=0.1),
     "PROFILE": dn.privacy_profile(ROWS, LABELS, regularization=0.1, rng=0),
-    "exact": usual(
-        noise.exact_membership, algorithm=column_mean, data=np.arange(6.0), noise=GaussianNoise(1.0, np.ones(1))
-    ),
+    "exact": usual(exact_membership, algorithm=column_mean, data=np.arange(6.0), noise=GaussianNoise(1.0, np.ones(1))),
     "statistic": lambda asked, **options: dn.release_statistics(FRAME, asked, **{"advantage": 0.2} | options),
     "individual": lambda run: accounting.individual_tradeoffs([[0.5]], 1.0, run),
     "profile": lambda X: dn.privacy_profile(

@@ -9,9 +9,9 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from known_laws import ratio_advantage
 
 import deniable as dn
-from deniable.audit import ratio_advantage
 from deniable.audit.intervals import clopper_pearson
 from deniable.noise.queries import SumNoise
 from deniable.testing import insecure_noise

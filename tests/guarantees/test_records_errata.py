@@ -5,10 +5,10 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import gammaln
 from sklearn.datasets import load_breast_cancer
+from spheres import worst_case_sphere
 
 from deniable.laws.norm_laplace import NormLaplaceLaw
 from deniable.records import OutputPerturbation, privacy_profile
-from deniable.records.worst_case import worst_case_sphere
 
 
 @pytest.fixture(scope="module")

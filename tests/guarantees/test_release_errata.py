@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from optimal_attack import exact_membership
 from scipy.linalg import sqrtm
 from scipy.stats import norm
 
@@ -76,8 +77,8 @@ class TestE4:
         printed = (7.5 / eta) ** (1 + 2 / moment) * sigma
         mean_distance = np.abs(values - values.mean()).mean()
         enough = mean_distance / (2 * eta)  # TV ≤ tanh(‖v − w‖/(2c)) around the mean
-        exact = dn.noise.exact_membership(np.mean, data, NormLaplaceNoise(enough, np.ones(1))).worst / 2
-        loose = dn.noise.exact_membership(np.mean, data, NormLaplaceNoise(printed, np.ones(1))).worst / 2
+        exact = exact_membership(np.mean, data, NormLaplaceNoise(enough, np.ones(1))).worst / 2
+        loose = exact_membership(np.mean, data, NormLaplaceNoise(printed, np.ones(1))).worst / 2
         assert loose < exact <= eta
         assert printed / enough > at_least
         assert loose < eta / 20
@@ -176,7 +177,7 @@ class TestE7:
         data = np.array(self.dataset(n))
         r = dn.release(lambda part: 1 / part.sum(), data, advantage=2 * eta)
         law = GaussianNoise(float(r.noise_scale), np.ones(1))
-        found = dn.noise.exact_membership(lambda part: 1 / part.sum(), data, law)
+        found = exact_membership(lambda part: 1 / part.sum(), data, law)
         assert found.worst <= r.certificate.advantage <= 2 * eta
         # Gaussian noise that hides the largest change: TV ≤ 2η
         by_sensitivity = (math.sqrt(math.comb(n, n // 2)) - 1) / (2 * norm.ppf(0.5 + eta))

@@ -4,6 +4,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from optimal_attack import exact_membership
 from sklearn.base import clone, is_classifier
 from sklearn.cluster import KMeans
 from sklearn.covariance import EmpiricalCovariance, LedoitWolf
@@ -19,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 from deniable import InputError, MembershipPrivate
-from deniable.noise import GaussianNoise, exact_membership
+from deniable.noise import GaussianNoise
 from deniable.testing import insecure_noise
 
 X, Y = load_breast_cancer(return_X_y=True)

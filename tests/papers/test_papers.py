@@ -6,12 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import _common
 import matplotlib.pyplot as plt
 import pytest
 
 PAPERS = Path(__file__).resolve().parents[2] / "papers"
-sys.path.append(str(PAPERS))
-import _common  # noqa: E402
 
 SCRIPTS = _common.scripts()
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from black_boxes import coverage
 
 import deniable as dn
 from deniable import InputError
-from deniable.records import coverage
 
 
 @pytest.fixture(scope="module")

@@ -4,16 +4,10 @@ from deniable.audit.canary import Canaries, canaries
 from deniable.audit.checking import NothingChecked, PromiseBroken, PromiseCheck, check_promise, promise
 from deniable.audit.estimators import attack_estimator, attack_model
 from deniable.audit.exposure import RecordExposure
-from deniable.audit.games import final_model_limit, play_game
 from deniable.audit.intervals import Interval
-from deniable.audit.known import (
-    attack_random_subset,
-    attack_transcript,
-    ratio_advantage,
-)
 from deniable.audit.one_run import OneRunAudit, audit_one_run
 from deniable.audit.readers import read_scores
-from deniable.audit.record_canaries import RecordCanaries
+from deniable.audit.record_canaries import RecordCanaries, log_mixture
 from deniable.audit.results import AttackScores, RepeatedRecordsWarning
 from deniable.audit.scores import ReversedScoresWarning, ScoreAudit, audit_scores
 from deniable.audit.sequential import SequentialAudit, SequentialVerdict
@@ -38,17 +32,13 @@ __all__ = [
     "Verdict",
     "attack_estimator",
     "attack_model",
-    "attack_random_subset",
     "attack_synthetic",
-    "attack_transcript",
     "audit_one_run",
     "audit_scores",
     "canaries",
     "check_promise",
-    "final_model_limit",
-    "play_game",
+    "log_mixture",
     "promise",
-    "ratio_advantage",
     "read_scores",
     "synthetic_scores",
 ]

@@ -8,14 +8,13 @@ releases of it is then one subsampled Gaussian, if the run is what it says. torc
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError, Seed, integer, number, seeded
 from deniable._optional import require
-from deniable.audit.known import log_mixture
 from deniable.audit.results import AttackScores
 from deniable.audit.sequential import SequentialAudit, SequentialVerdict
 from deniable.mechanisms import SubsampledGaussian
@@ -190,3 +189,11 @@ class _Labelled:
         wider = x.new_full((*x.shape[:-1], x.shape[-1] + 1), int(self._labels[index]))
         wider[..., :-1] = x
         return (wider, *rest)
+
+
+def log_mixture(x: FloatArray, sigma: float, q: float) -> FloatArray:
+    """Sum over the last axis of log((1 − q) + q·N(1, σ²)/N(0, σ²)) at x."""
+    shift = (2 * x - 1) / (2 * sigma**2)
+    if q == 1:
+        return cast(FloatArray, shift.sum(axis=-1))
+    return cast(FloatArray, np.logaddexp(np.log1p(-q), np.log(q) + shift).sum(axis=-1))

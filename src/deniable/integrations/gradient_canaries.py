@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError, Seed, integer, number, seeded
-from deniable.audit import AttackScores, OneRunAudit, audit_one_run
-from deniable.audit.known import log_mixture
+from deniable.audit import AttackScores, OneRunAudit, audit_one_run, log_mixture
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
 
 _OPTIMIZERS = ("DPOptimizer", "DPOptimizerFastGradientClipping")  # flat clipping: one norm for the whole gradient

@@ -2,7 +2,6 @@
 
 from deniable.noise.certificate import Alternative, Certificate, Release, ReleaseWarning
 from deniable.noise.evidence import ReleaseError
-from deniable.noise.exact import ExactMembership, exact_membership
 from deniable.noise.laws import GaussianNoise, NormLaplaceNoise
 from deniable.noise.mechanism import release
 from deniable.noise.statistics import Histogram, Mean, SecondMoment
@@ -10,7 +9,6 @@ from deniable.noise.statistics import Histogram, Mean, SecondMoment
 __all__ = [
     "Alternative",
     "Certificate",
-    "ExactMembership",
     "GaussianNoise",
     "Histogram",
     "Mean",
@@ -19,6 +17,5 @@ __all__ = [
     "ReleaseError",
     "ReleaseWarning",
     "SecondMoment",
-    "exact_membership",
     "release",
 ]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from spheres import Sphere
 
 from deniable._check import FloatArray, InputError, numbers
 from deniable.records.fit import Fit, fit
 from deniable.records.inputs import make_problem
 from deniable.records.losses import Loss, as_loss
 from deniable.records.problem import UNIT
-from deniable.records.worst_case import Sphere
 
 
 def changed_sphere(

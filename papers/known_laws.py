@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln, logsumexp
 
 from deniable._check import FloatArray, InputError, Seed, choice, integer, number, numbers, seeded
-from deniable.audit.results import AttackScores
+from deniable.audit import AttackScores, log_mixture
 from deniable.mechanisms import Mechanism, SubsampledGaussian
 from deniable.mechanisms.core import parts_of
 
@@ -157,14 +157,6 @@ def _noise(noise: str) -> Noise:
 
 def _blocks(total: int, size: int) -> Iterable[int]:
     return [min(size, total - start) for start in range(0, total, size)]
-
-
-def log_mixture(x: FloatArray, sigma: float, q: float) -> FloatArray:
-    """Sum over the last axis of log((1 − q) + q·N(1, σ²)/N(0, σ²)) at x."""
-    shift = (2 * x - 1) / (2 * sigma**2)
-    if q == 1:
-        return cast(FloatArray, shift.sum(axis=-1))
-    return cast(FloatArray, np.logaddexp(np.log1p(-q), np.log(q) + shift).sum(axis=-1))
 
 
 def _count(total: int, size: int, member: bool) -> int:

@@ -4,11 +4,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from known_laws import attack_random_subset, attack_transcript, log_density, ratio_advantage, sample_noise
 from scipy import integrate, stats
 
 import deniable as dn
-from deniable.audit import AttackScores, attack_random_subset, attack_transcript, ratio_advantage
-from deniable.audit.known import log_density, sample_noise
+from deniable.audit import AttackScores
 
 
 @pytest.mark.parametrize("noise", ["norm-laplace", "gaussian"])

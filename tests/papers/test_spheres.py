@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from spheres import worst_case_sphere
 
 from deniable import InputError
-from deniable.records import OutputPerturbation, privacy_profile, worst_case_sphere
+from deniable.records import OutputPerturbation, privacy_profile
 
 LAX = OutputPerturbation(scale=1.0)
 

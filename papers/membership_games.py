@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import bdtr, ndtr
 
 from deniable._check import FloatArray, InputError, IntArray, Seed, choice, integer, number, seeded
-from deniable.audit.results import AttackScores
+from deniable.audit import AttackScores
 
 Game = Literal["OIG", "OFM", "YIG", "YFM"]
 GameAttack = Literal["FMA", "IMA", "LR"]

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from black_boxes import typical_self_coverage
+from changed_spheres import changed_sphere
 from hypothesis import given, strategies as st
+from spheres import worst_case_sphere
 
 from deniable.laws.norm_laplace import NormLaplaceLaw
-from deniable.records import changed_sphere, typical_self_coverage, worst_case_sphere
 from oracles.refits import optimum
 
 

@@ -4,12 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
+from optimal_attack import exact_membership
 from scipy import stats
 from scipy.special import ndtr
 
 import deniable as dn
 from deniable import bounds
-from deniable.noise import exact_membership
 from deniable.noise.laws import GaussianNoise, NormLaplaceNoise
 
 

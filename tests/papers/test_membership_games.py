@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from known_laws import ratio_advantage
+from membership_games import final_model_limit, play_game
 from scipy import stats
 
 import deniable as dn
-from deniable.audit import final_model_limit, play_game, ratio_advantage
 from oracles import dp_sgd
 
 CLIP, RATE = 0.1, 0.001
