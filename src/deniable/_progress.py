@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ def stage(description: str) -> Iterator[None]:
     except ImportError:  # a bare install works in silence
         yield
         return
-    with Console(stderr=True).status(description):
+    with open(os.dup(2), "w", encoding="utf-8") as own, Console(file=own).status(description):  # no seal mutes it
         yield
 
 

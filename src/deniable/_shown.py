@@ -10,6 +10,12 @@ import numpy as np
 Unit = Literal["rate", "number", "count"]
 
 
+def plural(unit: str) -> str:
+    """Return what is in or out in the plural: records, persons, lines of the file."""
+    noun, *rest = unit.split(" ")
+    return " ".join([f"{noun}s", *rest])
+
+
 def shown(value: float, unit: Unit, side: str, digits: int = 4) -> str:
     """Return a number for people: rates in percent, few digits, rounded to the named side of the truth.
 

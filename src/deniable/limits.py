@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from deniable import risks
 from deniable._check import InputError, integer, number, refuse_unknown
+from deniable._shown import plural
 from deniable.curves import Tradeoff
 
 __all__ = ["Limit"]
@@ -120,7 +121,7 @@ KINDS = (
         floor=lambda n, weight: min(n * weight, 1.0),
         reached="a curve without any leak gives that",
         name="singling out one of {n:,} records",
-        promise="one of {n:,} {unit}s is singled out with probability at most {most:.15g} (predicates of weight "
+        promise="one of {n:,} {units} is singled out with probability at most {most:.15g} (predicates of weight "
         "{weight:.15g})",
     ),
     LimitKind(
@@ -244,12 +245,12 @@ class Limit:
 
     def words(self, unit: str = "record") -> str:
         """Return the whole promise, as certificates state it, for a ``unit`` that is in or out."""
-        together = f", for any {self.group_size} {unit}s in or out together" if self.group_size > 1 else ""
+        together = f", for any {self.group_size} {plural(unit)} in or out together" if self.group_size > 1 else ""
         return self._said(self._kind.promise, unit) + together
 
     def _said(self, text: str, unit: str = "record") -> str:
         game = "" if not self._kind.even or self._even else f" (prior {self.prior:.15g})"
-        return text.format(unit=unit, most=self.most, floor=self.floor, game=game, **self._at)
+        return text.format(units=plural(unit), most=self.most, floor=self.floor, game=game, **self._at)
 
     @property
     def _even(self) -> bool:

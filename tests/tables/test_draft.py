@@ -122,16 +122,24 @@ def test_the_separator_is_that_of_the_header_and_shown(tmp_path, separator, enco
     assert set(found.frame["x"]) == {"Köln", "Århus"}
 
 
-@pytest.mark.parametrize("code", ["utf-16-le", "utf-16-be", "utf-8"])
-def test_a_byte_too_many_garbles_its_own_record_only(tmp_path, code):
+@pytest.mark.parametrize(
+    ("mark", "code", "unit"),
+    [
+        (b"\xff\xfe", "utf-16-le", b"\x00\xd8"),
+        (b"\xfe\xff", "utf-16-be", b"\xdc\x00"),
+        (b"", "utf-8", b"\x81"),
+        (b"", "utf-8", b"\xed\xa0\x80"),
+    ],
+)
+def test_a_bad_unit_costs_itself(tmp_path, mark, code, unit):
     lines = [f"{line}\n".encode(code) for line in ("x,y", "Köln,1", "Århus,2", "Ulm,3", "Rom,4")]
-    mark = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff", "utf-8": b""}[code]
     end = "\n".encode(code)
-    lines[2] = lines[2].removesuffix(end) + b"\x81" + end
+    lines[2] = lines[2].removesuffix(end) + unit + end
     path = tmp_path / "odd.csv"
     path.write_bytes(mark + b"".join(lines))
     found = open_table(path).frame
-    assert [found["x"][i] for i in (0, 2, 3)] == ["Köln", "Ulm", "Rom"]
+    assert found["x"].tolist() == ["Köln", "Århus", "Ulm", "Rom"]
+    assert [found["y"][i] for i in (0, 2, 3)] == ["1", "3", "4"]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".parquet", ".feather"])

@@ -4,10 +4,12 @@ import tomllib
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import deniable as dn
 from deniable.cli._app import run
 from deniable.tables import draft_schema
+from deniable.workflows.train import train_table
 
 N = 200
 RNG = np.random.default_rng(0)
@@ -55,6 +57,8 @@ def test_what_a_stranger_s_table_drafts(tmp_path, capsys):
     assert run(["check", str(path), "--target", "Kauf", "--schema-out", str(out)]) == 0
     assert f"--schema {out}" in capsys.readouterr().err
     text = out.read_text(encoding="utf-8")
+    first, text = text.split("\n", 1)
+    assert first == "# drafted from the data: read, then delete this line"
     assert tomllib.loads(text) == {"target": "Kauf", "task": "classification", "columns": EXPECTED}
     said = [
         '# If this column says whose record it is: person = "who_id"',
@@ -63,6 +67,7 @@ def test_what_a_stranger_s_table_drafts(tmp_path, capsys):
     ]
     assert [words for words in said if words not in text] == []
     assert not [cell for cell in ("K10", "siehe", "p7", "was read as") if cell in text]
+    out.write_text(text, encoding="utf-8")
     schema = dn.Schema.read(out)
     assert schema.column("Punkte").read(STRANGE["Punkte"]).number.max() == (N - 1) / 30 // 0.001 / 1000
     model = dn.PrivateClassifier(advantage=0.9, schema=schema).fit(STRANGE)
@@ -91,3 +96,51 @@ def test_what_is_known_is_drafted_as_declared(tmp_path):
     assert schema.column("PLZ").labels == ("01067",)
     assert (schema.kind("Ort"), schema.target, schema.person) == ("dropped", "Alter", "who_id")
     assert schema.task == "regression"
+
+
+LINE = "# drafted from the data: read, then delete this line"
+
+
+def test_nothing_leaves_by_a_draft_that_nobody_has_read(tmp_path, capsys):
+    """Whether a column is constant, and so whether a line of a draft is there, is one record's doing."""
+    frame = pd.DataFrame(
+        {"age": [i * 7 % 41 for i in range(40)], "ill": ["no", "no", "yes", "yes"] * 10, "hiv": ["yes"] + ["no"] * 39}
+    )
+    path, out = tmp_path / "people.csv", tmp_path / "schema.toml"
+    drafts = []
+    for table in (frame, frame[1:]):
+        table.to_csv(path, index=False)
+        assert run(["check", str(path), "--target", "ill", "--schema-out", str(out)]) == 0
+        drafts.append(out.read_text(encoding="utf-8"))
+        assert drafts[-1].splitlines()[0] == LINE
+    assert drafts[0].replace("yes/no", "dropped") != drafts[0] != drafts[1]
+    assert "delete its first line" in capsys.readouterr().err
+    told = ["--schema", str(out)]
+    ways = {
+        "train": ["train", str(path), *told, "--report", str(tmp_path / "r.html")],
+        "publish": ["publish", str(path), "--statistic", "count() by hiv", *told, "--out", str(tmp_path / "r.csv")],
+    }
+    for words in ways.values():
+        assert run(words) == 2
+        assert LINE in capsys.readouterr().err
+    assert [one.suffix for one in tmp_path.iterdir() if one.name.startswith("r.")] == []
+    for moved in ("\n\n" + drafts[1], drafts[1].replace(LINE + "\n", "") + LINE):
+        out.write_text(moved, encoding="utf-8")
+        assert dn.Schema.read(out).drafted
+    schema = dn.Schema.read(out)
+    schema.only(["age"]).write(out)
+    assert out.read_text(encoding="utf-8").startswith(LINE)  # nor by a copy
+    for fit in (
+        lambda: dn.PrivateClassifier(advantage=0.1, schema=schema).fit(frame),
+        lambda: dn.PrivateRegressor(advantage=0.1, schema=schema).fit(frame[["age"]], frame["age"]),
+        lambda: dn.release_statistics(frame, "count()", advantage=0.1, schema=schema),
+        lambda: train_table(frame, target="ill", schema=schema),
+    ):
+        with pytest.raises(dn.InputError, match=LINE):
+            fit()
+    assert run(["check", str(path), *told]) == 0  # its owner may look
+    out.write_text(drafts[1].replace(LINE + "\n", ""), encoding="utf-8")
+    assert run([*ways["train"], "--advantage", "0.9"]) == 0
+    out.write_text("drafted = false\n", encoding="utf-8")
+    with pytest.raises(dn.InputError, match="drafted"):
+        dn.Schema.read(out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import logging
 import re
 import shlex
 import signal
@@ -196,7 +197,8 @@ def _help_all(arguments: list[str]) -> int:
 
 def _called(arguments: list[str]) -> Any:
     """Run the command; warnings that are meant for people are lines on stderr, each once, and Ctrl-C is never lost."""
-    before = sys.unraisablehook
+    before, logged = sys.unraisablehook, logging.root.manager.disable
+    logging.disable(sys.maxsize)  # what others log may quote a cell
     with warnings.catch_warnings():
         warnings.filterwarnings("default", category=UserWarning)
         warnings.showwarning = _say
@@ -205,6 +207,7 @@ def _called(arguments: list[str]) -> Any:
             return _parser()(args=arguments, prog_name="deniable", standalone_mode=False)
         finally:
             sys.unraisablehook = before
+            logging.disable(logged)
 
 
 def _again() -> None:
@@ -219,8 +222,9 @@ def _again() -> None:
 
 
 def _say(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    """Show a warning as one line for a person, without the place in the code."""
-    print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
+    """Show a warning of ours as one line for a person, without the place in the code: others' may quote a cell."""
+    if category.__module__.startswith("deniable."):
+        print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def _defect(error: Exception, debug: bool) -> int:

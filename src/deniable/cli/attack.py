@@ -137,8 +137,10 @@ def _features(
     source: str, target: str | None, drop: tuple[str, ...], schema: Schema | None
 ) -> tuple[Any, Any, list[str]]:
     """Read features, target, and which features are texts; an attack takes any target."""
+    from deniable.noise.sealed import only_our_words
     from deniable.tables import understand
 
-    table = understand(source, target, drop=drop, schema=schema)
+    with only_our_words():
+        table = understand(source, target, drop=drop, schema=schema)
     aim = table.supervised().to_numpy()
     return table.frame, aim, [column.name for column in table.kept if column.kind == "category"]

@@ -34,15 +34,18 @@ def check(
     Exit code 2 if the table cannot be used; all its problems are listed. No value of the table is printed; a drafted
     schema holds some, in comments.
     """
+    from deniable.noise.sealed import only_our_words
     from deniable.tables import PUBLIC, understand
     from deniable.tables.drafting import draft_schema
 
     if schema_out is not None:
         check_writable("--schema-out", schema_out, suffixes=(".toml",))
     told, left = read_schema(schema), tuple(drop or ())
-    found = understand(data, target, drop=left, schema=told, strict=False)
+    with only_our_words():
+        found = understand(data, target, drop=left, schema=told, strict=False)
+        drafted = "" if schema_out is None else draft_schema(data, target, drop=left, schema=told)
     if schema_out is not None:
-        write_atomically(schema_out, draft_schema(data, target, drop=left, schema=told))
+        write_atomically(schema_out, drafted)
     if as_json:
         print(to_json(_facts(found)))
     else:
@@ -51,7 +54,7 @@ def check(
             named = of_table(data, target, drop, schema) if schema_out is None else of_table(data, schema=schema_out)
             suggest("train", *named, "--report", "report.html")
     if schema_out is not None:
-        print(f"written: {schema_out}", file=sys.stderr)
+        print(f"written: {schema_out} (read it, then delete its first line)", file=sys.stderr)
     return BAD_INPUT if found.problems else 0
 
 
@@ -84,7 +87,8 @@ def _show(found: Understood, public: str) -> None:
     for line in found.notes:
         console.print(Text(line))
     if found.odd:
-        rows = f"row {listed(found.odd)}: other than the header's cells, or an open quote; filled or cut"
+        rows = f"lines that weigh nothing: {len(found.odd)}, of other than the header's cells or with an open quote"
+        rows += f" (row {listed(found.odd)})"
         console.print(Text(rows, style="bold red"))
     if found.target is not None:
         values = int(found.target.nunique())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 from zipfile import BadZipFile, ZipFile
@@ -31,6 +32,8 @@ def predict(
 ) -> None:
     """Predict the target of each row with a trained model.
 
+    A line of a text file that has other than the header's cells gets an empty row.
+
     A classifier also gives the probability of each class.
 
     A prediction reveals no more about the training data than the model does.
@@ -38,12 +41,18 @@ def predict(
     if out is not None:
         check_writable("--out", out, suffixes=(".csv",))
     fitted = _loaded(model)
+    from deniable.noise.sealed import only_our_words
     from deniable.tables.files import open_file
 
-    opened = open_file(data)
-    if opened.problems:
-        raise InputError(f"{str(data)!r}: {opened.problems[0]}")
-    found = _predictions(fitted, opened.frame)
+    with only_our_words():
+        opened = open_file(data)
+        if opened.problems:
+            raise InputError(f"{str(data)!r}: {opened.problems[0]}")
+        found = _predictions(fitted, opened.frame)
+    if opened.odd:
+        lines = range(1, len(found) + len(opened.odd) + 1)
+        found = found.astype(object).set_axis(sorted({*lines} - {*opened.odd})).reindex(lines)
+        print(f"warning: no prediction for lines that are no records: {len(opened.odd)}", file=sys.stderr)
     if out is not None:
         write_atomically(out, found.to_csv(index=False))
     if as_json:

@@ -74,6 +74,7 @@ def profile(
         check_writable("--out", out, suffixes=(".csv", ".parquet"))
     said = prepared(policy, meta, owner_report=owner_report)
     import deniable as dn
+    from deniable.noise.sealed import only_our_words
     from deniable.tables import encode, understand
 
     options: dict[str, Any] = {
@@ -95,7 +96,8 @@ def profile(
                 raise dn.InputError(f"{name} goes with --in-blocks")
         if row_bound != 1:
             raise dn.InputError("--row-bound goes with --in-blocks: without it rows are scaled to norm 1")
-        table = understand(data, target, drop=tuple(drop or ()), schema=read_schema(schema))
+        with only_our_words():
+            table = understand(data, target, drop=tuple(drop or ()), schema=read_schema(schema))
         if by is not None and by not in table.frame.columns:
             raise dn.InputError(f"--by {by!r} is not a column; known are {', '.join(map(str, table.frame.columns))}")
         encoded = encode(table)

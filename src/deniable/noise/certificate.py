@@ -17,7 +17,7 @@ from deniable._files import write_atomically
 from deniable._notebook import curve_rows, lines, panel
 from deniable._optional import require
 from deniable._plot import new_axes
-from deniable._shown import shown
+from deniable._shown import plural, shown
 from deniable.curves import Tradeoff
 from deniable.noise.queries import Queries
 
@@ -79,7 +79,7 @@ class Certificate:
     warning
         What makes the value useless and what to do, or None.
     unit
-        "record" or "person": whose membership is bounded.
+        "record", "person" or "line of the file": whose membership is bounded.
     insecure
         Whether the noise was that of a test (:func:`deniable.testing.insecure_noise`): then nothing is promised.
     """
@@ -147,9 +147,7 @@ class Certificate:
     def __str__(self) -> str:
         spread = math.sqrt(float(np.mean(self.noise_scale**2))) if self.noise_scale.size else 0.0
         accuracy = shown(max(self.prior, 1 - self.prior) + self.advantage / 2, "number", "upper")
-        claim = (
-            f"at a prior of {self.prior:.3g}, no attack names a {self.unit}'s membership with accuracy above {accuracy}"
-        )
+        claim = f"at a prior of {self.prior:.3g}, no attack tells if a {self.unit} is in with accuracy above {accuracy}"
         lines = [
             f"advantage ≤ {shown(self.advantage, 'number', 'upper')} ({self.kind}, confidence {self.confidence:.4g}): "
             f"{claim}",
@@ -202,8 +200,8 @@ class Certificate:
 def game_of(unit: str) -> str:
     """Return what the attacker knows and has to name."""
     return (
-        f"all records are used; the attacker knows the algorithm, what is declared and all {unit}s but one, and names, "
-        "after seeing everything that is released, whether that one is in the table"
+        f"all records are used; the attacker knows the algorithm, what is declared and all {plural(unit)} but one, and "
+        "names, after seeing everything that is released, whether that one is in the table"
     )
 
 
@@ -240,10 +238,10 @@ def certificate_of(
         assumptions=(
             game_of(unit),
             "what is declared (ranges, categories, a number of records) and the names of the columns are public; the "
-            f"number of {unit}s stated here is declared or a noisy count",
+            f"number of {plural(unit)} stated here is declared or a noisy count",
             "out means not in the table; the prior is 1/2",
             f"covers {AS_GIVEN}",
-            f"this release alone: other releases from the same {unit}s add to it",
+            f"this release alone: other releases from the same {plural(unit)} add to it",
         ),
         bound="dp",
         unit=unit,

@@ -16,6 +16,7 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError, flag, function, integer, number
 from deniable._floats import MANY_ROUNDINGS
+from deniable._shown import plural
 from deniable.accounting.dispatch import tradeoff
 from deniable.curves import Tradeoff
 from deniable.limits import Limit
@@ -64,7 +65,7 @@ class AsTellingAs:
     def words(self, unit: str = "record") -> str:
         """Return the whole promise, as certificates state it."""
         rates = ", ".join(f"{rate:g}" for rate in COMPARED_RATES)
-        return f"at false positive rates of {rates} no attacker finds more {unit}s than under {self.mechanism!r}"
+        return f"at false positive rates of {rates} no attacker finds more {plural(unit)} than under {self.mechanism!r}"
 
 
 def as_limit(
@@ -344,7 +345,7 @@ def budget(limit: Limit | AsTellingAs, *, unit: str = "record", failure: float =
     limit
         What an attacker may reach; a mechanism must be full-batch Gaussian.
     unit
-        What is in or out, in words: "record" or "person".
+        What is in or out, in words: "record", "person" or "line of the file".
     failure
         Probability with which the discovery of categories may fail; the limit holds for both together.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable._shown import shown
+from deniable._shown import plural, shown
 from deniable.curves import TUNING_COUNTED, TUNING_PARTLY_COUNTED, Tradeoff
 from deniable.report.model import Curve, Number, Section
 from deniable.risks import replaced
@@ -139,8 +139,8 @@ def risk_section(
     ]  # fmt: skip
     rows: list[_Row] = [
         *replaces,
-        ("group2", f"Advantage for two {unit}s together", curve.group(2).sketch().advantage(), 0.0,
-         f"Two {unit}s that are both in or both out, such as a couple with the same address."),
+        ("group2", f"Advantage for two {plural(unit)} together", curve.group(2).sketch().advantage(), 0.0,
+         f"Two {plural(unit)} that are both in or both out, such as a couple with the same address."),
         *((f"reconstruction@baseline={blind:g}", f"Secret guessed blindly with chance {_percent(blind)}",
            curve.reconstruction(blind), blind,
            "An attacker who knows everything else names it at most this often; for instance one of "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError, integer, number
 from deniable._floats import MANY_ROUNDINGS
+from deniable._shown import plural
 from deniable.curves import EVERY_CASE, Assumptions, GaussianTradeoff, Tradeoff
 from deniable.curves.combined import with_failure
 from deniable.limits import Limit
@@ -19,6 +19,7 @@ from deniable.mechanisms import Mechanism
 from deniable.noise import columns
 from deniable.noise.certificate import certificate_of, game_of
 from deniable.noise.queries import Ledger, Queries, Units, units_of
+from deniable.noise.sealed import only_our_words
 from deniable.planning import AsTellingAs
 from deniable.planning.calibration import Budget, as_limit, budget
 from deniable.statistics import distribution, estimates
@@ -55,6 +56,7 @@ _FLAGS = {"yes": 1.0, "no": 0.0, "": math.nan}  # words that are numbers where n
 _DELTA = 1e-6  # of failure of all lists of categories that were found together, at most a 20th of what is allowed
 
 
+@only_our_words()
 def release_statistics(
     data: Any,
     statistics: Sequence[str | Statistic] | str | Statistic,
@@ -135,10 +137,8 @@ def release_statistics(
     known = None if n is None else integer("n", n, at_least=1)
     public = declared(schema, ranges, group, asked)
     given = Given.of(asked, public)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # what numpy and pandas warn of depends on the records
-        source = read_columns(data, (*given.numbers, *given.groups), public)
-        return _released(*source, asked, given, goal, known, limits, smallest)
+    source = read_columns(data, (*given.numbers, *given.groups), public)
+    return _released(*source, asked, given, goal, known, limits, smallest)
 
 
 def _released(
@@ -215,7 +215,7 @@ def _curve(mu: float, delta: float, unit: str, adjacency: str = "") -> Tradeoff:
 
 def _budget(goal: Limit | AsTellingAs, delta: float, unit: str = "record") -> tuple[Budget, Tradeoff]:
     """Return the largest budget (rounded down) whose curve, with failure ``delta``, keeps the limit, and that curve."""
-    found, step = budget(goal, failure=delta), 1e-12
+    found, step = budget(goal, unit=unit, failure=delta), 1e-12
     curve = _curve(found.mu, delta, unit)
     while isinstance(goal, Limit) and not goal.is_met(curve):
         found, step = replace(found, mu=found.mu * (1 - step)), min(2 * step, 0.5)
@@ -246,7 +246,7 @@ class _Asking:
             n, kinds = columns.ask_kinds(self.queries, holding, rows, mu * math.sqrt(first))
             self.replaced.append(columns.REPLACED * mu * math.sqrt(first))
         elif known is None:
-            n = self.queries.count(rows, mu * math.sqrt(first), f"the number of {self.queries.units.unit}s")
+            n = self.queries.count(rows, mu * math.sqrt(first), f"the number of {plural(self.queries.units.unit)}")
         n = n if known is None else float(known)
         each = mu * math.sqrt((_FINDING - first) / max(len(numbers) + len(groups), 1))
         self.replaced += [math.sqrt(2) * each] * (len(numbers) + len(groups))  # one cell is left, another entered
@@ -367,7 +367,8 @@ def read_columns(source: Any, needed: Collection[str], schema: Schema) -> tuple[
     InputError
         For a source that cannot be opened, and for columns that the header does not name, or names twice.
     """
-    frame = open_table(source).checked().frame
+    opened = open_table(source).checked()
+    frame = opened.frame
     names = [str(name) for name in frame.columns]
     persons = [] if schema.person is None else [schema.person]
     for name in (*needed, *schema.columns, *persons):
@@ -375,7 +376,7 @@ def read_columns(source: Any, needed: Collection[str], schema: Schema) -> tuple[
             fault = "has no column" if name not in names else "has more than one column"
             raise InputError(f"the table {fault} {name!r}{nearest(name, names) if name not in names else ''}")
     cells = {name: schema.column(name).read(frame[name]) for name in needed}
-    return len(frame), cells, _persons(frame[schema.person]) if persons else Units()
+    return len(frame), cells, _persons(frame[schema.person]) if persons else Units(opened.unit)
 
 
 def _persons(column: Any) -> Units:

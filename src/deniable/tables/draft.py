@@ -113,7 +113,7 @@ class Understood:
     problems
         Why the table cannot be used. :func:`understand` raises if there are any, unless ``strict=False``.
     odd
-        The records (1 is the first) whose line has another number of cells than the header: for the owner.
+        The lines (1 is the first below the header) that are no record and weigh nothing: for the owner.
     schema
         What was declared.
     """
@@ -198,7 +198,7 @@ def understand(
         With all problems of the table in one message: duplicate names, two header lines, an unknown target or column
         to drop (with the nearest name), missing cells of the target.
     """
-    declared, opened = as_schema(schema), open_table(source)
+    declared, opened = as_schema(schema, drafts=True), open_table(source)
     frame, problems, target = opened.frame, list(opened.problems), target or declared.target or opened.target
     left = {name for name, one in declared.columns.items() if one.kind == "dropped"} - {target}
     names = [str(column) for column in frame.columns]
@@ -211,7 +211,7 @@ def understand(
             problems.append(f"{what} {asked!r} is not a column{near(str(asked), names)}; it has: {listed(names)}")
     if target is not None and str(target) in drop:
         problems.append(f"column {target!r} is both the target and to be dropped")
-    if not len(frame):
+    if not len(frame) and not opened.problems:
         problems.append("it has no rows")
     notes, odd = opened.notes, opened.odd
     found = Understood(opened.name, (), pd.DataFrame(), None, target, notes, tuple(problems), odd, declared)

@@ -39,7 +39,7 @@ def draft_schema(
     For the owner's terminal only. What ``schema`` declares stays. Ranges and categories stand in comments: whoever
     knows that they are public removes the "#".
     """
-    opened, declared = open_table(source), as_schema(schema)
+    opened, declared = open_table(source), as_schema(schema, drafts=True)
     frame, target = opened.frame, target or declared.target or opened.target
     known = {one.name: one for one in understand(source, drop=drop, schema=schema).columns}
     if target is not None and target not in frame.columns:
@@ -58,7 +58,8 @@ def draft_schema(
         if reason.startswith("the name") and cells.spelled.size > len(set(cells.spelled)):
             notes[None].append(f"If this column says whose record it is: person = {toml(name)}")
     task = "" if target is None else _task(columns[target], columns[target].read(frame[target]))
-    return Schema(columns, target=target, task=declared.task or task, person=declared.person).to_toml(notes)
+    task = declared.task or task
+    return Schema(columns, target=target, task=task, person=declared.person, drafted=True).to_toml(notes)
 
 
 def _texts(raw: Any) -> Counter[str]:

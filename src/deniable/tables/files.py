@@ -1,4 +1,4 @@
-"""Opening real-world files: a record of a text file is a line."""
+"""Opening real-world files: a record of a text file is a line, one of a sheet a row, and each is read alone."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import codecs
 import csv
 import gzip
 import io
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ KINDS = ".csv, .tsv, .txt (also .gz), .parquet, .feather or .xlsx"
 BUILTIN = ("breast-cancer", "digits-3-8")  # data sets that need no file
 _SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 _LARGEST_EXCEL = 20_000_000  # bytes
+_LINE = "line of the file"  # what is in or out where people who wrote a line end into a cell have several lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +33,8 @@ class Opened:
 
     ``frame`` is a data frame, or reads a column on request; ``problems`` are the reasons not to use it;
     ``notes`` say what was guessed;
-    ``odd`` are the records (1 is the first) whose line holds another number of cells, or an open quote; ``name`` is
-    what to call it; ``target`` is known of a built-in one.
+    ``odd`` are the lines (1 is the first below the header, empty ones are none) that are no record; ``name`` is what
+    to call it; ``target`` is known of a built-in one; ``unit`` is what a row is.
     """
 
     frame: Any
@@ -41,6 +43,7 @@ class Opened:
     odd: tuple[int, ...] = ()
     name: str = "data frame"
     target: str | None = None
+    unit: str = "record"
 
     def checked(self) -> Opened:
         """Return the table if it has no problems; otherwise raise ``InputError``."""
@@ -55,12 +58,14 @@ def open_file(path: Path) -> Opened:
         raise InputError(f"data file {str(path)!r} does not exist; give a {KINDS} file, or one of {', '.join(BUILTIN)}")
     name = path.name.lower()
     try:
-        if name.endswith(TEXTS):
-            return _open_text(path, "\t" if ".tsv" in name or name.endswith(".tab") else None)
-        if name.endswith((".parquet", ".feather")):
-            return _open_arrow(path)
-        if name.endswith((".xlsx", ".xlsm")):
-            return _open_excel(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a reader's words may quote a cell
+            if name.endswith(TEXTS):
+                return _open_text(path, "\t" if ".tsv" in name or name.endswith(".tab") else None)
+            if name.endswith((".parquet", ".feather")):
+                return _open_arrow(path)
+            if name.endswith((".xlsx", ".xlsm")):
+                return _open_excel(path)
     except (InputError, ImportError):
         raise
     except MemoryError:
@@ -71,10 +76,9 @@ def open_file(path: Path) -> Opened:
 
 
 def _open_text(path: Path, separator: str | None) -> Opened:
-    """Read a table whose records are lines: what is wrong with a line changes no other record.
+    """Read a table whose records are lines, which end with \\n, \\r or both: no line decides how another is read.
 
-    Separator and names come from the header line alone. A quote closes on its line. A line that by itself holds fewer
-    cells than the header is filled with missing ones; a longer one is cut.
+    Separator and names come from the header line alone.
     """
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
@@ -86,15 +90,17 @@ def _open_text(path: Path, separator: str | None) -> Opened:
     if not (lines and lines[0].strip()) or "\0" in lines[0]:
         raise InputError(f"data file {str(path)!r} could not be read: its first line does not name columns")
     sep, notes = _separator(lines[0], separator)
-    header = next(csv.reader(lines[:1], delimiter=sep))
+    header = _cells(lines[0], sep)
+    if header is None:
+        raise InputError(f"data file {str(path)!r} could not be read: a quote of its first line does not close on it")
+    records = [_record(line, sep, len(header)) for line in lines[1:]]
+    odd = tuple(i for i, line in enumerate(records, 1) if line is None)
+    kept = [_quoted(header, sep), *(line for line in records if line is not None)]
     names = [str(i) for i in range(len(header))]
-    odd = [i for i in range(1, len(lines)) if not _alone(lines[i], sep, len(header))]
-    for i in (0, *odd):
-        lines[i] = _fitted(lines[i], sep, len(header))
     table = arrow_csv.read_csv(
-        pa.BufferReader("\n".join((*lines, "")).encode()),
+        pa.BufferReader("\n".join((*kept, "")).encode()),
         read_options=arrow_csv.ReadOptions(
-            column_names=names, skip_rows=1, use_threads=False, block_size=2**20 + 4 * max(map(len, lines))
+            column_names=names, skip_rows=1, use_threads=False, block_size=2**20 + 4 * max(map(len, kept))
         ),
         parse_options=arrow_csv.ParseOptions(delimiter=sep),
         convert_options=arrow_csv.ConvertOptions(
@@ -102,27 +108,31 @@ def _open_text(path: Path, separator: str | None) -> Opened:
         ),
     )
     frame = pd.DataFrame({i: table.column(i).to_pandas() for i in range(len(header))})
-    return Opened(_named(frame, header), notes, odd=tuple(odd))
+    lost = ("it has no rows: no line has as many cells as the header",) if odd and not len(frame) else ()
+    return Opened(_named(frame, header), notes, lost, odd, unit=_LINE)
 
 
-def _alone(line: str, sep: str, width: int) -> bool:
-    """Whether a line by itself holds ``width`` cells."""
-    if '"' not in line:
-        return line.count(sep) == width - 1
+def _cells(line: str, sep: str) -> list[str] | None:
+    """Return the cells of a line by itself; None if a quote does not close on it."""
     try:
-        return len(next(csv.reader([line], delimiter=sep, strict=True))) == width
+        return next(csv.reader([line], delimiter=sep, strict=True))
     except csv.Error:
-        return False
+        return None
 
 
-def _fitted(line: str, sep: str, width: int) -> str:
-    """Return the line with ``width`` cells: filled with empty ones, or cut."""
-    try:
-        cells = next(csv.reader([line], delimiter=sep))
-    except csv.Error:  # a cell that is longer than the reader takes
-        cells = []
+def _record(line: str, sep: str, width: int) -> str | None:
+    """Return the line with ``width`` cells, None if it is no record: one empty last cell more or fewer is allowed."""
+    if '"' not in line and line.count(sep) == width - 1:
+        return line
+    cells = _cells(line, sep)
+    if cells is None or abs(len(cells) - width) > 1 or any(cells[width:]):
+        return None
+    return line if len(cells) == width else _quoted([*cells, ""][:width], sep)
+
+
+def _quoted(cells: Sequence[str], sep: str) -> str:
     out = io.StringIO()
-    csv.writer(out, delimiter=sep, quoting=csv.QUOTE_ALL, lineterminator="").writerow([*cells, *[""] * width][:width])
+    csv.writer(out, delimiter=sep, quoting=csv.QUOTE_ALL, lineterminator="").writerow(cells)
     return out.getvalue()
 
 
@@ -136,10 +146,16 @@ codecs.register_error("deniable.windows", _as_windows)
 
 
 def _decoded(data: bytes) -> str:
-    """Return the text: UTF-8 whose other bytes are read one by one, or UTF-16 with a mark, each line by itself."""
-    for mark, code, end in ((b"\xff\xfe", "utf-16-le", b"\n\0"), (b"\xfe\xff", "utf-16-be", b"\0\n")):
+    """Return the text: UTF-8 whose other bytes are read one by one, or UTF-16 with a mark; a bad unit costs itself.
+
+    It is cut into lines afterwards: the bytes of a line end stand in other characters of UTF-16, too. There a byte too
+    many would change all that follows.
+    """
+    for mark, code in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
         if data.startswith(mark):
-            return "\n".join(line.decode(code, "replace") for line in data[2:].split(end))
+            if len(data) % 2:
+                raise InputError("a data file of UTF-16 must have an even number of bytes; is it complete?")
+            return data[2:].decode(code, "replace")
     return data.decode("utf-8-sig", "deniable.windows")
 
 
@@ -175,17 +191,31 @@ def left_out(index: Sequence[str]) -> tuple[str, ...]:
 
 
 def _open_excel(path: Path) -> Opened:
-    require("openpyxl", purpose="Reading an Excel file")
+    """Read the first sheet: the first row says how many columns there are; a longer row is cut, an empty one is none.
+
+    Each cell is what the file holds of it; errors such as #REF! are missing.
+    """
+    openpyxl: Any = require("openpyxl", purpose="Reading an Excel file")
     if path.stat().st_size > _LARGEST_EXCEL:
         raise InputError(f"data file {str(path)!r} is too large for Excel; save it as .csv or .parquet")
-    with pd.ExcelFile(path, engine="openpyxl") as book:
-        sheet, more = str(book.sheet_names[0]), len(book.sheet_names) - 1
-        raw = pd.read_excel(book, sheet_name=sheet, header=None, dtype=object, keep_default_na=False, na_values=[""])
-    if not len(raw):
-        raise InputError(f"data file {str(path)!r} could not be read: its first sheet is empty")
-    header = ["" if pd.isna(cell) else str(cell) for cell in raw.iloc[0]]
-    notes = (f"sheet {sheet!r} was read, {more} more were not",) if more else ()
-    return Opened(_named(raw.iloc[1:].reset_index(drop=True), header), notes)
+    book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
+    try:
+        sheet, more = book.worksheets[0], len(book.worksheets) - 1
+        sheet.reset_dimensions()  # what the file says of its size may be wrong
+        rows = ([None if cell.data_type == "e" else cell.value for cell in row] for row in sheet.rows)
+        header = ["" if cell is None else str(cell) for cell in next(rows, [])]
+        while header and not header[-1].strip():
+            header.pop()
+        places = range(len(header))
+        records = [row for row in rows if any(cell not in (None, "") for cell in row[: len(header)])]
+    finally:
+        book.close()
+    if not header:
+        raise InputError(f"data file {str(path)!r} could not be read: the first row of its first sheet names no column")
+    columns = {i: [row[i] if i < len(row) else None for row in records] for i in places}
+    frame = pd.DataFrame({i: pd.Series(cells, dtype=object) for i, cells in columns.items()})
+    notes = (f"sheet {sheet.title!r} was read, {more} more were not",) if more else ()
+    return Opened(_named(frame, header), notes)
 
 
 def open_table(source: Any) -> Opened:

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from deniable._check import FloatArray, InputError, choice, mapping, refuse_unknown
-from deniable._files import read_toml, write_atomically
+from deniable._files import read_toml_with_text, write_atomically
 from deniable.tables.cell import (
     DATE,
     MISSING,
@@ -33,6 +33,7 @@ KINDS = ("number", "whole", "date", "yes/no", "category", "code", "dropped")
 MOST_LISTED = 50_000  # categories: cells are 16-bit numbers, of which others and missing take two
 _AXES = {"number": NUMBER, "whole": NUMBER, "date": DATE}  # the kinds that have a range
 _YES_NO = ("no", "yes")
+_DRAFTED = "drafted from the data: read, then delete this line"  # the first line of a draft, a comment
 _CHOICES = {"kind": KINDS, "decimal": (".", ","), "order": ("day", "month"), "task": ("classification", "regression")}
 
 
@@ -165,6 +166,9 @@ class Schema:
         The column that says whose record it is.
     decimal, order, missing
         As of a column, for all columns that do not say otherwise; cells of all columns that mean nothing is known.
+    drafted
+        Whether it is a draft that nobody has read, of which private models and statistics make nothing: a record may
+        decide a line of it. Not a key of a file, which begins with a comment that says so.
 
     Examples
     --------
@@ -191,6 +195,7 @@ class Schema:
     decimal: str = ""
     order: str = ""
     missing: tuple[Any, ...] = ()
+    drafted: bool = False
 
     def __post_init__(self) -> None:
         _chosen(self, "of a schema", ("task", "decimal", "order"))
@@ -237,9 +242,9 @@ class Schema:
     @classmethod
     def read(cls, path: str | Path) -> Self:
         """Read a TOML file, whose keys are the attributes; a table ``[columns.NAME]`` for each column."""
-        content = read_toml("schema", path)
-        refuse_unknown(f"schema {str(path)!r}", content, [one.name for one in fields(cls)])
-        return cls(**content)
+        content, text = read_toml_with_text("schema", path)
+        refuse_unknown(f"schema {str(path)!r}", content, [one.name for one in fields(cls) if one.name != "drafted"])
+        return cls(**content, drafted=_DRAFTED in text)
 
     def write(self, path: str | Path) -> None:
         """Write a TOML file."""
@@ -248,16 +253,18 @@ class Schema:
     def to_toml(self, notes: Mapping[Any, Iterable[str]] | None = None) -> str:
         """Return the schema as TOML, with ``notes`` on columns as comments (on the table: None)."""
         said = notes or {}
-        parts = [_lines([], self, said.get(None, ()))]
+        parts = [_lines([f"# {_DRAFTED}"] * self.drafted, self, said.get(None, ()))]
         for name, column in self.columns.items():
             parts.append(_lines([f"[columns.{toml(name)}]"], column, said.get(name, ())))
         return "\n".join("\n".join([*part, ""]) for part in parts if part)
 
 
-def as_schema(schema: Any) -> Schema:
-    """Return the schema that an argument ``schema`` holds; an empty one for None."""
+def as_schema(schema: Any, *, drafts: bool = False) -> Schema:
+    """Return the schema that an argument ``schema`` holds; an empty one for None. What leaves follows from no draft."""
     if not (schema is None or isinstance(schema, Schema)):
         raise InputError(f"schema must be a deniable.Schema, as Schema.read('schema.toml') makes it, got {schema!r}")
+    if schema is not None and schema.drafted and not drafts:
+        raise InputError(f'schema must have been read by a person, this one begins with "# {_DRAFTED}"')
     return schema or Schema()
 
 
@@ -302,8 +309,8 @@ def _plain(words: Any, name: Any, what: str) -> tuple[Any, ...]:
 
 
 def _lines(head: list[str], one: Any, notes: Iterable[str]) -> list[str]:
-    said = {key: value for key, value in vars(one).items() if key != "columns" and value not in (None, "", ())}
-    keys = [f"{key} = {toml(value)}" for key, value in said.items()]
+    said = {key: value for key, value in vars(one).items() if key not in ("columns", "drafted")}
+    keys = [f"{key} = {toml(value)}" for key, value in said.items() if value not in (None, "", ())]
     return [*head, *(f"# {line}" for note in notes for line in note.splitlines()), *keys]
 
 

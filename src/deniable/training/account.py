@@ -30,7 +30,7 @@ class FitCertificate:
     target
         The target in words.
     unit
-        "record" or "person": whose presence is hidden.
+        "record", "person" or "line of the file": whose presence is hidden.
     uses
         Every query of the data.
     public

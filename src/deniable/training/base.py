@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -27,6 +26,7 @@ from deniable.mechanisms.core import parts_of
 from deniable.noise.certificate import AS_GIVEN
 from deniable.noise.columns import COUNT_NOISE
 from deniable.noise.queries import Ledger, NoiseSource, Paid, Queries, SumNoise, Units, units_of
+from deniable.noise.sealed import only_our_words
 from deniable.planning.calibration import Budget, as_limit, budget
 from deniable.tables.columnar import ColumnsOnDisk
 from deniable.tables.schema import ColumnSchema, as_schema
@@ -80,7 +80,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         target
             The column of X to predict, where ``y`` is not given.
         """
-        with only_our_words():
+        with only_our_words(DataConversionWarning):
             if y is None:
                 target = as_schema(self.schema).target if target is None else target
                 X, y = apart(X, target, declared=self._declared_target)
@@ -88,9 +88,9 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
                 raise InputError("target names a column of X: give it or y, not both")
             return self._fit(X, y, SumNoise())
 
-    def _fit(self, X: Any, y: Any, source: NoiseSource) -> Self:
+    def _fit(self, X: Any, y: Any, source: NoiseSource, unit: str = "record") -> Self:
         """Fit with another source of noise: every query of the data goes through ``source``."""
-        return self._set(self._fitted(X, y, source))  # everything is computed before anything is set
+        return self._set(self._fitted(X, y, source, unit))  # everything is computed before anything is set
 
     def _set(self, fresh: Mapping[str, Any]) -> Self:
         for name in [name for name in vars(self) if name.endswith("_")]:
@@ -99,16 +99,16 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
             setattr(self, name, value)
         return self
 
-    def _fitted(self, X: Any, y: Any, source: NoiseSource) -> dict[str, Any]:
+    def _fitted(self, X: Any, y: Any, source: NoiseSource, unit: str = "record") -> dict[str, Any]:
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None")
-        begun = self._begin(X, source)
+        begun = self._begin(X, source, unit)
         check_consistent_length(begun.table, y)
         target = self._target(y, begun.look)
         n, _ = kinds(begun.look, begun.table, begun.declared)
         return self._learn(begun, target, n)
 
-    def _begin(self, X: Any, source: NoiseSource) -> Begun:
+    def _begin(self, X: Any, source: NoiseSource, unit: str = "record") -> Begun:
         """Check the options and the columns; no cell is looked at but those that name persons."""
         choice("model", self.model, ("additive", "linear"))
         if integer("interactions", self.interactions, at_least=0) and self.model != "additive":
@@ -119,14 +119,13 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         seen = {k: v for k, v in vars(names).items() if k in ("n_features_in_", "feature_names_in_")}
         delta, parts = number("discovery_delta", self.discovery_delta, above=0.0, below=1.0), self._discovers()
         limit = as_limit(self.advantage, self.limit, DEFAULT_ADVANTAGE)
-        unit, failure = "record" if owners is None else "person", delta if parts else 0.0
-        allowance = budget(limit, unit=unit, failure=failure)
+        units = Units(unit) if owners is None else units_of(owners, self.records_per_person)
+        allowance = budget(limit, unit=units.unit, failure=delta if parts else 0.0)
         every = list(X.columns) if hasattr(X, "columns") else list(range(X.shape[1]))
         declared = declare(every, as_schema(self.schema), self.ranges, self.categories, delta / max(parts, 1))
         table = FeatureTable(X, declared.schema)
         if not table.columns:
             raise InputError("X must have a column that the schema does not drop")
-        units = Units() if owners is None else units_of(owners, self.records_per_person)
         look = Queries(Ledger(allowance.mu, allowance.delta), source, units)
         return Begun(table, look, declared, allowance, seen)
 
@@ -311,14 +310,3 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         if fitting:
             raise InputError(f"group must name a column of X, got {group!r}")
         return X, None
-
-
-@contextmanager
-def only_our_words() -> Iterator[None]:
-    """Let no warning of other libraries out of a fit: where a model comes out, whatever is said is released with it."""
-    with warnings.catch_warnings(record=True) as said, np.errstate(all="ignore"):
-        warnings.simplefilter("always")
-        yield
-    for one in said:
-        if issubclass(one.category, TrainingWarning | DataConversionWarning):  # the latter: on the shape of y
-            warnings.warn(one.message, stacklevel=4)

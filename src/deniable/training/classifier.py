@@ -155,7 +155,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             choice("classes", self.classes, ("discover",))
             return cells
         check_classification_targets(labels)
-        classes, codes = np.unique(labels, return_inverse=True)
+        classes, codes = np.unique(labels + 0.0 if labels.dtype.kind == "f" else labels, return_inverse=True)  # no −0.0
         return classes, codes.astype(np.float64)
 
     def _listed(self, cells: ColumnCells, listed: Any, look: Queries) -> tuple[NDArray[Any], FloatArray]:

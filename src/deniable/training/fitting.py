@@ -199,7 +199,7 @@ class Task:
     def columns(self, declared: Declared, model: str) -> Columns:
         """Look at the columns; the ledger may have been charged for the count and the target already."""
         look, table = self.look, self.table
-        if not look.units.total(table.n_rows) * RESIDUAL < _EXACT:
+        if not look.units.total(table.n_rows) * max(self.loss.clip, 1.0) * RESIDUAL < _EXACT:
             raise InputError(f"X must have few enough rows for exact sums in double precision, got {table.n_rows}")
         mu = bins_mu(look, table, declared, self.n)
         encoders = encoders_for(look, table, declared, model, mu, self.n, self.loss.outputs)

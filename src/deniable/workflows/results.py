@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from deniable import testing
-from deniable._shown import shown
+from deniable._shown import plural, shown
 from deniable.accounting import tradeoff
 from deniable.audit import AttackScores, ScoreAudit
 from deniable.curves import Assumptions, Tradeoff
@@ -70,7 +70,7 @@ def _certified(certificate: Certificate) -> Number:
 def _who(certificate: Certificate) -> str:
     """Say which records the value comes from."""
     if certificate.hides_n:
-        return f"All {certificate.unit}s; their number was declared, or counted with noise."
+        return f"All {plural(certificate.unit)}; their number was declared, or counted with noise."
     if certificate.n_train == certificate.n_records:
         return "All records."
     return f"A secret uniform subset of {certificate.n_records:,} records."
@@ -93,7 +93,7 @@ def _of_certificate(certificate: Certificate, asked: Asked) -> Assessment:
                    "parameter"),
             Number("release.confidence", "Confidence", certificate.confidence,
                    "Probability over the resampling with which the certificate holds.", "parameter"),
-            Number("release.n", f"{certificate.unit.capitalize()}s used", float(certificate.n_train),
+            Number("release.n", f"{plural(certificate.unit).capitalize()} used", float(certificate.n_train),
                    _who(certificate), "estimate" if certificate.hides_n else "exact", unit="count"),
             Number("release.noise", "Largest noise standard deviation", float(certificate.noise_scale.max(initial=0.0)),
                    f"{certificate.noise} noise; {certificate.sampler}.", "exact", unit="number"),

@@ -17,6 +17,7 @@ from deniable._check import InputError, choice, number
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise.queries import SumNoise
+from deniable.noise.sealed import only_our_words
 from deniable.report.model import Assessment
 from deniable.tables import DATE, MISSING, NUMBER, ColumnCells, read_cell, spelled
 from deniable.tables.files import Opened, open_table
@@ -24,7 +25,6 @@ from deniable.tables.parquet import few
 from deniable.tables.persons import persons_of
 from deniable.tables.schema import Schema, as_schema
 from deniable.training import PrivateClassifier, PrivateRegressor, TrainingWarning
-from deniable.training.base import only_our_words
 from deniable.training.classifier import labels_of
 from deniable.training.features import TableReader, declared_kind
 from deniable.training.looks import kinds
@@ -66,6 +66,7 @@ class Trained:
         return found
 
 
+@only_our_words()
 def train_table(
     source: str | Path | pd.DataFrame,
     *,
@@ -146,7 +147,7 @@ def train_table(
     fitted = X if group is None else X.assign(**{group: persons})  # the person is for the fit alone
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TrainingWarning)
-        estimator = fit_column(task, *estimators, fitted[train], cells.at(np.flatnonzero(train)))
+        estimator = fit_column(task, *estimators, fitted[train], cells.at(np.flatnonzero(train)), opened.unit)
     felt = [str(w.message) for w in caught if issubclass(w.category, TrainingWarning)]
     kind = "classification" if isinstance(estimator, PrivateClassifier) else "regression"
     useful = None
@@ -182,7 +183,12 @@ def train_table(
 
 
 def fit_column(
-    task: TaskChoice, classifier: PrivateClassifier, regressor: PrivateRegressor, X: Any, cells: ColumnCells
+    task: TaskChoice,
+    classifier: PrivateClassifier,
+    regressor: PrivateRegressor,
+    X: Any,
+    cells: ColumnCells,
+    unit: str = "record",
 ) -> PrivateClassifier | PrivateRegressor:
     """Fit one of two estimators, which differ in nothing but their task, and return it.
 
@@ -193,10 +199,10 @@ def fit_column(
     with only_our_words():
         declared = classifier._aim
         if declared.range is not None and task != "classification":
-            return regressor._fit(X, cells, SumNoise())
+            return regressor._fit(X, cells, SumNoise(), unit)
         if declared.classes and task != "regression":
-            return classifier._fit(X, cells, SumNoise())
-        begun = classifier._begin(X, SumNoise())
+            return classifier._fit(X, cells, SumNoise(), unit)
+        begun = classifier._begin(X, SumNoise(), unit)
         n, aim = kinds(begun.look, begun.table, begun.declared, None if declared.kind else cells)
         aim = declared_kind(declared.kind) if declared.kind else aim
         fractions = aim.kind == "date" or (aim.kind == "number" and not aim.whole)
