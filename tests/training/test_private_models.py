@@ -1,6 +1,7 @@
 """The estimators: scikit-learn's contract, what a model remembers, tables as people have them, bad input."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,8 @@ from sklearn.utils.estimator_checks import check_estimator
 import deniable as dn
 from deniable.testing import insecure_noise
 from deniable.training import TrainingWarning, fitting
+from deniable.training.fitting import Task
+from deniable.training.losses import ClippedSquared
 from oracles.replayed_fits import Recording, Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
@@ -196,3 +199,20 @@ def test_few_records_are_a_warning():
 
 
 FRAME, Y = table(100, 8)
+
+
+def test_a_class_of_zero_has_no_sign():
+    """Whether one record of a class says 0.0 or −0.0 shows in no list of classes."""
+    X, y = pd.DataFrame({"a": range(100)}), np.array([0.0, 1.0] * 50)
+    lists = []
+    for first in (-0.0, 0.0):
+        y[0] = first
+        lists.append(dn.PrivateClassifier(advantage=0.5).fit(X, y).classes_)
+    assert [np.signbit(one).any() for one in lists] == [False, False]
+
+
+def test_sums_are_exact_for_a_wide_clip_or_refused():
+    units = SimpleNamespace(total=lambda _: 2**35, heaviest=1)
+    task = Task(SimpleNamespace(units=units), 1.0, SimpleNamespace(n_rows=9), np.zeros(9), ClippedSquared(clip=16.0))
+    with pytest.raises(dn.InputError, match="exact sums"):
+        task.columns(None, "additive")
