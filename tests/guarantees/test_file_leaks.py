@@ -303,4 +303,4 @@ def test_a_cell_with_line_ends_is_some_lines_and_most_are_no_records(tmp_path):
     assert (len(opened.frame), len(opened.odd)) == (N + 1, 60)  # the last line lacks but one cell
     (tmp_path / "people.csv").write_text("\n".join([HEADER, *LINES, NOTE]))
     opened = open_table(tmp_path / "people.csv")
-    assert (len(opened.frame), opened.unit) == (N + 3, "line of the file")  # crafted lines count, and it says so
+    assert (len(opened.frame), opened.unit) == (N + 4, "line of the file")  # crafted lines count, and it says so
