@@ -367,8 +367,7 @@ def read_columns(source: Any, needed: Collection[str], schema: Schema) -> tuple[
     InputError
         For a source that cannot be opened, and for columns that the header does not name, or names twice.
     """
-    opened = open_table(source).checked()
-    frame = opened.frame
+    frame = (opened := open_table(source).checked()).frame
     names = [str(name) for name in frame.columns]
     persons = [] if schema.person is None else [schema.person]
     for name in (*needed, *schema.columns, *persons):
