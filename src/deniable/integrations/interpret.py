@@ -13,18 +13,20 @@ from typing import Any
 import numpy as np
 
 from deniable._check import InputError, number
-from deniable._search import bisect
 from deniable.accounting import tradeoff
-from deniable.curves import GaussianTradeoff, Tradeoff, with_assumptions
+from deniable.curves import Tradeoff, with_assumptions
 from deniable.mechanisms import GaussianDP
 
 _SAME = 1e-6  # relative difference between a noise scale and what the parameters give
 _PUBLIC = {
     "count": "the number of records, which stands on the model (bag_weights_) and decides where bins are cut",
     "bounds": "the smallest and largest value of each numeric column, read off the data without privacy_bounds",
-    "types": "the kind of each column, inferred from the data as feature_types was not given",
+    "types": "the kind of each column, inferred from the data as feature_types does not name it",
     "categories": "the list of categories of each nominal column: only those in the data are counted",
     "weights": "the sample weights that the model was fitted with, and their maximum",
+    "classes": "the two classes: in data without either of them, another model is fitted",
+    "fit": "that fit() was given no bags=, no init_score=, and no sample_weight= unless 'weights' is named: they may "
+    "leave no trace, bags count a record several times, and scores may come from other records",
 }
 
 
@@ -72,9 +74,10 @@ def from_interpret(model: Any, *, public: Collection[str] = ()) -> DPEBM:
     model
         A fitted ``DPExplainableBoostingClassifier`` of interpret-core, unchanged since: no terms removed.
     public
-        What you state to be public although it was read off the data: ``"count"`` (always), ``"bounds"``,
-        ``"types"``, ``"categories"``, ``"weights"``. interpret's account leaves these out, so the curve cannot hold
-        unless they are; the error lists those that apply to this model.
+        What you state to be public although it was read off the data: ``"count"`` and ``"classes"`` (always),
+        ``"bounds"``, ``"types"``, ``"categories"``, ``"weights"``. interpret's account leaves these out, so the curve
+        cannot hold unless they are; the error lists those that apply to this model. Always ``"fit"`` as well, which
+        states that ``fit`` was given no ``bags=``, ``init_score=`` or further weights: no model shows it.
 
     Raises
     ------
@@ -95,6 +98,8 @@ def from_interpret(model: Any, *, public: Collection[str] = ()) -> DPEBM:
         )
     columns = int(model.n_features_in_)
     steps = int(model.max_rounds) * len(model.term_features_) * int(model.outer_bags)
+    if steps == 0:
+        raise InputError("model must have boosted at least one term for one round; there is no noise to account for")
     if int(np.sum(model.best_iteration_)) > steps:
         raise InputError("model has run more steps than its parameters allow; they were changed after the fit")
     weight = _largest_weight(model, columns, steps)
@@ -147,34 +152,68 @@ def _largest_weight(model: Any, columns: int, steps: int) -> float:
             "model's noise scales do not follow from its parameters (epsilon, delta, max_rounds, learning_rate, "
             "composition, bin_budget_frac, terms); pass the model as it was fitted"
         )
-    return 1.0 if abs(first - 1) <= _SAME else max(first, second)
+    return max(first, second)
 
 
 def _scale(composition: str, queries: int, epsilon: float, delta: float) -> float:
-    """interpret's noise for queries of sensitivity 1, up to the rounding of a search."""
+    """interpret's noise for queries of sensitivity 1."""
     if composition == "classic":
         return math.sqrt(8 * queries * math.log(math.e + epsilon / delta)) / epsilon
     if composition != "gdp":
         raise InputError(f"composition must be 'gdp' or 'classic', got {composition!r}")
-    mu, _ = bisect(lambda mu: GaussianTradeoff(float(mu)).delta(epsilon) <= delta, 1e-5, 1000.0)
-    return math.sqrt(queries) / float(mu)
+    with np.errstate(all="ignore"):
+        return math.sqrt(queries) / _mu(epsilon, delta)
+
+
+def _mu(epsilon: float, delta: float) -> float:
+    """The μ that interpret takes, with its arithmetic: at large ε and small δ that is not the one that solves δ(ε)."""
+
+    def excess(mu: float) -> float:
+        low, high = -epsilon / mu - mu / 2, -epsilon / mu + mu / 2
+        below, above = ((math.erf(x / math.sqrt(2)) + 1.0) * 0.5 for x in (low, high))
+        return float(above - np.exp(epsilon) * below - delta)
+
+    left, right = 1e-5, 1000.0
+    at_left, best, least, idle = excess(left), (left + right) / 2, math.inf, 0
+    while idle < 100:  # rounds without a better μ
+        middle = left * 0.5 + right * 0.5
+        here, idle = excess(middle), idle + 1
+        if abs(here) < least:
+            best, least, idle = middle, abs(here), 0
+        if at_left * here < 0:
+            right = middle
+        else:
+            left, at_left = middle, here
+    return best
 
 
 def _needed(model: Any, weight: float) -> list[str]:
-    """What has to be public for the account to be complete."""
+    """What has to be public, or stated, for the account to be complete."""
     kinds = [str(kind) for kind in model.feature_types_in_]
-    numeric = [kind == "continuous" for kind in kinds]
-    bounds = model.privacy_bounds
-    given = bounds is not None and not (
-        np.isnan(np.asarray(list(bounds.values()) if hasattr(bounds, "values") else bounds, dtype=float)).any()
-    )
-    if hasattr(bounds, "values") and len(bounds) < sum(numeric):
-        given = False
+    given = [None] * len(kinds) if model.feature_types is None else list(model.feature_types)
+    named = [
+        str(asked) == kind or not isinstance(asked, str | int | None) for asked, kind in zip(given, kinds, strict=True)
+    ]
+    weights = np.asarray(getattr(model, "bag_weights_", 0.0), dtype=float)
     needed = {
         "count": True,
-        "bounds": any(numeric) and not given,
-        "types": model.feature_types is None or any(kind is None for kind in model.feature_types),
-        "categories": not all(numeric),
-        "weights": weight != 1.0,
+        "bounds": any(kind == "continuous" and not _bounded(model, i) for i, kind in enumerate(kinds)),
+        "types": not all(named),
+        "categories": any(kind != "continuous" for kind in kinds),
+        "weights": abs(weight - 1) > _SAME or bool((weights != np.round(weights)).any()),
+        "classes": True,
+        "fit": True,
     }
     return [name for name, asked in needed.items() if asked]
+
+
+def _bounded(model: Any, place: int) -> bool:
+    """Whether the bounds of a numeric column are those of ``privacy_bounds``, found as interpret finds them."""
+    bounds = model.privacy_bounds
+    if isinstance(bounds, dict):
+        by_name = bounds.get(getattr(model, "feature_names_in_", {place: None})[place])
+        found = bounds.get(place) if bounds.get(place) is not None else by_name
+    else:
+        found = None if bounds is None else bounds[place]
+    used = getattr(model, "feature_bounds_", {place: found})[place]
+    return found is not None and all(float(a) == float(b) for a, b in zip(found, used, strict=False))  # NaN is not
