@@ -53,6 +53,30 @@ def train(module, optimizer, loss, loader, epochs=2):
             one_step(module, optimizer, loss, x, y)
 
 
+class Siamese(torch.nn.Module):
+    """Runs its layers on two views of each record, in one call."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.layer(x) + self.layer(-x)
+
+
+def two_views():
+    model = Siamese()
+    train(*private(model, torch.optim.SGD(model.parameters(), lr=0.1), parts()[2]))
+
+
+def with_predictions(module, optimizer, loss, loader):
+    for x, y in loader:
+        one_step(module, optimizer, loss, x, y)
+        module.eval()
+        module(x)
+        module.train()
+
+
 def in_parts(module, optimizer, loss, loader):
     for _ in range(2):
         with BatchMemoryManager(data_loader=loader, max_physical_batch_size=7, optimizer=optimizer) as pieces:
@@ -84,7 +108,10 @@ HONEST = {
     "in parts, workers": lambda: in_parts(*private(*parts(num_workers=2))),
     "a schedule of the clipping norm": lambda: with_schedule(*private()),
     "evaluation": lambda: with_evaluation(*private()),
+    "two views of each record": two_views,
+    "predictions in between": lambda: with_predictions(*private()),
     "empty batches": lambda: train(*private(*parts(n=12, batch_size=1))),
+    "empty batches in parts": lambda: in_parts(*private(*parts(n=12, batch_size=1))),
     "ghost": lambda: train(*private(**GHOST)),
     "ghost in parts": lambda: in_parts(*private(**GHOST)),
     "ghost, empty batches": lambda: train(*private(*parts(n=12, batch_size=1), **GHOST)),
@@ -121,6 +148,40 @@ def accumulated(module, optimizer, loss, loader):
         loss(module(x), y).backward()
         loss(module(x), y).backward()
         optimizer.step()
+
+
+def half_a_batch_twice(module, optimizer, loss, loader):
+    """Two backward passes over the same half: as many rows as the batch has."""
+    module.allow_grad_accumulation()
+    for x, y in loader:
+        half = slice(0, len(x) // 2)
+        optimizer.zero_grad()
+        for _ in range(2):
+            loss(module(x[half]), y[half]).backward()
+        optimizer.step()
+
+
+def half_a_batch_twice_in_two_steps(module, optimizer, loss, loader):
+    for x, y in loader:
+        half = slice(0, len(x) // 2)
+        for skip in (True, False):
+            optimizer.signal_skip_step(skip)
+            one_step(module, optimizer, loss, x[half], y[half])
+
+
+def mixed_passes(module, optimizer, loss, loader):
+    """One backward pass: Opacus adds the gradients of two records, row by row, and clips their sum."""
+    for x, y in loader:
+        optimizer.zero_grad()
+        (loss(module(x), y) + loss(module(x.flip(0)), y.flip(0))).backward()
+        optimizer.step()
+
+
+def averaged_pairs(module, optimizer, loss, loader):
+    """One row for two records: clipped together, each moves the sum by up to two norms."""
+    for x, y in loader:
+        even = len(x) // 2 * 2
+        one_step(module, optimizer, loss, x[:even].reshape(-1, 2, 4).mean(dim=1), y[:even:2])
 
 
 def ghost_with_own_loss():
@@ -179,6 +240,11 @@ MISUSED = {
     "steps skipped, ghost": (lambda: skipped_steps(*private(**GHOST)), "from 3 batches"),
     "two backward passes": (lambda: accumulated(*private()), "from 1 batches"),
     "a batch twice": (lambda: a_batch_twice(*private()), "from 1 batches"),
+    "half a batch twice": (lambda: half_a_batch_twice(*private()), "share a gradient|module ran 2 times"),
+    "half a batch in two steps": (lambda: half_a_batch_twice_in_two_steps(*private()), "in 2 calls, from 1 batches"),
+    "two passes": (lambda: mixed_passes(*private()), "module ran 2 times for 1 clipped sums"),
+    "averaged pairs": (lambda: averaged_pairs(*private()), "several share a gradient"),
+    "ghost, averaged pairs": (lambda: averaged_pairs(*private(**GHOST)), "several share a gradient"),
     "ghost, own loss": (ghost_with_own_loss, "not clipped"),
     "ghost, second loss": (ghost_with_a_second_loss, "not clipped"),
     "ghost, schedule": (lambda: with_schedule(*private(**GHOST)), "clipped at 1 and the noise is for 0.5"),
@@ -223,8 +289,13 @@ def test_what_cannot_be_watched_is_refused_beforehand():
         private(given[0], torch.optim.SGD(given[0][0].parameters(), lr=0.1), given[2])
     with pytest.raises(dn.InputError, match="must not be private already"):
         private(given[0], private()[1], given[2])
-    with pytest.raises(dn.InputError, match="clipping must be 'flat'"):
-        private(clipping="per_layer")
+    for clipping, why in (
+        ("per_layer", "norm of its own"),
+        ("adaptive", "noisy counts"),
+        ("other", "nothing is known"),
+    ):
+        with pytest.raises(dn.InputError, match=f"clipping must be 'flat'.*{why}"):
+            private(clipping=clipping)
     tied = parts()[0]
     tied.append(torch.nn.Linear(2, 2)).append(torch.nn.Linear(2, 2))
     tied[4].weight = tied[3].weight
@@ -292,6 +363,8 @@ def test_a_training_that_trains_nothing_and_noise_that_is_known_are_warned_of():
     train(*run)
     assert "trainable" not in warned(run[1].private_run.tradeoff)
     assert "torch.manual_seed(0) was called" in warned(private)
+    fixed = torch.Generator()
+    assert f"its own, with the seed {fixed.initial_seed()}" in warned(lambda: private(*parts(generator=fixed)))
     model, _, loader = parts()
     torch.seed()
     model.lora_A = torch.nn.Linear(3, 2).requires_grad_(False)

@@ -12,7 +12,17 @@ pytest.importorskip("opacus")
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch and Opacus warn about their own future
 
 from opacus import PrivacyEngine  # noqa: E402
-from torch.utils.data import DataLoader, SubsetRandomSampler, TensorDataset, WeightedRandomSampler  # noqa: E402
+from torch.utils.data import (  # noqa: E402
+    ConcatDataset,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    Subset,
+    SubsetRandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+    random_split,
+)
 
 from deniable.integrations.opacus_guard import StepNotCoveredError  # noqa: E402
 
@@ -90,6 +100,90 @@ def test_loaders_whose_sampling_would_be_lost_are_refused():
         dn.make_private(model, optimizer, [1, 2], 1, advantage=0.1)
     with pytest.raises(dn.InputError, match="follows from the target"):
         dn.make_private(model, optimizer, loader, 1, advantage=0.1, noise_multiplier=1.0)
+
+
+DATA = TensorDataset(torch.randn(40, 4), torch.randint(0, 2, (40,)))
+
+
+class Transformed(Dataset):
+    """A wrapper as people write them: the same items, changed one by one."""
+
+    def __init__(self, dataset):
+        self.dataset = dataset
+
+    def __len__(self):
+        return len(self.dataset)
+
+    def __getitem__(self, i):
+        return self.dataset[i]
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter(DATA)
+
+    def __len__(self):
+        return len(DATA)
+
+
+TWICE = {
+    "repeated indices": (Subset(DATA, [*range(40), *range(20)] + [*range(20)] * 9), 11),
+    "counted from the end": (Subset(DATA, [0, 39, -1]), 2),
+    "an index tensor": (Subset(DATA, torch.tensor([3, 3, 5])), 2),
+    "a subset of a subset": (Subset(Subset(DATA, [0, 0, 1]), [0, 1, 2]), 2),
+    "the same data set": (ConcatDataset([DATA, DATA]), 2),
+    "overlapping parts": (ConcatDataset([Subset(DATA, range(30)), Subset(DATA, range(20, 40))]), 2),
+    "a subset of the same data set twice": (Subset(ConcatDataset([DATA, DATA]), [1, 41, 2]), 2),
+    "a sum of sums": (DATA + (DATA + DATA), 3),
+    "the same tensors": (ConcatDataset([DATA, TensorDataset(*DATA.tensors)]), 2),
+    "behind a transformation": (Transformed(Subset(DATA, [7, 7, 8])), 2),
+}
+ONCE = {
+    "a split": Subset(DATA, range(0, 40, 2)),
+    "parts put together": ConcatDataset(random_split(DATA, [10, 30])),
+    "one part of the same data set twice": Subset(ConcatDataset([DATA, DATA]), range(40, 80)),
+    "a transformation": Transformed(ConcatDataset([DATA, Transformed(TensorDataset(torch.ones(9, 4), torch.ones(9)))])),
+}
+
+
+def over(data, **options):
+    model = torch.nn.Linear(4, 2)
+    return model, torch.optim.SGD(model.parameters(), lr=0.1), DataLoader(data, **({"batch_size": 3} | options))
+
+
+@pytest.mark.parametrize("data", TWICE)
+def test_a_record_that_visibly_comes_several_times_is_refused(data):
+    held, times = TWICE[data]
+    with pytest.raises(dn.InputError, match=f"takes one from its parts {times} times.*records_per_person={times}"):
+        dn.make_private(*over(held), 1, advantage=0.3)
+    with pytest.raises(dn.InputError, match="describe the run by"):
+        dn.from_opacus([(1.0, 0.1, 10)], loader=over(held)[2], sampling="shuffled")
+
+
+@pytest.mark.parametrize("data", ONCE)
+def test_subsets_and_wrappers_that_hold_each_record_once_are_not(data):
+    assert dn.make_private(*over(ONCE[data]), 1, advantage=0.3)[1].private_run.tradeoff().advantage() <= 0.3
+
+
+def test_copies_are_worth_as_many_times_the_norm():
+    """Why: the promise of 0.3 for a record that is drawn eleven times by itself is broken by far."""
+    run = dn.make_private(*over(Subset(DATA, range(36))), 4, advantage=0.3)[1].private_run
+    copies = dn.SubsampledGaussian(run.noise_multiplier, run.sample_rate, run.steps, records_per_person=11)
+    assert dn.tradeoff(copies).advantage(side="lower") > 0.9
+
+
+def test_loaders_of_which_no_record_can_be_drawn_have_a_sentence_of_their_own():
+    with pytest.raises(dn.InputError, match="must have a data set with indices, got the iterable data set Stream"):
+        dn.make_private(*over(Stream()), 1, advantage=0.3)
+    with pytest.raises(dn.InputError, match=r"must make the batches, got batch_size=None"):
+        dn.make_private(*over(DATA, batch_size=None), 1, advantage=0.3)
+
+
+def test_what_cannot_be_seen_stands_where_the_promise_is_printed():
+    _, optimizer, _ = dn.make_private(*parts(), 1, advantage=0.2)
+    for text in (str(dn.assess(optimizer.private_run)), " ".join(optimizer.private_run.tradeoff().assumptions.notes)):
+        for words in ("no two records are equal", "records_per_person=k", "mixup", "takes one twice"):
+            assert words in " ".join(text.split())
 
 
 def test_a_shuffled_run_can_leak_more_than_the_poisson_curve_says():

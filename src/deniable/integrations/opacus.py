@@ -5,14 +5,14 @@ Neither Opacus nor torch is imported: their objects are used as they come.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable._check import FloatArray, InputError, choice, integer
+from deniable._check import FloatArray, Indices, InputError, choice, integer
 from deniable.accounting import NormRecorder
 from deniable.mechanisms import Composition, Mechanism, RandomAllocation, ShuffledBatches, SubsampledGaussian
 
@@ -41,7 +41,8 @@ def from_opacus(accountant: Any, *, loader: Any = None, sampling: str = "poisson
         - an optimizer that :func:`deniable.make_private` returned.
     loader
         The data loader that the run drew its batches from. If it is given and is not one that samples as Opacus's
-        ``DPDataLoader`` does, the run is refused: it has a different curve. The one that ``BatchMemoryManager`` makes
+        ``DPDataLoader`` does, or whose data set takes a record several times from its parts, the run is refused: it has
+        a different curve. The one that ``BatchMemoryManager`` makes
         counts as the loader that it cuts into parts.
     sampling
         How batches were drawn: ``"poisson"``; ``"shuffled"`` (``poisson_sampling=False``), which has a different curve,
@@ -59,7 +60,7 @@ def from_opacus(accountant: Any, *, loader: Any = None, sampling: str = "poisson
     ------
     InputError
         For an accountant that is not one of the three, an empty history, a phase that has no bound, or a ``loader``
-        that does not sample by Poisson.
+        that does not sample by Poisson or holds a record several times.
 
     Notes
     -----
@@ -72,6 +73,7 @@ def from_opacus(accountant: Any, *, loader: Any = None, sampling: str = "poisson
     the same, but the curve of the steps that happened to run is then **no bound**: attacks were seen at an advantage of
     0.51 on runs for which it says 0.38. Fix a schedule and use the curve of all of it, however early training stops.
     """
+    require_each_once(loader)
     kind = _IN_EPOCHS.get(choice("sampling", sampling, ("poisson", *_IN_EPOCHS)))
     if kind is None:
         require_poisson(loader)
@@ -157,6 +159,42 @@ def require_poisson(loader: Any) -> None:
         f"loader must be the DPDataLoader that make_private returns with poisson_sampling=True, got "
         f"{type(loader).__name__}: {how}; see deniable.make_private"
     )
+
+
+def require_each_once(loader: Any) -> None:
+    """Raise ``InputError`` if the data set of a loader visibly takes a record several times; none is read."""
+    held: dict[Any, list[Indices]] = {}
+    data = getattr(loader, "dataset", ())
+    if not hasattr(data, "__len__"):
+        return
+    for source, rows in _sources(data, np.arange(len(data))):
+        held.setdefault(source, []).append(rows)
+    counts = (np.unique(np.concatenate(rows), return_counts=True)[1] for rows in held.values())
+    most = max((int(count.max()) for count in counts), default=1)
+    if most > 1:
+        raise InputError(
+            f"loader must hold each record once, got a data set that takes one from its parts {most} times, so that it "
+            f"counts {most} times; take it once, or describe the run by deniable.SubsampledGaussian(…, "
+            f"records_per_person={most}), and calibrate that"
+        )
+
+
+def _sources(data: Any, rows: Indices) -> Iterator[tuple[Any, Indices]]:
+    """The innermost data sets that items of subsets, concatenations and wrappers come from, and their places there."""
+    inner: Any = getattr(data, "dataset", None)
+    parts = getattr(data, "datasets", None)
+    if inner is not None and hasattr(data, "indices"):
+        yield from _sources(inner, np.asarray(data.indices, dtype=np.intp)[rows] % len(inner))
+    elif hasattr(inner, "__len__") and len(inner) == len(data):
+        yield from _sources(inner, rows)
+    elif parts is not None and hasattr(data, "cumulative_sizes"):
+        ends = np.asarray(data.cumulative_sizes)
+        part_of = np.searchsorted(ends, rows, side="right")
+        for k, part in enumerate(parts):
+            yield from _sources(part, rows[part_of == k] - (ends[k] - len(part)))
+    elif rows.size:
+        tensors = getattr(data, "tensors", None)  # two data sets may hold the same ones
+        yield tensors[0].data_ptr() if tensors else id(data), rows
 
 
 def _history(source: Any) -> Iterable[Any]:

@@ -3,7 +3,7 @@
 The curve of a run holds for Gaussian noise on the clipped gradients of one Poisson batch, counted once. An ordinary
 training loop can miss that in many ways without any message: a loss of its own with ghost clipping, the loader from
 before, several batches in a step. The guard sees the batches, the backward passes and the steps, and refuses a step
-that is another mechanism before the parameters move. Neither torch nor Opacus is imported.
+that is another mechanism before the parameters move. Opacus is not imported.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import warnings
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
+
+from deniable._optional import require
 
 
 class StepNotCoveredError(RuntimeError):
@@ -49,10 +51,12 @@ class Guard:
         self._handed: list[int] = []  # sizes of the batches that the loop got from the loader since the last step
         self._drawn: deque[int] = deque()  # of those that BatchMemoryManager drew from its sampler, not yet stepped on
         self._gathered: list[int] = []  # records whose clipped gradients were added up since then, call by call
+        self._passes = _Passes()  # since then
         self._unclipped = False  # ghost clipping: a gradient of this step is not what the criterion left
         self._ghost = hasattr(module, "get_clipping_coef")
         _watch_loader(loader, self._handed, self._drawn)
         (self._watch_ghost if self._ghost else self._watch_gradients)()
+        getattr(module, "_module", module).register_forward_pre_hook(self._passes)
         self._record = optimizer.step_hook  # the accountant's
         optimizer.attach_step_hook(self._check)
         optimizer.original_optimizer.register_step_post_hook(self._updated)
@@ -100,15 +104,16 @@ class Guard:
         signals = optimizer._step_skip_queue  # of parts that BatchMemoryManager drew ahead; False ends a batch
         waiting = signals.count(False) + sum(signals[-1:])
         used = [self._drawn.popleft() for _ in range(len(self._drawn) - waiting)]
-        self.broken = self.broken or self._fault(optimizer, [*self._handed, *used])
+        self.broken = self.broken or self._fault(optimizer, [*self._handed, *used], in_parts=bool(used))
         if self.broken is not None:
             raise StepNotCoveredError(f"step {self.taken + 1} is not covered: {self.broken}")
         self._handed.clear()
         self._gathered.clear()
+        self._passes.count = 0
         self.taken += 1
         self._record(optimizer)
 
-    def _fault(self, optimizer: Any, batches: list[int]) -> str | None:
+    def _fault(self, optimizer: Any, batches: list[int], in_parts: bool) -> str | None:
         """Return why this step is not the one that was counted and what to write instead, or None."""
         noise = getattr(optimizer, "_adjusted_noise_multiplier", optimizer.noise_multiplier)  # ghost clipping adds that
         if not noise >= self._noise:
@@ -120,11 +125,22 @@ class Guard:
                 "its gradients come from no batch of the private loader, whose sampling the certificate counts; "
                 "iterate over the loader that make_private returned"
             )
-        if (len(batches) > 1 and len(self._gathered) > 1) or sum(self._gathered) > max(batches):
+        if self._ghost and (fault := self._ghost_fault(optimizer)) is not None:
+            return fault
+        rows = sum(self._gathered)
+        if (len(self._gathered) > 1 and not in_parts) or rows not in batches:
             return (
-                f"it adds up {sum(self._gathered)} clipped gradients, from {len(batches)} batches of at most "
-                f"{max(batches)} records, so one record may count several times; take one step after one backward pass "
-                "over each batch, with BatchMemoryManager for batches that do not fit"
+                f"it adds up {rows} clipped gradients in {len(self._gathered)} calls, from {len(batches)} batches of "
+                f"at most {max(batches)} records, so that one may count several times, or several share a gradient; "
+                "take one step after one backward pass over each whole batch, with BatchMemoryManager for batches that "
+                "do not fit"
+            )
+        if self._passes.count > len(self._gathered):
+            return (
+                f"the module ran {self._passes.count} times for {len(self._gathered)} clipped sums, and Opacus adds "
+                "gradients of several passes row by row before it clips, so that a row may hold several records; call "
+                "the module once a batch (it may call its layers on several views of each record), and under "
+                "torch.no_grad() or after eval() to look at its predictions"
             )
         if (found := recorded_steps(self._accountant)) != self._before + self.taken:
             return (
@@ -134,7 +150,7 @@ class Guard:
             )
         if any(p.requires_grad and id(p) not in self._own for p in self._module.parameters()):
             return OUTSIDE
-        return self._ghost_fault(optimizer) if self._ghost else None
+        return None
 
     def _ghost_fault(self, optimizer: Any) -> str | None:
         if not self._module.max_grad_norm <= optimizer.max_grad_norm:
@@ -193,6 +209,15 @@ class Guard:
                 p.summed_grad = p.summed_grad if held is None else held + p.summed_grad
 
         optimizer.clip_and_accumulate = clip_and_accumulate
+
+
+class _Passes:
+    """Counts forward passes whose gradients Opacus keeps; a module that holds this can be saved."""
+
+    count = 0
+
+    def __call__(self, module: Any, _: Any) -> None:
+        self.count += bool(module.training and require("torch", purpose="training with Opacus").is_grad_enabled())
 
 
 class _Noting:

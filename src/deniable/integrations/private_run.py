@@ -14,7 +14,7 @@ from deniable._files import write_atomically
 from deniable._optional import require
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
-from deniable.integrations.opacus import from_opacus
+from deniable.integrations.opacus import from_opacus, require_each_once
 from deniable.integrations.opacus_guard import OUTSIDE, Guard
 from deniable.limits import Limit
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
@@ -26,8 +26,10 @@ _LEAST_NOISE = 0.2  # smallest noise multiplier tried
 _CHOSEN = 2**32  # seeds below are somebody's; those of the operating system have 53 bits or more
 NOTES = (
     "the number of records is public: it sets the sampling rate and the divisor of the gradients",
-    "no layer, loss or collate function mixes records",
-    "nobody knows a seed of PyTorch's generator, and its noise, rounded to floating point, counts as ideal Gaussian "
+    "no two records are equal or of one person (with k of them she is a person of k records: records_per_person=k)",
+    "a batch reaches the module as it was drawn: neither training loop (mixup) nor data set, collate function, layer "
+    "or loss mixes records or takes one twice",
+    "nobody knows a seed of the generator of PyTorch or of the loader, and noise in floating point counts as Gaussian "
     "noise (an engine with secure_mode=True, where torchcsprng installs, draws it more carefully)",
     "buffers, which are saved with a model, hold nothing of the data: only gradients are clipped and noisy",
     "Opacus clips in the precision of the gradients: tensors of 10⁷ parameters and more may exceed the norm slightly",
@@ -121,8 +123,9 @@ def make_private(
     The attacker of the target sees the model after every step, knows all records but one, and tells whether that one
     was in. Batches are always Poisson-sampled. The optimizer raises :class:`StepNotCoveredError` before a step that the
     target does not cover, or that is not the counted one: batches from another loader, several batches in a step, ghost
-    clipping without its criterion, a changed clipping norm. Records whose gradient is not finite add nothing.
-    ``optimizer.private_run`` holds the mechanism and its exact curve.
+    clipping without its criterion, a changed clipping norm, a batch in several forward passes. What cannot be seen is
+    among the assumptions of its curve: equal records, and records mixed before they reach the module (mixup). Records
+    whose gradient is not finite add nothing. ``optimizer.private_run`` holds the mechanism and its exact curve.
 
     Parameters
     ----------
@@ -149,16 +152,18 @@ def make_private(
     Raises
     ------
     InputError
-        For a loader whose sampling would be lost or is a different mechanism, for ``poisson_sampling=False``, adaptive
-        clipping, distributed training, or a target that no noise meets.
+        For a loader whose sampling would be lost or is a different mechanism, or whose data set takes a record several
+        times from its parts; for ``poisson_sampling=False``, adaptive or per-layer clipping, distributed training, or a
+        target that no noise meets.
     """
     asked = as_limit(advantage, limit)
     passes = integer("epochs", epochs, at_least=1)
     clip = number("max_grad_norm", max_grad_norm, above=0.0, below=float("inf"))
     _check_options(options)
     _check_loader(loader)
+    require_each_once(loader)
     _check_parameters(module, optimizer, options.get("grad_sample_mode"))
-    _warn(module, engine)
+    _warn(module, engine, getattr(loader, "generator", None))
     if type(module).__name__ in ("DistributedDataParallel", "DPDDP", "DifferentiallyPrivateDistributedDataParallel"):
         raise InputError("module must not be distributed: its sampling over workers has not been checked here")
     opacus = require("opacus", purpose="training with Opacus")
@@ -202,10 +207,14 @@ def _check_options(options: dict[str, Any]) -> None:
             "poisson_sampling must be True: the curve holds for Poisson-sampled batches, and no tight one is known for "
             "shuffled batches"
         )
-    if options.get("clipping", "flat") != "flat":
+    if (kind := options.get("clipping", "flat")) != "flat":
+        why = {
+            "per_layer": "each layer then has a norm of its own, and the certificate counts one for the whole gradient",
+            "adaptive": "its norm follows noisy counts of clipped records, which the certificate does not count",
+        }
         raise InputError(
-            f"clipping must be 'flat', one norm for the whole gradient, got {options['clipping']!r}: adaptive clipping "
-            "releases more than the noisy gradient, and the certificate counts one norm"
+            f"clipping must be 'flat', one norm for the whole gradient, got {kind!r}: "
+            f"{why.get(str(kind), 'nothing is known about it here')}; leave clipping out"
         )
     if options.get("noise_generator") is not None:
         raise InputError(
@@ -232,9 +241,15 @@ def _check_parameters(module: Any, optimizer: Any, mode: Any) -> None:
         )
 
 
-def _warn(module: Any, engine: Any) -> None:
-    """Warn of a seed that people choose, which gives the noise away, and of adapters that will not be trained."""
+def _warn(module: Any, engine: Any, generator: Any) -> None:
+    """Warn of seeds that people choose, which give noise and batches away, and of adapters that will not be trained."""
     seed = require("torch", purpose="training with Opacus").initial_seed()
+    if generator is not None and not getattr(engine, "secure_mode", False):
+        warnings.warn(
+            f"the loader has a generator of its own, with the seed {generator.initial_seed()}: whoever guesses it "
+            "knows who is in each batch (torch.Generator() always starts from the same seed); leave it out",
+            stacklevel=3,
+        )
     if seed < _CHOSEN and not getattr(engine, "secure_mode", False):
         warnings.warn(
             f"torch.manual_seed({seed}) was called: whoever knows or guesses the seed subtracts all noise; leave it "
@@ -256,10 +271,20 @@ def _check_loader(loader: Any) -> None:
         raise InputError(
             f"loader must be a torch DataLoader over a data set of known length, got {type(loader).__name__}"
         )
+    if isinstance(loader.dataset, require("torch", purpose="training with Opacus").utils.data.IterableDataset):
+        raise InputError(
+            f"loader must have a data set with indices, got the iterable data set {type(loader.dataset).__name__}: it "
+            "hands records out in an order of its own, so that none can be drawn by itself; give it __getitem__ and "
+            "__len__ (a torch.utils.data.Dataset)"
+        )
     if type(loader).__name__ == "DPDataLoader":
         return
-    sampler = type(getattr(loader, "sampler", None)).__name__
-    batches = type(getattr(loader, "batch_sampler", None)).__name__
+    if loader.batch_sampler is None:
+        raise InputError(
+            "loader must make the batches, got batch_size=None: items of the data set are then batches of its own, "
+            "whose records cannot be drawn one by one; let an item be one record and say batch_size=…"
+        )
+    sampler, batches = type(loader.sampler).__name__, type(loader.batch_sampler).__name__
     if sampler not in _SAMPLERS or batches != "BatchSampler":
         raise InputError(
             f"loader must draw from all records alike (shuffle=True or False), got {sampler} in {batches}: Opacus "
