@@ -181,7 +181,7 @@ class RenyiFilter:
 
 
 def _add_remove(mechanism: Mechanism) -> Mechanism:
-    if mechanism.adjacency != "add-remove":
+    if "add-remove" not in (mechanism.adjacency, *mechanism.also):
         raise InputError(
             f"step must be a mechanism for adding or removing a record, got adjacency {mechanism.adjacency!r}; "
             "pass its parameters instead if the whole run has that adjacency"

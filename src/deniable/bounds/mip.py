@@ -58,7 +58,8 @@ def mip_eta(tradeoff: Tradeoff, *, prior: ArrayLike = 0.5, game: str = "fixed si
             'use game="fixed size", or make the curve with adjacency="add-remove"'
         )
     one_pair = tradeoff.holds_for == ONE_CASE
-    if asked == "fixed size" and not one_pair and adjacency in (ADJACENCIES["add-remove"], ADJACENCIES["zero-out"]):
+    of_one = [words for kind, words in ADJACENCIES.items() if kind != "replace"]
+    if asked == "fixed size" and not one_pair and adjacency in of_one:
         tradeoff = replaced(tradeoff)
     eta = np.asarray(tradeoff.advantage(check_prior(prior))) / 2
     return plain(eta)

@@ -13,6 +13,7 @@ from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.reductions import Dominated, truncated
 from deniable.accounting.steps.base import Repeated, Step
 from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep, truncated_around
+from deniable.integrations.jax_privacy import meant, planned
 from deniable.mechanisms import (
     ApproximateDP,
     BoundedRange,
@@ -45,7 +46,7 @@ _NOISE = {
 
 
 def from_dp_event(event: Any) -> Mechanism:
-    """Return the mechanism that a ``dp_accounting.DpEvent`` tree describes, or one whose curve bounds it.
+    """Return the mechanism that a ``dp_accounting.DpEvent`` or a plan of JAX Privacy describes, or one that bounds it.
 
     Which event becomes what, and whether its curve is then tight, an upper bound, or refused: see the table in
     docs/integrations.md. Events that exist only on dp-accounting's
@@ -54,10 +55,14 @@ def from_dp_event(event: Any) -> Mechanism:
     Parameters
     ----------
     event
-        The root of the tree. Neighbouring data sets differ by adding or removing one record, except for tree
-        aggregation, where a record is zeroed out, and sampling without replacement, where it is replaced
-        (``mechanism.adjacency``). Truncated batches are bounded for data sets of the stated size with or without the
-        record in question.
+        The root of the tree. An event does not say what neighbouring data sets differ in: its curve holds for what its
+        author meant (``mechanism.adjacency`` is ``"event"``), which in plans of JAX Privacy is a record zeroed out,
+        unless their partition is INDEPENDENT. In tree aggregation it is zeroed out, in sampling without replacement
+        replaced. Truncated batches are bounded for data sets of the stated size with or without the record in question.
+
+        Or a ``BandMFExecutionPlanConfig`` of JAX Privacy 2.0.0, of which the partition and the neighbouring relation
+        are read. EQUAL_SPLIT leaves records out so that groups are equal: adding a record then moves up to as many as
+        there are bands, and the curve is for a record zeroed out or replaced.
 
     Returns
     -------
@@ -78,13 +83,16 @@ def from_dp_event(event: Any) -> Mechanism:
     merged σ is rounded down. A Poisson sample of a Poisson sample keeps each record with the product of the rates. An
     (ε, δ) event inside a Poisson sample of rate q is (log(1 + q(e^ε − 1)), qδ)-DP (Balle, Barthe & Gaboardi 2018).
     """
+    if type(event).__module__.partition(".")[0] == "jax_privacy":
+        return planned(event)
     counts: dict[Any, int] = {}
     for leaf, count in _flatten(event):
         mechanism = _leaf(leaf, 1.0)
         counts[mechanism] = counts.get(mechanism, 0) + count
     # parts that leak nothing are left out, unless there is nothing else
     leaking = {mechanism: count for mechanism, count in counts.items() if mechanism != PureDP(0.0)}
-    parts = [part for mechanism, count in (leaking or {PureDP(0.0): 1}).items() for part in _repeated(mechanism, count)]
+    runs = (leaking or {PureDP(0.0): 1}).items()
+    parts = [meant(part, "event") for mechanism, count in runs for part in _repeated(mechanism, count)]
     return parts[0] if len(parts) == 1 else Composition(parts)
 
 

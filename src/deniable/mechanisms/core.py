@@ -17,6 +17,7 @@ ADJACENCIES = {
     "add-remove": "add or remove one record",
     "replace": "replace one record",
     "zero-out": "the contribution of one record becomes 0, and nothing else changes",
+    "event": "adjacency as its author meant it; JAX Privacy plans: a record zeroed out, unless INDEPENDENT",
 }
 
 
@@ -153,7 +154,8 @@ class Composition(Mechanism):
             raise InputError(
                 f"mechanisms must have one adjacency, got {found}: bounds for different pairs of worlds do not add up"
             )
-        return common
+        meant = {"event"} & {kinds[0] for kinds in each}  # whoever states one part's worlds states those of all
+        return (*meant, *(kind for kind in common if kind not in meant))
 
 
 @dataclass(frozen=True)

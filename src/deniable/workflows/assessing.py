@@ -108,7 +108,7 @@ def adapter_for(source: Any) -> Adapter:
         if adapter := _FOUND.get(_name(kind)):
             return adapter
     recorded = any(hasattr(source, name) for name in ("accountant", "history", "private_run"))
-    if recorded or isinstance(source, dict) or type(source).__name__.endswith("DpEvent"):
+    if recorded or isinstance(source, dict) or type(source).__name__.endswith(("DpEvent", "ExecutionPlanConfig")):
         importlib.import_module("deniable.workflows.run")
         return _FOUND["deniable.integrations.private_run.PrivateRun"]
     raise InputError(

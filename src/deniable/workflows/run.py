@@ -61,7 +61,7 @@ def assess_mechanism(source: Mechanism | Tradeoff, asked: Asked) -> Assessment:
 @assesses(PrivateRun, what="a record of a training run")
 def assess_run(source: Any, asked: Asked) -> Assessment:
     """Return the assessment of what Opacus, a DpEvent or :func:`deniable.make_private` recorded."""
-    if type(source).__name__.endswith("DpEvent"):
+    if type(source).__name__.endswith(("DpEvent", "ExecutionPlanConfig")):
         return assess_mechanism(from_dp_event(source), asked)
     run = getattr(source, "private_run", source)
     if not isinstance(run, PrivateRun):
