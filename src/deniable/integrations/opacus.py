@@ -73,11 +73,11 @@ def from_opacus(accountant: Any, *, loader: Any = None, sampling: str = "poisson
     the same, but the curve of the steps that happened to run is then **no bound**: attacks were seen at an advantage of
     0.51 on runs for which it says 0.38. Fix a schedule and use the curve of all of it, however early training stops.
     """
-    require_each_once(loader)
     kind = _IN_EPOCHS.get(choice("sampling", sampling, ("poisson", *_IN_EPOCHS)))
     if kind is None:
         require_poisson(loader)
     else:
+        require_each_once(loader)
         _require_epochs(loader, sampling)
     phases = [_phase(index, row) for index, row in enumerate(_history(accountant))]
     if not phases:
@@ -143,7 +143,8 @@ def _require_epochs(loader: Any, sampling: str) -> None:
 
 
 def require_poisson(loader: Any) -> None:
-    """Raise ``InputError`` if a given ``loader`` visibly does not draw each record independently at one rate."""
+    """Raise ``InputError`` if a given ``loader`` visibly does not draw each record, once, independently at one rate."""
+    require_each_once(loader)
     if loader is None or type(_batches(loader)).__name__.endswith("UniformWithReplacementSampler"):
         return
     kind, again = _records(loader)
