@@ -181,7 +181,10 @@ def test_loaders_of_which_no_record_can_be_drawn_have_a_sentence_of_their_own():
 
 def test_what_cannot_be_seen_stands_where_the_promise_is_printed():
     _, optimizer, _ = dn.make_private(*parts(), 1, advantage=0.2)
-    for text in (str(dn.assess(optimizer.private_run)), " ".join(optimizer.private_run.tradeoff().assumptions.notes)):
+    for text in (
+        dn.assess(optimizer.private_run).to_text(),
+        " ".join(optimizer.private_run.tradeoff().assumptions.notes),
+    ):
         for words in ("no two records are equal", "records_per_person=k", "mixup", "takes one twice"):
             assert words in " ".join(text.split())
 
