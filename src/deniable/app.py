@@ -5,6 +5,7 @@ Started by ``deniable app``, which binds it to 127.0.0.1 and switches Streamlit'
 
 from __future__ import annotations
 
+import warnings
 from base64 import b64encode
 from collections.abc import Callable
 from datetime import date
@@ -114,13 +115,16 @@ def _calibration(rate: float, steps: int, person: int, fpr: float, delta: float)
         try:
             most = target / (1.0 if kind == "epsilon" else 100.0)
             limit = dn.Limit(**{kind: most, **others(fpr, delta)})  # type: ignore[arg-type]
-            noise = dn.calibrate(lambda s: dn.SubsampledGaussian(s, rate, steps, person), (0.2, 100.0), limit=limit)
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                noise = dn.calibrate(lambda s: dn.SubsampledGaussian(s, rate, steps, person), (0.2, 100.0), limit=limit)
         except dn.InputError as error:
             st.session_state["calibration"] = str(error)
             return
         st.session_state["noise-slider"] = next((s for s in _steps(0.2, 100.0) if s >= noise), 100.0)
         st.session_state["noise-field"] = noise
-        st.session_state["calibration"] = f"smallest noise multiplier: {shown(noise, 'number', 'upper', 7)}"
+        least = f"smallest noise multiplier: {shown(noise, 'number', 'upper', 7)}"
+        st.session_state["calibration"] = "; ".join([least, *(str(one.message) for one in said)])
 
     st.button("Find the noise", on_click=find)
     if message := st.session_state.get("calibration"):

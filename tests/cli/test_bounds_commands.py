@@ -55,3 +55,37 @@ def test_pictures(line, name, tmp_path, capsys):
     assert run([*line, "--plot", str(tmp_path / name)]) == 0
     head = (tmp_path / name).read_bytes()[:300]
     assert head.startswith(b"\x89PNG") if name.endswith("png") else b"<?xml" in head
+
+
+@pytest.mark.parametrize(
+    ("words", "limit", "name", "value"),
+    [
+        ("dpsgd,10,0.001,?", "advantage=0.1", "steps", 6_284_875),
+        ("dpsgd,?,0.01,5000", "epsilon=0.001,delta=1e-5", "noise_multiplier", 1219.248),
+        ("laplace,?", "advantage=0.00001", "scale", 49_999.75),
+        ("gaussian,?", "advantage=0.9999999", "mu", 10.65345),
+        ("allocation,100,1,?", "advantage=0.9", "epochs", 108_221),
+        ("gradient-descent,10,?,0.05,1,0.5", "advantage=0.2", "steps", 26),
+        ("gradient-descent,10,100,0.05,1,?", "advantage=0.2", "step_size", 1.498396),
+    ],
+)
+def test_calibrate_looks_as_far_as_needed(words, limit, name, value, capsys):
+    assert run(["calibrate", words, "--limit", limit, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found[name] == pytest.approx(value, rel=1e-6)
+    assert found["limit_decides"]
+
+
+@pytest.mark.parametrize(
+    ("words", "advantage", "value"),
+    [("dpsgd,?,0.0001,1000", 0.3, 1e-18), ("dpsgd,100,?,1", 0.5, 1.0), ("shuffled,?,10,1", 0.999, None)],
+)
+def test_calibrate_says_where_the_limit_does_not_decide(words, advantage, value, capsys):
+    assert run(["calibrate", words, "--advantage", str(advantage), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["limit_decides"] is (value is None)
+    if value is None:
+        return
+    assert value in (said["searched"] if value != 1.0 else said.values())
+    assert run(["calibrate", words, "--advantage", str(advantage)]) == 0
+    assert "The limit does not decide" in capsys.readouterr().out

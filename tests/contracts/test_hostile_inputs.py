@@ -216,7 +216,7 @@ LINES = [  # what is typed, and a word of what is said
     f"train {DATA} --model forest --out made.skops",
     f"train {DATA} --model linear --interactions 1 -> interactions are for",
     f"train {DATA} --limit laplace,2",
-    "calibrate dpsgd,?,0.01,500000000 --advantage 0.0001 -> between --low and --high",
+    "calibrate dpsgd,?,0.01,5000 --advantage 0.1 --high 1 -> but the best from",
     "compare epsilon,1 -> runs must be between 2",
     "publish good.csv",
     "predict model.skops",

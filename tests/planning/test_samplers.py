@@ -91,12 +91,20 @@ def test_the_command_prints_the_same(plan, capsys, monkeypatch):
     assert run([*words, "--json"]) == 0
     rest = {
         "records_per_person": 1,
-        "noise_multipliers": (0.2, 200.0),
+        "noise_multipliers": (0.01, 1e6),
         "limit": dn.Limit(advantage=0.2),
     }
     assert asked == rest | {"run": (40, 20, 1)}
     told = json.loads(capsys.readouterr().out)
     assert [row["noise_multiplier"] for row in told["rows"]] == [row.noise_multiplier for row in plan.rows]
+
+
+def test_the_end_of_a_range_that_decides_is_named(capsys):
+    plan = dn.planning.plan_samplers(40, 40, 1, advantage=0.9, noise_multipliers=(2.0, 3.0))
+    assert not any(row.limit_decides for row in plan.rows)
+    assert {row.noise_multiplier for row in plan.rows} == {2.0}
+    assert run(["plan", "dpsgd,?,1,1", "--records", "40", "--advantage", "0.9", "--low", "2", "--high", "3"]) == 0
+    assert "less noise was not tried" in capsys.readouterr().out
 
 
 def test_noise_out_of_range_is_infinite_and_not_drawn(monkeypatch, capsys):

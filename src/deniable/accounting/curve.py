@@ -50,7 +50,8 @@ class ComposedTradeoff(Tradeoff):
         """Transform inversion, where steps have a transform."""
         if self.loss.others:
             return None
-        return InvertedTradeoff(self.loss, self.tolerance, self.points, ROUGH if self.rough else GOOD)
+        good = ROUGH if self.rough else GOOD
+        return InvertedTradeoff(self.loss, self.tolerance, self.points, good, holds_for=self.holds_for)
 
     @cached_property
     def lattices(self) -> MultiScaleTradeoff | None:
@@ -164,6 +165,11 @@ class ComposedTradeoff(Tradeoff):
         if open_.size:
             found[open_] = np.maximum(found[open_], self._hockey_sticks(epsilon[open_], "add", side))
         return found
+
+
+def first_engine(curve: Tradeoff) -> Tradeoff:
+    """Return bounds as valid, perhaps wider, without engines that take long: enough far from a limit."""
+    return (curve.inverted or curve) if isinstance(curve, ComposedTradeoff) else curve
 
 
 _SIDES: tuple[Side, ...] = ("lower", "upper")

@@ -43,26 +43,29 @@ def calibrate(
     It is rounded to the safe side: the least noise, the largest rate, the most steps, records of a person or trials.
     """
     import deniable as dn
-    from deniable.planning.calibration import as_limit
+    from deniable.planning.calibration import as_limit, domain, search
 
     name, whole = unknown(run)
-    given = asked_for(advantage, limit)
-    asked = as_limit(None, given)
-    least, most = _RANGES.get(name, (1, 100_000) if whole else (1e-4, 20.0))
-    low, high = searched(least if low is None else low, most if high is None else high)
+    asked = as_limit(None, asked_for(advantage, limit))
 
     def make(value: float) -> Any:
         return read_run(run, value)
 
-    adjacency = "replace" if replace else make(low).adjacency
+    least, start, most = domain(make, whole, _USUAL.get(name))
+    ends = searched(least if low is None else low, most if high is None else high)
+    adjacency = "replace" if replace else make(start).adjacency
     with stage(f"looking for {name}"):
-        try:
-            found = dn.calibrate(make, (low, high), limit=given, adjacency=adjacency, integer=whole)
-        except InputError as error:  # of the bracket, which has another name here
-            raise InputError(str(error).replace("bracket must", f"{name} between --low and --high must")) from None
+        point = search(asked, make, ends, adjacency=adjacency, integer=whole, near=start)
+        found, unknown_words = point.parameter, name.replace("_", " ")
         facts = _reached(dn.tradeoff(make(found), adjacency=adjacency), asked)
+    if point.score > 0:
+        raise InputError(
+            f"run must keep {asked.name} at most {asked.most:g} with some {unknown_words}, but the best from "
+            f"{ends[0]:g} to {ends[1]:g}, {found:g}, gives {asked.leakage(point.curve):.6g}"
+        )
     if as_json:
         answer = {name: found, "advantage": facts[-1][-1], "limit": asked.arguments}
+        answer |= {"searched": ends, "limit_decides": point.decided}
         print(to_json(answer | {"reached": {name: value for name, _, value in facts}, "adjacency": adjacency}))
     else:
         from deniable._shown import shown
@@ -74,25 +77,15 @@ def calibrate(
         enough = f"{found:.0f}" if whole else shown(found, "number", "upper", 7)
         if not whole and not asked.is_met(dn.tradeoff(make(float(enough)), adjacency=adjacency)):
             enough = shown(found, "number", "lower", 7)  # less of it is more private
-        print(f"{name.replace('_', ' ')} {enough}: {leaks}")
+        print(f"{unknown_words} {enough}: {leaks}")
+        if not point.decided:
+            print(f"The limit does not decide: all that was tried from {ends[0]:g} to {ends[1]:g} keeps it.")
         if not replace and asked.group_size == 1:
             suggest("assess", run.replace(UNKNOWN, enough), "--report", "report.html")
 
 
-# where the number written ? is looked for, unless --low and --high say it
-_RANGES: dict[str, tuple[float, float]] = {
-    "noise_multiplier": (0.2, 200.0),
-    "scale": (0.1, 1e4),
-    "sigma": (0.2, 1e4),
-    "sample_rate": (1e-6, 1.0),
-    "records_per_person": (1, 64),
-    "records": (1, 64),
-    "trials": (2, 100_000),
-    "batches_per_record": (1, 64),
-    "epochs": (1, 1000),
-    "categories": (2, 1000),
-    "delta": (1e-12, 0.5),
-}
+# where the search for the number written ? begins, if not at 1
+_USUAL: dict[str, float] = {"sample_rate": 0.01, "delta": 1e-6, "steps": 1000, "batches": 100}
 _NO_RATES = ("epsilon", "delta", "mechanism")
 
 

@@ -49,8 +49,8 @@ def plan(
         list[float] | None,
         more(help="With --precision: rate at which to thin; may be repeated [default: twelve below the target]."),
     ] = None,
-    low: Annotated[float, more(help="Smallest noise multiplier to try.")] = 0.2,
-    high: Annotated[float, more(help="Largest noise multiplier to try.")] = 200.0,
+    low: Annotated[float, more(help="Smallest noise multiplier to try.")] = 0.01,
+    high: Annotated[float, more(help="Largest noise multiplier to try.")] = 1e6,
     plot: PlotOption = None,
     as_json: JsonFlag = False,
 ) -> int:
@@ -121,6 +121,8 @@ def _show_samplers(found: SamplerPlan, whom: str, high: float) -> None:
         noise = shown(row.noise_multiplier, "number", "upper", 5) if known else f"> {high:g}"
         at_most, at_least = shown(row.advantage, "rate", "upper"), shown(row.attained, "rate", "lower")
         reached = f"at most {at_most}"
+        if not row.limit_decides:
+            reached += "; less noise was not tried"
         if not row.advantage - row.attained <= _WIDE * row.advantage:
             reached += f", some reach {at_least}: less noise may be enough"
         print(f"{row.sampler:<21}{PROTECTS[row.adjacency]:<20}{noise:>9}   {reached}")

@@ -1,32 +1,35 @@
 """Calibration: the parameter with which a mechanism just meets a limit, never less private than asked.
 
-Also what the arguments ``advantage`` and ``limit`` ask for, a mechanism as a limit, and what a Gaussian release may
-spend: a Gaussian DP parameter, and a δ where one is needed.
+Also what the arguments ``advantage`` and ``limit`` ask for, and a mechanism as a limit.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from deniable._check import FloatArray, InputError, flag, function, integer, number
-from deniable._floats import MANY_ROUNDINGS
+from deniable._search import bisect, bisect_integers
 from deniable._shown import plural
+from deniable.accounting.curve import first_engine
 from deniable.accounting.dispatch import tradeoff
 from deniable.curves import Tradeoff
 from deniable.limits import Limit
-from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, SubsampledGaussian
-from deniable.mechanisms.core import parts_of
+from deniable.mechanisms import Mechanism
 
 _FAR = 800.0  # stands for an infinite score: |log| of any positive double is smaller
+_PATIENT = 30  # points after which strides only grow
 _JUST = 1e-300  # the score of a limit missed by less than a rounding
-_SLOPE = 1.2  # of log leakage against log noise, about
-_BRACKET = (1e-6, 60.0)  # μ: below, the noise on a count exceeds a million; above, nothing is hidden
+_CLEAR = 0.05  # with 5 % more noise than is needed, the first engine's bound is enough
+_LEAST = 1e-30  # leakage of which nothing is known but that it is smaller: no slope is read off it
+_SPAN = (1e-18, 1e18)  # numbers that are tried where no bracket is given; of whole ones 1 to 2⁵³
 COMPARED_RATES = (1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.25, 0.5)
 
 
@@ -97,25 +100,47 @@ _Place = tuple[float, float]  # a coordinate and its score
 
 
 class Measured(NamedTuple):
-    """A parameter, its score (≤ 0 exactly where the limit is met) and its curve."""
+    """A parameter, its score (≤ 0 exactly where the limit is met), its curve, and whether the limit decided it."""
 
     parameter: float
     score: float
     curve: Tradeoff
+    decided: bool = True  # False: the bracket did, all of which meets the limit
 
 
 def _score_of(limit: Limit | AsTellingAs, curve: Tradeoff) -> float:
-    """Log of the leakage over the limit, both above the floor: ≤ 0 exactly where the limit is met."""
+    """Log of the leakage over the limit, in Gaussian noise: ≤ 0 exactly where the limit is met."""
     leakage = limit.leakage(curve)
-    excess, allowed = leakage - limit.floor, limit.most - limit.floor
+    found, allowed = _equal_noise(limit, leakage), _equal_noise(limit, limit.most)
     if not leakage <= limit.most:  # decided on the numbers themselves, never on their logarithms
-        return max(math.log(excess) - math.log(allowed), _JUST) if excess < math.inf and allowed > 0 else _FAR
-    return min(math.log(excess) - math.log(allowed), 0.0) if excess > 0 else -_FAR
+        return min(max(math.log(found / allowed), _JUST), _FAR) if found < math.inf and allowed > 0 else _FAR
+    return max(min(math.log(found / allowed), 0.0), -_FAR) if found > 0 and allowed < math.inf else -_FAR
+
+
+def _equal_noise(limit: Limit | AsTellingAs, leakage: float) -> float:
+    """About the μ of the Gaussian mechanism that leaks as much: nearly inverse to noise, so that secants find it.
+
+    Of limits that no Gaussian mechanism meets, and of multiples of a mechanism, it is the leakage itself.
+    """
+    if limit.kind in ("epsilon", "mechanism") or not math.isfinite(leakage):
+        return leakage - limit.floor
+    excess = max(leakage - limit.floor, _LEAST)
+    if limit.kind == "delta":
+        tail, epsilon = -_probit(excess), vars(limit)["epsilon"]
+        usual = epsilon > 0 and excess < 1
+        return 2 * epsilon / (tail + math.hypot(tail, math.sqrt(2 * epsilon))) if usual else excess
+    if limit.floor > 0:
+        return max(_probit(leakage) - _probit(limit.floor), _LEAST)
+    return 2 * _probit((1 + excess) / 2) if excess > 1e-9 else 2.5 * excess
+
+
+def _probit(rate: float) -> float:
+    return NormalDist().inv_cdf(rate) if 0 < rate < 1 else math.copysign(math.inf, rate - 0.5)
 
 
 def calibrate(
     make_mechanism: Callable[[Any], Mechanism],
-    bracket: tuple[float, float],
+    bracket: tuple[float, float] | None = None,
     *,
     advantage: float | None = None,
     limit: Limit | Mechanism | None = None,
@@ -123,18 +148,19 @@ def calibrate(
     integer: bool = False,
     tolerance: float = 1e-9,
 ) -> float:
-    """Return the parameter in ``bracket`` whose mechanism leaks as much as allowed and not more.
+    """Return the parameter whose mechanism leaks as much as allowed and not more.
 
     The mechanism of the returned number meets the limit with its *upper* bound, as computed; within ``tolerance``
     there is a parameter that misses it. Whether privacy grows with the parameter (noise) or falls (steps, rate, μ, ε)
-    is determined by trying two values.
+    is found by trying.
 
     Parameters
     ----------
     make_mechanism
         From a number to a mechanism, for example ``lambda sigma: SubsampledGaussian(sigma, 0.01, 5000)``.
     bracket
-        Two different finite numbers (low, high) between which to search.
+        Two different finite numbers (low, high) between which to search; ``None``: around 1, as far as needed, among
+        the positive numbers with which a mechanism can be made.
     advantage
         Largest membership advantage of every attacker at even odds: short for ``limit=Limit(advantage=…)``.
     limit
@@ -152,7 +178,8 @@ def calibrate(
     Returns
     -------
     float
-        The parameter. If the whole bracket meets the limit it is the end that leaks most: the bracket decided.
+        The parameter. If the whole bracket meets the limit it is the end that leaks most, and a warning says that the
+        bracket decided.
 
     Raises
     ------
@@ -162,10 +189,16 @@ def calibrate(
     asked = as_limit(advantage, limit)
     found = search(asked, make_mechanism, bracket, adjacency=adjacency, integer=integer, tolerance=tolerance)
     if found.score > 0:
-        ends = _axis(bracket, integer).ends
+        where = "" if bracket is None else f"; widen the bracket {_axis(bracket, integer).ends}, or leave it out"
         raise InputError(
             f"bracket must contain a parameter with {asked.name} at most {asked.most:g}, but its better end "
-            f"{found.parameter:g} gives {asked.leakage(found.curve):.6g}; widen the bracket {ends}"
+            f"{found.parameter:g} gives {asked.leakage(found.curve):.6g}{where}"
+        )
+    if not found.decided:
+        warnings.warn(
+            f"every parameter that was tried keeps {asked.name} at most {asked.most:g}: {found.parameter:g} is where "
+            "the bracket ends, not where the limit is",
+            stacklevel=2,
         )
     return found.parameter
 
@@ -173,7 +206,7 @@ def calibrate(
 def search(
     limit: Limit | AsTellingAs,
     make_mechanism: Callable[[Any], Mechanism],
-    bracket: tuple[float, float],
+    bracket: tuple[float, float] | None = None,
     *,
     adjacency: str = "add-remove",
     integer: bool = False,
@@ -183,27 +216,34 @@ def search(
 ) -> Measured:
     """:func:`calibrate` with its curve; the better end of the bracket where neither meets the limit.
 
-    With ``near``, a noise multiplier in a positive bracket, the search begins there: only the time depends on it.
+    The search begins at ``near``: only the time depends on it.
     ``rough``: by sketches of the curves, which are bounds as valid, and mostly up to 0.1 % wider.
     """
     number("tolerance", tolerance, above=0.0, below=1.0)
     function("make_mechanism", make_mechanism, "of a parameter that returns a mechanism")
-    axis = _axis(bracket, flag("integer", integer))
+    flag("integer", integer)
+    if bracket is None:
+        low, near, high = domain(make_mechanism, integer, near)
+        bracket = low, high
+    axis = _axis(bracket, integer)
 
-    def measure(parameter: float) -> Measured:
+    def measure(parameter: float, expected: float = 0.0) -> Measured:
         curve = tradeoff(make_mechanism(parameter), adjacency=adjacency)
         if rough:
             curve = curve.sketch()
-        return Measured(parameter, _score_of(limit, curve), curve)
+        first = curve if abs(expected) < 10 * _CLEAR else first_engine(curve)
+        score = _score_of(limit, first)
+        if first is not curve and score > -_CLEAR:
+            score = _score_of(limit, curve)
+        return Measured(parameter, score, curve)
 
-    both = _straddle(measure, axis) if near is None else _astride(measure, axis, near, tolerance)
+    low, high = axis.ends
+    middle = axis.between(low, high, 0.5) if near is None else min(max(near, low), high)
+    both = _straddle(measure, axis, low if middle is None else middle, tolerance)
     safe, unsafe = sorted(both, key=lambda point: point.score)
     if unsafe.score <= 0:
-        return unsafe
-    if safe.score > 0:
-        return safe
-    share = 0.5 if near is None else unsafe.score / (unsafe.score - safe.score)
-    return _narrow(measure, safe, unsafe, axis, tolerance, share)
+        return unsafe._replace(decided=False)
+    return safe if safe.score > 0 else _narrow(measure, safe, unsafe, axis, tolerance)
 
 
 @dataclass(frozen=True)
@@ -217,6 +257,16 @@ class _SearchScale:
     def coordinate(self, parameter: float) -> float:
         return math.log(parameter) if self.logarithmic else float(parameter)
 
+    def stride(self, points: list[Measured], tolerance: float) -> float:
+        """How far to go beyond the last point, to pass where the score is 0 by a little."""
+        last = abs(points[-1].score)
+        if len(points) == 1:
+            return min(1.1 * last + 0.9 * tolerance, 2.0) if self.logarithmic else 0.2 * (self.ends[1] - self.ends[0])
+        ahead = abs(self.coordinate(points[-1].parameter) - self.coordinate(points[-2].parameter))
+        fallen = abs(points[-2].score) - last
+        secant = 1.1 * last / fallen if fallen > 0 else math.inf
+        return ahead * min(max(secant, 0.1 if len(points) < _PATIENT else 8.0), 8.0)
+
     def between(self, a: float, b: float, share: float) -> float | None:
         """The parameter ``share`` of the way from a to b, strictly inside, or None if there is none."""
         u = self.coordinate(a) + share * (self.coordinate(b) - self.coordinate(a))
@@ -228,66 +278,89 @@ class _SearchScale:
         return min(max(x, low), high) if low < high else None
 
 
-def _straddle(measure: Callable[[float], Measured], axis: _SearchScale) -> tuple[Measured, Measured]:
-    """Two points on either side of the limit; or of equal sign, one of them the end of the bracket nearest to it.
+def domain(
+    make_mechanism: Callable[[Any], Mechanism], whole: bool, near: float | None = None
+) -> tuple[float, float, float]:
+    """Return the least number with which a mechanism can be made, one to begin at (``near``, if it can), the largest.
 
-    Goes outwards from the middle: far ends of a generous bracket can be costly to evaluate and are rarely needed.
+    Raises
+    ------
+    InputError
+        Of ``make_mechanism``, if none can be made.
     """
-    low, high = axis.ends
-    middle = axis.between(low, high, 0.5)
-    beside = None if middle is None else axis.between(middle, high, 0.2)
-    if middle is None or beside is None:
-        return measure(low), measure(high)
-    return _outward(measure, axis, measure(middle), measure(beside))
+    low, high = (1, 1 << 53) if whole else _SPAN
+
+    def refusal(parameter: float) -> InputError | None:
+        try:
+            make_mechanism(parameter)
+        except InputError as error:
+            return error
+        return None
+
+    def can(parameter: float) -> bool:
+        return refusal(parameter) is None
+
+    powers = [2**k for k in range(1, 40)]
+    tried = [near or 1, 1, *powers] if whole else [near or 1.0, 1.0, *(x for p in powers for x in (float(p), 1 / p))]
+    if (start := next(filter(can, tried), None)) is None:
+        raise refusal(tried[0]) or InputError("make_mechanism must return a mechanism for some number")
+
+    def reached(end: float) -> float:
+        if can(end):
+            return end
+        if whole:
+            return int(bisect_integers(lambda k: can(int(k)), start, end)[0])
+        return math.exp(bisect(lambda u: can(math.exp(u)), math.log(start), math.log(end), halvings=99)[0])
+
+    return reached(low), start, reached(high)
 
 
-def _astride(
-    measure: Callable[[float], Measured], axis: _SearchScale, near: float, tolerance: float
+def _straddle(
+    measure: Callable[[float, float], Measured], axis: _SearchScale, start: float, tolerance: float
 ) -> tuple[Measured, Measured]:
-    """:func:`_straddle` from a guess outwards, and from where the limit is if leakage is about inverse to noise."""
-    first = measure(near)
-    end = axis.ends[1 if first.score > 0 else 0]
-    step, most = _SLOPE * abs(first.score) + 0.9 * tolerance, abs(axis.coordinate(end) - axis.coordinate(near))
-    second = axis.between(near, end, step / most) if step < most else None
-    return _outward(measure, axis, first, measure(end if second is None else second))
+    """Two points on either side of the limit; or of equal sign, the outermost that were tried.
 
-
-def _outward(measure: Callable[[float], Measured], axis: _SearchScale, *two: Measured) -> tuple[Measured, Measured]:
-    """From two points on: see :func:`_straddle`."""
-    low, high = axis.ends
-    near, far = sorted(two, key=lambda point: abs(point.score))
-    if near.score == far.score:  # no slope to follow
-        return measure(low), measure(high)
-    end = low if near.parameter < far.parameter else high
-    while near.score * far.score > 0 and near.parameter != end:
-        ahead = abs(axis.coordinate(near.parameter) - axis.coordinate(far.parameter))
-        secant = 1.5 * abs(near.score) / max(abs(far.score) - abs(near.score), 1e-300)
-        share = ahead * max(min(secant, 1e3), 1.0) / abs(axis.coordinate(end) - axis.coordinate(near.parameter))
-        further = axis.between(near.parameter, end, share) if share < 1 else None
-        near, far = measure(end if further is None else further), near
-    return near, far
+    Goes outwards where the score is nearest to 0: far ends can be costly to evaluate and are rarely needed. A slope
+    sends it the wrong way where curves are rough: either end is looked at before the bracket decides.
+    """
+    points, ends = [measure(start, _FAR)], list(axis.ends)  # in the order of their parameters
+    safe = points[0].score <= 0
+    while True:
+        ways = [k for k in ((0, -1) if safe else (-1, 0)) if points[k].parameter != ends[k]]  # noise: less, more
+        if not ways:
+            return points[0], points[-1]
+        way = min(ways, key=lambda k: abs(points[k].score))
+        here, end = points[way].parameter, ends[way]
+        stride = axis.stride(points if way else points[::-1], tolerance)
+        most = abs(axis.coordinate(end) - axis.coordinate(here))
+        further = axis.between(here, end, stride / most) if stride < most else None
+        try:
+            found = measure(end if further is None else further, points[way].score)
+        except MemoryError:  # the bracket ends where curves do
+            ends[way] = here
+            continue
+        if (found.score <= 0) != safe:
+            return points[way], found
+        points.insert(len(points) if way else 0, found)
 
 
 def _narrow(
-    measure: Callable[[float], Measured],
+    measure: Callable[[float, float], Measured],
     safe: Measured,
     unsafe: Measured,
     axis: _SearchScale,
     tolerance: float,
-    share: float,
 ) -> Measured:
-    """Chandrupatla's (1997) bracketing search: inverse quadratic steps where they are trusted, else bisection.
-
-    The first point is ``share`` of the way from the unsafe one to the safe one.
-    """
+    """Chandrupatla's (1997) bracketing search: inverse quadratic steps where they are trusted, else bisection."""
     newest, opposite = unsafe, safe
+    share = 0.5 if max(unsafe.score, -safe.score) == _FAR else unsafe.score / (unsafe.score - safe.score)
     if not axis.integer and abs(axis.coordinate(safe.parameter) - axis.coordinate(unsafe.parameter)) <= tolerance:
         return safe
     while True:
         x = axis.between(newest.parameter, opposite.parameter, share)
         if x is None:
             break
-        point = measure(x)
+        point = measure(x, newest.score - opposite.score)
         if (point.score <= 0) == (newest.score <= 0):
             third, newest = newest, point
         else:
@@ -322,74 +395,3 @@ def _axis(bracket: tuple[float, float], whole: bool) -> _SearchScale:
     if not ends[0] < ends[1]:
         raise InputError(f"bracket must be a pair (low, high) with low < high, got {bracket!r}")
     return _SearchScale((ends[0], ends[1]), ends[0] > 0, whole)
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What may be spent: Gaussian DP ``mu`` and a failure probability ``delta``, and the limit in words."""
-
-    mu: float
-    delta: float
-    words: str
-
-    def mechanism(self) -> Mechanism:
-        """Return everything together."""
-        return _spent(self.mu, self.delta)
-
-
-def budget(limit: Limit | AsTellingAs, *, unit: str = "record", failure: float = 0.0) -> Budget:
-    """Return the largest budget that keeps a limit; it is rounded down.
-
-    Parameters
-    ----------
-    limit
-        What an attacker may reach; a mechanism must be full-batch Gaussian.
-    unit
-        What is in or out, in words: "record", "person" or "line of the file".
-    failure
-        Probability with which the discovery of categories may fail; the limit holds for both together.
-
-    Raises
-    ------
-    InputError
-        For a limit that no Gaussian noise meets, or that next to no noise meets.
-    """
-    if isinstance(limit, AsTellingAs):
-        return _given(limit.mechanism, failure)
-    return Budget(_largest_mu(failure, limit), failure, limit.words(unit))
-
-
-@lru_cache(maxsize=64)
-def _largest_mu(failure: float, limit: Limit) -> float:
-    """Return the largest μ that keeps a limit together with a failure probability; the search takes milliseconds."""
-    if limit.is_met(tradeoff(_spent(_BRACKET[1], failure))):
-        raise InputError(f"the limit, {limit.words()}, promises nothing: next to no noise meets it")
-    found = search(limit, lambda mu: _spent(mu, failure), _BRACKET)
-    if found.score > 0:
-        beside = f" with a failure probability of {failure:g}" if failure else ""
-        raise InputError(f"no Gaussian noise{beside} meets {limit!r}: with the most, {limit.name} is still "
-                         f"{limit.leakage(found.curve):.3g}")  # fmt: skip
-    return found.parameter
-
-
-def _spent(mu: float, failure: float) -> Mechanism:
-    return Composition((GaussianDP(mu), ApproximateDP(0.0, failure))) if failure else GaussianDP(mu)
-
-
-def _given(mechanism: Mechanism, failure: float) -> Budget:
-    total = 0.0
-    for part in parts_of(mechanism):
-        if isinstance(part, GaussianDP):
-            total += part.mu**2
-        elif isinstance(part, SubsampledGaussian) and part.sample_rate == 1:
-            total += part.steps * (part.records_per_person / part.noise_multiplier) ** 2
-        else:
-            raise InputError(
-                "a mechanism as limit must be full-batch Gaussian here (GaussianDP, SubsampledGaussian with "
-                f"sample_rate 1, or both), not {part!r}; say what is wanted instead, as epsilon=1, delta=1e-6"
-            )
-    mu = math.sqrt(total) * (1 - MANY_ROUNDINGS)
-    if not 0 < mu < math.inf:
-        raise InputError(f"a mechanism as limit must leave a positive, finite budget, got μ = {mu:g}")
-    beside = f", but for a failure probability of {failure:g}" if failure else ""
-    return Budget(mu, failure, f"as hard to attack as {mechanism!r}{beside}")

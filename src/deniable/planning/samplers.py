@@ -45,6 +45,8 @@ class SamplerNoise:
         The run with the noise that was found; with the most noise of the range if that is not enough.
     noise_multiplier
         Least noise multiplier in the range that meets the target, rounded up; ∞ if none does.
+    limit_decides
+        False if the whole range meets the target: less noise than its low end may be enough.
     leakage
         What the target limits, at this noise: an upper bound on every attack.
     advantage, attained
@@ -59,6 +61,7 @@ class SamplerNoise:
     leakage: float
     advantage: float
     attained: float
+    limit_decides: bool = True
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ def plan_samplers(
     *,
     records_per_person: int = 1,
     max_batch: int | None = None,
-    noise_multipliers: tuple[float, float] = (0.2, 200.0),
+    noise_multipliers: tuple[float, float] = (0.01, 1e6),
     advantage: float | None = None,
     limit: Limit | Mechanism | None = None,
     progress: bool | None = None,
@@ -150,7 +153,7 @@ def plan_samplers(
     rows: list[SamplerNoise] = []
     near: dict[str, float] = {}  # what another sampler needs is a first guess
     for name, make, adjacency in track(tasks, "samplers", len(tasks), shown=progress):
-        rows.append(row := _row(sought, name, make, adjacency, (low, high), near.get(adjacency)))
+        rows.append(row := _row(sought, name, make, adjacency, (low, high), near.get(adjacency, 1.0)))
         if row.noise_multiplier < math.inf:
             near[adjacency] = row.noise_multiplier
     return SamplerPlan(sought, tuple(sorted(rows, key=lambda row: (row.adjacency, row.noise_multiplier))))
@@ -199,7 +202,7 @@ def _row(
     make: Callable[[float], Mechanism],
     adjacency: str,
     ends: tuple[float, float],
-    near: float | None,
+    near: float,
 ) -> SamplerNoise:
     found = search(limit, make, ends, adjacency=adjacency, tolerance=_TOLERANCE, near=near, rough=True)
     enough = found.score <= 0
@@ -214,4 +217,5 @@ def _row(
         leakage=limit.leakage(curve),
         advantage=curve.advantage(),
         attained=curve.advantage(side="lower"),
+        limit_decides=found.decided,
     )

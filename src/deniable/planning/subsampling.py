@@ -22,7 +22,7 @@ from deniable.accounting.dispatch import tradeoff
 from deniable.curves import ApproximateTradeoff
 from deniable.limits import Limit
 from deniable.mechanisms import SubsampledGaussian
-from deniable.planning.calibration import calibrate
+from deniable.planning.calibration import search
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -128,7 +128,7 @@ def plan_subsampling(
     batch_size: float,
     epochs: float = 1.0,
     rates: ArrayLike | None = None,
-    noise_multipliers: tuple[float, float] = (0.3, 100.0),
+    noise_multipliers: tuple[float, float] = (0.01, 1e6),
     delta: float | None = None,
     records_per_person: int = 1,
 ) -> SubsamplingPlan:
@@ -232,7 +232,10 @@ def _row(
     limit = min(allowed * (1 - 1e-12), 1.0)
     if tradeoff(make(high)).tpr(fpr) > limit:
         return nothing
-    noise = calibrate(make, (low, high), limit=Limit(tpr=limit, fpr=fpr), tolerance=1e-6) if limit < 1 else low
+    noise = low
+    if limit < 1:
+        sought = Limit(tpr=limit, fpr=fpr)
+        noise = search(sought, make, (low, high), near=min(max(1.0, low), high), tolerance=1e-6).parameter
     curve = tradeoff(make(noise))
     precision, even = curve.precision(fpr, rate), curve.precision(fpr, 0.5)
     epsilon = math.nan if delta is None else max(curve.epsilon(delta), 0.0)

@@ -20,8 +20,8 @@ from deniable.noise import columns
 from deniable.noise.certificate import certificate_of, game_of
 from deniable.noise.queries import Ledger, Queries, Units, units_of
 from deniable.noise.sealed import only_our_words
-from deniable.planning import AsTellingAs
-from deniable.planning.calibration import Budget, as_limit, budget
+from deniable.planning.budget import Budget, budget
+from deniable.planning.calibration import AsTellingAs, as_limit
 from deniable.statistics import distribution, estimates
 from deniable.statistics.estimates import Limits, QueryAnswer, hide_small
 from deniable.statistics.given import Given, declared

@@ -27,7 +27,8 @@ from deniable.noise.certificate import AS_GIVEN
 from deniable.noise.columns import COUNT_NOISE
 from deniable.noise.queries import Ledger, NoiseSource, Paid, Queries, SumNoise, Units, units_of
 from deniable.noise.sealed import only_our_words
-from deniable.planning.calibration import Budget, as_limit, budget
+from deniable.planning.budget import Budget, budget
+from deniable.planning.calibration import as_limit
 from deniable.tables.columnar import ColumnsOnDisk
 from deniable.tables.schema import ColumnSchema, as_schema
 from deniable.training.account import FitCertificate, RecordTradeoffs

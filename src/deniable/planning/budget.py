@@ -1,0 +1,88 @@
+"""What a Gaussian release may spend under a limit: a Gaussian DP parameter, and a δ where one is needed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+from deniable._check import InputError
+from deniable._floats import MANY_ROUNDINGS
+from deniable.accounting.dispatch import tradeoff
+from deniable.limits import Limit
+from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, SubsampledGaussian
+from deniable.mechanisms.core import parts_of
+from deniable.planning.calibration import AsTellingAs, search
+
+_BRACKET = (1e-6, 60.0)  # μ: below, the noise on a count exceeds a million; above, nothing is hidden
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What may be spent: Gaussian DP ``mu`` and a failure probability ``delta``, and the limit in words."""
+
+    mu: float
+    delta: float
+    words: str
+
+    def mechanism(self) -> Mechanism:
+        """Return everything together."""
+        return _spent(self.mu, self.delta)
+
+
+def budget(limit: Limit | AsTellingAs, *, unit: str = "record", failure: float = 0.0) -> Budget:
+    """Return the largest budget that keeps a limit; it is rounded down.
+
+    Parameters
+    ----------
+    limit
+        What an attacker may reach; a mechanism must be full-batch Gaussian.
+    unit
+        What is in or out, in words: "record", "person" or "line of the file".
+    failure
+        Probability with which the discovery of categories may fail; the limit holds for both together.
+
+    Raises
+    ------
+    InputError
+        For a limit that no Gaussian noise meets, or that next to no noise meets.
+    """
+    if isinstance(limit, AsTellingAs):
+        return _given(limit.mechanism, failure)
+    return Budget(_largest_mu(failure, limit), failure, limit.words(unit))
+
+
+@lru_cache(maxsize=64)
+def _largest_mu(failure: float, limit: Limit) -> float:
+    """Return the largest μ that keeps a limit together with a failure probability; the search takes milliseconds."""
+    if limit.is_met(tradeoff(_spent(_BRACKET[1], failure))):
+        raise InputError(f"the limit, {limit.words()}, promises nothing: next to no noise meets it")
+    found = search(limit, lambda mu: _spent(mu, failure), _BRACKET)
+    if found.score > 0:
+        beside = f" with a failure probability of {failure:g}" if failure else ""
+        raise InputError(f"no Gaussian noise{beside} meets {limit!r}: with the most, {limit.name} is still "
+                         f"{limit.leakage(found.curve):.3g}")  # fmt: skip
+    return found.parameter
+
+
+def _spent(mu: float, failure: float) -> Mechanism:
+    return Composition((GaussianDP(mu), ApproximateDP(0.0, failure))) if failure else GaussianDP(mu)
+
+
+def _given(mechanism: Mechanism, failure: float) -> Budget:
+    total = 0.0
+    for part in parts_of(mechanism):
+        if isinstance(part, GaussianDP):
+            total += part.mu**2
+        elif isinstance(part, SubsampledGaussian) and part.sample_rate == 1:
+            total += part.steps * (part.records_per_person / part.noise_multiplier) ** 2
+        else:
+            raise InputError(
+                "a mechanism as limit must be full-batch Gaussian here (GaussianDP, SubsampledGaussian with "
+                f"sample_rate 1, or both), not {part!r}; say what is wanted instead, as epsilon=1, delta=1e-6"
+            )
+    mu = math.sqrt(total) * (1 - MANY_ROUNDINGS)
+    if not 0 < mu < math.inf:
+        raise InputError(f"a mechanism as limit must leave a positive, finite budget, got μ = {mu:g}")
+    beside = f", but for a failure probability of {failure:g}" if failure else ""
+    return Budget(mu, failure, f"as hard to attack as {mechanism!r}{beside}")
