@@ -67,7 +67,8 @@ def numbers(
         fine &= array <= at_most
     if not fine.all():
         bad = float(array[~fine].flat[0])
-        raise InputError(f"{name} must be {_rule(above, at_least, below, at_most)}, got {bad:g}{_tail(hint)}")
+        row = f" in row {np.argmin(fine)} (the first is 0)" if array.ndim == 1 else ""
+        raise InputError(f"{name} must be {_rule(above, at_least, below, at_most)}, got {bad:g}{row}{_tail(hint)}")
     return array
 
 

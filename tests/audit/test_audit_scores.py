@@ -84,13 +84,44 @@ def test_audits_are_repeatable_and_order_does_not_matter_to_rates():
     assert dn.audit_scores(np.sort(member), nonmember).tpr(0.1) == first.tpr(0.1)
 
 
-def test_reversed_scores_warn():
+def test_reversed_scores_are_refused():
     member, nonmember = gaussian(1.0, 200)
-    with pytest.warns(ReversedScoresWarning, match="far below 1/2"):
+    with pytest.raises(dn.InputError, match=r"members score lower.*--reverse.*direction='larger'"):
         dn.audit_scores(-member, -nonmember)
+    with pytest.warns(ReversedScoresWarning, match="members score lower"):
+        kept = dn.audit_scores(-member, -nonmember, direction="larger")
+    assert "is the direction right?" in kept.warnings[0]
+    turned, as_it_was = dn.audit_scores(-member, -nonmember, direction="smaller"), dn.audit_scores(member, nonmember)
+    assert turned.tpr(0.1) == as_it_was.tpr(0.1)
+    with pytest.raises(dn.InputError, match="direction must be one of"):
+        dn.audit_scores(member, nonmember, direction="up")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         dn.audit_scores(*gaussian(0.0, 200))
+
+
+def test_reversed_tails_are_refused_where_the_auc_shows_nothing():
+    """Three in a hundred members are recognised, by a small score: the AUC is 0.485."""
+    rng = np.random.default_rng(3)
+    member, nonmember = rng.normal(size=2000) - 100 * (rng.random(2000) < 0.03), rng.normal(size=2000)
+    with pytest.raises(dn.InputError, match="in reverse the scores leak"):
+        dn.audit_scores(member, nonmember)
+    assert dn.audit_scores(member, nonmember, direction="smaller").shows
+
+
+def test_equal_scores_are_a_failed_attack():
+    found = dn.audit_scores(np.ones(500), np.ones(500))
+    assert found.failed
+    assert not found.shows
+    assert found.compare(dn.PureDP(0.1)).outcome == "inconclusive"
+    page = dn.assess(found)
+    assert page.status == "inconclusive"
+    assert page.headline.startswith("The attack failed")
+
+
+def test_a_missing_score_is_named():
+    with pytest.raises(dn.InputError, match="row 2 "):
+        dn.audit_scores([0.1, 0.2, float("nan")], [0.0, 0.3])
 
 
 def test_labels_and_scores_in_the_order_of_scikit_learn_are_refused():

@@ -1,5 +1,7 @@
 """Canaries: fair coins, models that remember are found, mechanisms with a known ε are not overstated."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -66,7 +68,7 @@ def test_a_model_that_remembers_is_found(data):
 def test_a_model_that_saw_no_canary_shows_nothing(data):
     X, y = data
     low = [
-        made.audit(LogisticRegression().fit(X, y), confidence=0.9).epsilon().low
+        made.audit(LogisticRegression().fit(X, y), confidence=0.9, trained=True).epsilon().low
         for made in (dn.audit.canaries(X, y, 100, rng=seed) for seed in range(40))
     ]
     assert np.mean(np.array(low) > 0) <= stats.binom.ppf(1 - 1e-4, 40, 0.1) / 40
@@ -95,3 +97,38 @@ def test_an_asymmetric_promise_is_made_symmetric():
     verdict = perfect.compare(curve)
     assert verdict.promised < verdict.measured.low == 1
     assert "share of right guesses" in str(verdict)
+
+
+def test_canaries_that_were_not_trained_on_prove_nothing(data):
+    """An audit of canaries that never reached the training "showed no leakage"."""
+    X, y = data
+    made = dn.audit.canaries(X, y, 200, rng=11)
+    with pytest.raises(dn.InputError, match=r"nothing shows that the model was trained.*trained=True"):
+        made.audit(LogisticRegression().fit(X, y))
+    with pytest.raises(dn.InputError, match="a finite loss on every canary"):
+        made.audit(lambda rows: np.full((len(rows), 2), 0.5), trained=True)
+
+
+def test_a_negative_control_stands_beside(data):
+    X, y = data
+    made = dn.audit.canaries(X, y, 300, rng=4)
+    found = made.audit(DecisionTreeClassifier(random_state=0).fit(made.X, made.y))
+    assert len(found.controls) == 20
+    assert found.false_alarms <= 0.2
+    assert "attack.control" in dn.assess(found).numbers
+
+
+def test_repetitions_are_a_group(data):
+    X, y = data
+    made = dn.audit.canaries(X, y, 300, repetitions=3, rng=12)
+    assert len(made.X) == 400 + 3 * made.included.sum()
+    thrice = made.audit(DecisionTreeClassifier(random_state=0).fit(made.X, made.y))
+    once = replace(thrice, repetitions=1)
+    assert thrice.epsilon().low == pytest.approx(once.epsilon().low / 3)
+    assert thrice.mu().low == pytest.approx(once.mu().low / 3)
+    low = thrice.epsilon(1e-4).low
+    assert low < once.epsilon(1e-4).low / 3
+    assert (
+        thrice.compare(dn.PureDP(0.99 * thrice.epsilon().low)).violated
+        == once.compare(dn.tradeoff(dn.PureDP(0.99 * thrice.epsilon().low)).group(3)).violated
+    )

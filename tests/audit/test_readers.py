@@ -1,11 +1,14 @@
 """Scores of other tools: layouts, names, and what is refused."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import deniable as dn
 from deniable.audit import read_scores
+from deniable.audit.readers import each_pair
 
 SCORES, MEMBER = [0.9, 0.1, 0.8, 0.3], [1, 0, 1, 0]
 
@@ -53,3 +56,84 @@ def test_what_cannot_be_used_is_refused(tmp_path, content, message):
     path.write_text(content)
     with pytest.raises(dn.InputError, match=message):
         read_scores(path)
+
+
+def written(path, content):
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Score;Member\n0,9;ja\n0,1;nein\n0,8;ja\n0,3;nein\n",
+        "score\tmembership\n0.9\ttrain\n0.1\ttest\n0.8\ttrain\n0.3\ttest\n",
+        "llr,label\n0.9,1\n0.1,2\n0.8,1\n0.3,2\n",
+        "mia_score,in\n0.9,YES\n0.1,No\n0.8,yes\n0.3,no\n",
+        "in,out\n0.9,0.1\n0.8,0.3\n",
+        "train;test\n0,9;0,1\n0,8;0,3\n",
+    ],
+)
+def test_texts_as_people_write_them(tmp_path, content):
+    inside, outside = read_scores(written(tmp_path / "scores.txt", content))
+    assert (inside.tolist(), outside.tolist()) == ([0.9, 0.8], [0.1, 0.3])
+
+
+def test_json_and_npy(tmp_path):
+    columns = {"signal_values": SCORES, "true_labels": MEMBER, "roc_auc": 1.0}  # as LeakPro has them
+    nested = {"LiRA_1": {"attack_experiment_logger": {"instance_0": {"individual": {"member_prob": SCORES,
+              "member": MEMBER}, "AUC": 1.0}}}}  # as SACRO-ML has them  # fmt: skip
+    records = [{"score": s, "member": bool(m)} for s, m in zip(SCORES, MEMBER, strict=True)]
+    for content in (columns, nested, records, {"members": [0.9, 0.8], "nonmembers": [0.1, 0.3]}):
+        inside, outside = read_scores(written(tmp_path / "scores.json", json.dumps(content)))
+        assert (inside.tolist(), outside.tolist()) == ([0.9, 0.8], [0.1, 0.3])
+    named = np.rec.fromarrays([SCORES, MEMBER], names="score,member")
+    for array in (named, np.column_stack([SCORES, MEMBER]), np.column_stack([MEMBER, SCORES])):
+        np.save(tmp_path / "scores.npy", array)
+        assert read_scores(tmp_path / "scores.npy")[0].tolist() == [0.9, 0.8]
+    np.savez(tmp_path / "p.npz", scores=SCORES, memberships=MEMBER, fpr=[0.0, 1.0], tpr=[0.0, 1.0], auc=1.0)
+    assert read_scores(tmp_path / "p.npz")[1].tolist() == [0.1, 0.3]  # Privacy Meter
+    np.savez(tmp_path / "s.npz", **{"individual.member_prob": SCORES, "individual.member": MEMBER})
+    assert read_scores(tmp_path / "s.npz")[1].tolist() == [0.1, 0.3]
+
+
+def test_infinite_scores_stay_so(tmp_path):
+    inside, outside = read_scores(written(tmp_path / "a.csv", "score,member\ninf,1\n-Infinity,0\n0.5,1\n"))
+    assert (inside.tolist(), outside.tolist()) == ([np.inf, 0.5], [-np.inf])
+
+
+def test_arrays_of_several_views_are_refused(tmp_path):
+    """Flattened, null scores of 8 views each were "violated at 95 %" in 10 of 10 files."""
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "a.npz", member=rng.normal(size=(100, 8)), nonmember=rng.normal(size=(100, 8)))
+    np.savez(tmp_path / "b.npz", scores=rng.normal(size=(4, 100)), memberships=rng.random((4, 100)) < 0.5)
+    for name in "ab":
+        with pytest.raises(dn.InputError, match=r"shape \((100, 8|4, 100)\), and an audit needs one score a record"):
+            read_scores(tmp_path / f"{name}.npz")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", "score,member\n0.1,1\n0.2,0,7\n", "line 3 has another number of cells"),
+        ("a.csv", "score,member\n0.1,1\nhigh,0\n", "row 2 has 'high'"),
+        ("a.csv", "score,member\n0.1,1\n0.2,\n", "row 2 has ''"),
+        ("a.csv", "score,member\n0.1,0\n0.2,1\n0.3,2\n", "must say member or not .* row 3 has '2'"),
+        ("a.json", '{"n_success": 5, "n_attacks": 10}', "anonymeter counts guesses"),
+        ("a.json", '{"tpr": [0, 1], "fpr": [0, 1]}', "that is a ROC"),
+        ("a.pkl", "", r"TensorFlow Privacy: np.savez.*ART: scores = attack.infer"),
+        ("a.bin", "", "must end in"),
+    ],
+)
+def test_the_error_names_the_row_or_what_to_export(tmp_path, name, content, message):
+    with pytest.raises(dn.InputError, match=message):
+        read_scores(written(tmp_path / name, content))
+
+
+def test_pairs_of_a_stream_are_next_to_each_other():
+    lines = ["score,member", "1,1", "2,0", "3,0", "4,0", "5,1", "6,1"]
+    assert list(each_pair(lines)) == [(1.0, 2.0), (5.0, 4.0)]
+    with pytest.raises(dn.InputError, match="no member column"):
+        list(each_pair(["score", "1"]))
+    with pytest.raises(dn.InputError, match="line 2: 'score' must be a number"):
+        list(each_pair(["score,member", ",1"]))

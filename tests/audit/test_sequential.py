@@ -87,8 +87,7 @@ def test_bets_are_made_before_the_scores_are_seen():
     whole._take(member, nonmember)
     part._take(member[:37], nonmember[:37])
     for x, y in zip(member, nonmember, strict=True):
-        one_by_one.update(x, [])
-        one_by_one.update([], y)
+        one_by_one.update(x, y)
     np.testing.assert_array_equal(whole.path()[:38], part.path())
     np.testing.assert_allclose(whole.path(), one_by_one.path(), rtol=1e-12)
     assert one_by_one.verdict().largest_wealth == pytest.approx(whole.verdict().largest_wealth)
@@ -139,7 +138,7 @@ def halfway():
     rng = np.random.default_rng(6)
     q = dn.SequentialAudit(dn.PureDP(1.0))
     for size in (3, 50, 200, 400):
-        q.update(rng.normal(1.5, 1, size), rng.normal(0, 1, size + 1))
+        q.update(rng.normal(1.5, 1, size), rng.normal(0, 1, size))
     return q
 
 
@@ -194,3 +193,32 @@ def test_a_sorted_sample_is_shuffled():
 def test_a_promise_with_less_than_certainty_uses_up_confidence():
     curve = GaussianTradeoff(1.0, confidence=0.99)
     assert dn.SequentialAudit(curve).verdict().confidence == pytest.approx(0.94)
+
+
+def test_the_scores_of_a_pair_come_in_one_call():
+    """Scores that waited for a partner of a later call, made by another attack, refuted every promise."""
+    q = dn.SequentialAudit(dn.PureDP(1.0))
+    for sides in ((np.ones(200), []), ([], np.zeros(200)), ([1.0, 2.0], 0.0)):
+        with pytest.raises(dn.InputError, match="of one length, got"):
+            q.update(*sides)
+    assert q.pairs == 0
+    assert q.verdict().outcome == "inconclusive"
+
+
+@pytest.mark.parametrize("size", [1, 7, 40])
+def test_an_attack_that_changes_between_calls_errs_no_more_than_promised(size):
+    rng, wrong, runs = np.random.default_rng(11), 0, 40
+    for _ in range(runs):
+        q = dn.SequentialAudit(dn.GaussianDP(1.0))
+        for shift in rng.normal(0, 100, 200 // size):
+            q.update(rng.normal(1, 1, size) + shift, rng.normal(0, 1, size) + shift)
+        wrong += q.violated
+    assert wrong <= 0.05 * runs + 3 * np.sqrt(0.05 * 0.95 * runs)
+
+
+def test_an_attack_without_any_difference_is_not_consistent():
+    q = dn.SequentialAudit(dn.PureDP(0.5))
+    q.update(np.full(300, 0.5), np.full(300, 0.5))
+    assert q.verdict().outcome == "inconclusive"
+    q.update(0.25, 0.5)
+    assert q.verdict().outcome == "consistent"

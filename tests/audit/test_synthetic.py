@@ -47,10 +47,10 @@ def test_an_independent_table_shows_nothing(tables, method):
     assert np.sum(shown) <= stats.binom.ppf(1 - 1e-3, 12, 0.05)
 
 
-def test_auto_scores_other_records_than_it_chose_on(tables):
+def test_all_records_are_scored(tables):
     found = dn.attack_synthetic(noisy_copy(tables["members"], 0.01, np.random.default_rng(3)), **tables, rng=0)
-    assert (len(found.member_scores), len(found.nonmember_scores)) == (480, 400)
-    assert found.method.startswith(("nearest", "density"))
+    assert (len(found.member_scores), len(found.nonmember_scores)) == (600, 500)
+    assert found.method == "nearest in a released table, with a reference"
     alone = dn.attack_synthetic(tables["members"], tables["members"], tables["nonmembers"])
     assert alone.method.startswith("nearest")
     assert alone.audit().advantage().low > 0.8
@@ -96,3 +96,49 @@ def test_a_generator_is_judged_by_many_releases():
         generate, dn.PureDP(1.0), score=lambda table: float(synthetic_scores(table, rows[-1:])[0]), trials=300
     )
     assert found.verdict.violated
+
+
+def with_copies(table, k, rng):
+    return pd.concat([table[:k], population(len(table) - k, rng)], ignore_index=True)
+
+
+@pytest.mark.parametrize("k", [10, 15, 100])
+def test_a_few_exact_copies_are_found_whatever_else_is_known(tables, k):
+    """15 copies among 1,000 rows: "no leakage"; with a reference the same of 100."""
+    released = with_copies(tables["members"], k, np.random.default_rng(7))
+    sides = {name: tables[name] for name in ("members", "nonmembers")}
+    alone, more = dn.attack_synthetic(released, **sides).audit(), dn.attack_synthetic(released, **tables).audit()
+    for found in (alone, more):
+        assert found.shows
+        assert str(found.copies).startswith(f"Exact copies: {k} released rows equal a member, 0 equal a non-member")
+        assert found.advantage().low <= k / 600 <= found.advantage().high
+        assert "Leaks at least this" in dn.assess(found).headline
+    assert more.epsilon().low >= alone.epsilon().low
+    assert more.advantage().low >= alone.advantage().low
+
+
+def test_to_know_more_never_weakens_a_verdict(tables):
+    """The limits without a reference are among those with one, at the same share of the error."""
+    rng = np.random.default_rng(8)
+    sides = {name: tables[name] for name in ("members", "nonmembers")}
+    for released in (
+        with_copies(tables["members"], 5, rng),
+        noisy_copy(tables["members"], 0.3, rng),
+        population(400, rng),
+    ):
+        alone, more = dn.attack_synthetic(released, **sides).audit(), dn.attack_synthetic(released, **tables).audit()
+        assert more.epsilon().low >= alone.epsilon().low
+        assert more.mu().low >= alone.mu().low
+        assert more.advantage().low >= alone.advantage().low
+
+
+def test_common_rows_are_no_evidence():
+    """Tables of three yes-or-no columns: everybody equals a released row."""
+    rng = np.random.default_rng(9)
+    found = []
+    for _ in range(20):
+        released, members, others = (pd.DataFrame(rng.random((n, 3)) < 0.4) for n in (300, 400, 400))
+        audit = dn.attack_synthetic(released, members, others).audit()
+        found.append(audit.shows)
+        assert audit.copies.copied_members > 390
+    assert sum(found) <= 4

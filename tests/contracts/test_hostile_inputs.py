@@ -180,7 +180,7 @@ LINES = [  # what is typed, and a word of what is said
     "audit words.csv",
     "audit same.csv",
     "audit good.csv",
-    "audit words.csv gaussian,1 --stream -> must be a number",
+    "audit words.csv gaussian,1 --stream -> must hold numbers",
     "audit perhaps.csv gaussian,1 --stream -> must say member or not",
     "audit narrow.csv gaussian,1 --stream -> no member column",
     "audit scores.csv --score nothing",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import mannwhitneyu
 
 from deniable._check import FloatArray, InputError, Seed, choice, integer, refuse_sparse, seeded
 from deniable.audit.one_run import OneRunAudit, audit_one_run
@@ -14,6 +15,7 @@ from deniable.audit.scoring import loss_of
 from deniable.audit.shadow import LearningTask, model_signals
 
 CanaryKind = Literal["mislabelled", "extreme"]
+_SEEN = 0.01  # error of the test that shows that canaries were trained on
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +32,8 @@ class Canaries:
         Whether each canary is in, shape (k,): the secret that an attack guesses.
     kind
         How they were made.
+    repetitions
+        How often each canary that is in stands among the records.
     """
 
     X: Any = field(repr=False)
@@ -38,6 +42,7 @@ class Canaries:
     labels: NDArray[Any] = field(repr=False)
     included: NDArray[np.bool_] = field(repr=False)
     kind: CanaryKind
+    repetitions: int = 1
 
     def scores(self, model: Any) -> FloatArray:
         """Return one score per canary, larger for "in": minus the loss of ``model`` on it.
@@ -49,16 +54,34 @@ class Canaries:
         task: LearningTask = "regression" if numbers else "classification"
         return -loss_of(model_signals(model, self.records, self.labels, task, np.unique(self.y)), task)
 
-    def audit(self, model: Any, *, confidence: float = 0.95) -> OneRunAudit:
+    def audit(self, model: Any, *, confidence: float = 0.95, trained: bool = False) -> OneRunAudit:
         """Audit the one model that was trained; for the parameters see :meth:`scores` and :func:`audit_one_run`.
 
         Scores of another attack (inner products of gradients with a canary's, for example) go to
-        :func:`audit_one_run`, with ``included``.
+        :func:`audit_one_run`, with ``included``. ``trained`` says that you saw to it that the model was trained on
+        :attr:`X`: of a model with much noise nothing else may show it.
+
+        Raises
+        ------
+        InputError
+            If the canaries that are in have no smaller losses than the others (rank test, 1 %), unless ``trained``; if
+            a loss is not finite, or all are equal. A canary that was not trained on speaks for every promise.
         """
-        return audit_one_run(self.scores(model), self.included, confidence=confidence)
+        scores, inside = self.scores(model), self.included
+        if not np.isfinite(scores).all() or np.ptp(scores) == 0:
+            raise InputError("model must have a finite loss on every canary, and not one for all: it proves nothing")
+        seen = mannwhitneyu(scores[inside], scores[~inside], alternative="greater").pvalue if inside.any() else 1.0
+        if not trained and not seen <= _SEEN:
+            raise InputError(
+                "nothing shows that the model was trained on the canaries: its losses on those that are in are not "
+                "smaller. Train on canaries.X, canaries.y; if you did, say trained=True"
+            )
+        return replace(audit_one_run(scores, inside, confidence=confidence), repetitions=self.repetitions)
 
 
-def canaries(X: Any, y: ArrayLike, k: int = 200, kind: CanaryKind = "mislabelled", *, rng: Seed = None) -> Canaries:
+def canaries(
+    X: Any, y: ArrayLike, k: int = 200, kind: CanaryKind = "mislabelled", *, repetitions: int = 1, rng: Seed = None
+) -> Canaries:
     """Make ``k`` canaries from the data; an independent fair coin decides for each whether it enters the training set.
 
     Train once on the returned ``X`` and ``y``, as you would have anyway, and let the attack guess the coins:
@@ -75,6 +98,9 @@ def canaries(X: Any, y: ArrayLike, k: int = 200, kind: CanaryKind = "mislabelled
         "mislabelled": records of the data with another class (regression: with a target at the far end of the range),
         which only a model that saw them predicts; "extreme": mislabelled, with every number at an end of its column's
         range, for the largest gradients.
+    repetitions
+        How often each canary that is in is put in. A canary that is seen more often shows more; the limits are then
+        those for one record, by group privacy.
     rng
         Seed or generator; by default the operating system's entropy. Whoever scores the canaries must not know it.
 
@@ -83,7 +109,7 @@ def canaries(X: Any, y: ArrayLike, k: int = 200, kind: CanaryKind = "mislabelled
     InputError
         For labels of one class, lengths that differ, or too few records.
     """
-    k = integer("k", k, at_least=10)
+    k, repetitions = integer("k", k, at_least=10), integer("repetitions", repetitions, at_least=1)
     choice("kind", kind, ("mislabelled", "extreme"))
     refuse_sparse("X", X)
     labels = np.asarray(y)
@@ -101,15 +127,17 @@ def canaries(X: Any, y: ArrayLike, k: int = 200, kind: CanaryKind = "mislabelled
     if kind == "extreme":
         canary_X = _extreme(X, canary_X, generator)
     included = generator.random(k) < 0.5
-    order = generator.permutation(len(labels) + int(included.sum()))
-    together = _joined(X, _rows(canary_X, np.flatnonzero(included)))
+    inside = np.repeat(np.flatnonzero(included), repetitions)
+    order = generator.permutation(len(labels) + len(inside))
+    together = _joined(X, _rows(canary_X, inside))
     return Canaries(
         _rows(together, order),
-        np.concatenate([labels, canary_y[included]])[order],
+        np.concatenate([labels, canary_y[inside]])[order],
         canary_X,
         canary_y,
         included,
         kind,
+        repetitions,
     )
 
 

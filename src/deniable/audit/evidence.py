@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.audit.families import Promise, Shift
+from deniable.audit.families import Promise
 from deniable.audit.intervals import Ranking, advantage_upper, clopper_pearson
 from deniable.audit.nested import WEIGHT_OF_ALL, Decisions, NestedTests, Threshold
 from deniable.audit.thresholds import TAIL, WHOLE, best_threshold, choose_ranks
@@ -33,6 +33,8 @@ class Evidence:
         Number of random disjoint (member, nonmember) pairs, and of those in which the member scores higher.
     most_right
         The most of the 2·pairs decisions (about equally many members and nonmembers) that any one threshold gets right.
+    constant
+        Whether all scores are equal.
     """
 
     full: Ranking
@@ -40,6 +42,7 @@ class Evidence:
     pairs: int
     pairs_won: int
     most_right: int
+    constant: bool = False
 
     @classmethod
     def of(cls, member: FloatArray, nonmember: FloatArray, rng: np.random.Generator) -> Self:
@@ -56,15 +59,12 @@ class Evidence:
             pairs=pairs,
             pairs_won=int(won),
             most_right=pairs + (full if full.n == full.m else Ranking.of(x, y, rng)).largest_lead(),
+            constant=bool(min(member.min(), nonmember.min()) == max(member.max(), nonmember.max())),
         )
 
     def auc(self, error: float) -> tuple[float, float]:
         """Return limits of P(member scores higher), each with one-sided ``error``."""
         return clopper_pearson(self.pairs_won, self.pairs, error)
-
-    def advantage_lower(self, error: float) -> float:
-        """Return a lower limit of sup(TPR − FPR), from the first of the tests alone."""
-        return self.tests.each[0].lower(Shift(), error)
 
     def advantage_upper(self, error: float) -> float:
         """Return an upper limit of sup(TPR − FPR) = 2·accuracy − 1.
@@ -102,4 +102,5 @@ def _tests(
     share: dict[int, float] = {}
     for rank in choose_ranks(pilot, rest.n, rest.m, TAIL):
         share[rank] = share.get(rank, 0.0) + (1 - WEIGHT_OF_ALL) / len(TAIL)
-    return NestedTests((first, *(Threshold(rest, rank, weight) for rank, weight in share.items())))
+    tails = (Threshold(rest, rank, weight) for rank, weight in share.items())
+    return NestedTests((first, *tails), (replace(first, weight=1.0),))

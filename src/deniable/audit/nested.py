@@ -14,14 +14,16 @@ p_j ≤ w_j·error, where the weights w_j sum to 1; by the union bound a true ce
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from deniable._check import FloatArray
+from deniable._search import bisect_integers
 from deniable._tails import binomial_above
-from deniable.audit.families import Promise
+from deniable.audit.families import Promise, Shift
 from deniable.audit.intervals import Ranking, clopper_pearson, p_value
 from deniable.audit.thresholds import candidate_ranks
 
@@ -65,6 +67,14 @@ class Decisions:
         """Return the largest value of ``family`` that is rejected at level ``error`` (0 if none)."""
         return max(0.0, family.explaining(self.advantage(error)))
 
+    def needed(self, ceiling: Ceiling, error: float) -> float:
+        """Return the smallest measured advantage that rejects the ceiling."""
+
+        def survives(right: Any) -> bool:
+            return replace(self, right=int(right)).p_value(ceiling, error) > error
+
+        return 2 * int(bisect_integers(survives, self.made // 2, self.made + 1)[1]) / max(self.made, 1) - 1
+
     def could_reject(self, ceiling: Ceiling, error: float) -> bool:
         """Return whether deciding everything correctly would reject the ceiling."""
         return Decisions(self.made, self.made, 1.0).p_value(ceiling, error) <= error
@@ -97,6 +107,15 @@ class Threshold:
         """Return the largest value of ``family`` that is rejected at level ``error`` (0 if none)."""
         return self.ranking.lower_limit(family, self.rank, error)
 
+    def needed(self, ceiling: Ceiling, error: float) -> float:
+        """Return the smallest measured TPR − FPR at the threshold that rejects the ceiling."""
+        n, m = self.ranking.n, self.ranking.m
+
+        def survives(hits: Any) -> bool:
+            return float(p_value(ceiling.tpr, self.rank, n, int(hits), m, kink=None, error=error)) > error
+
+        return int(bisect_integers(survives, 0, m + 1)[1]) / m - self.fpr
+
     def could_reject(self, ceiling: Ceiling, error: float) -> bool:
         """Return whether hitting every member, at some threshold, would reject the ceiling."""
         n, m = self.ranking.n, self.ranking.m
@@ -108,9 +127,22 @@ class Threshold:
 
 @dataclass(frozen=True)
 class NestedTests:
-    """The tests of an audit; the first is about the advantage, and the weights sum to 1."""
+    """The tests of an audit; the weights sum to at most 1, and so do those of the tests of the advantage alone."""
 
     each: tuple[Decisions | Threshold, ...]
+    of_advantage: tuple[Decisions | Threshold, ...]
+
+    @classmethod
+    def joined(cls, shares: Sequence[tuple[float, NestedTests]]) -> NestedTests:
+        """Return all tests of several audits of the same records, each of which has a share of the error."""
+        return cls(*(
+            tuple(replace(test, weight=test.weight * share) for share, tests in shares for test in getattr(tests, name))
+            for name in ("each", "of_advantage")
+        ))  # fmt: skip
+
+    def advantage(self, error: float) -> float:
+        """Return a lower limit of the advantage, from the tests that are about it."""
+        return max(test.lower(Shift(), error * test.weight) for test in self.of_advantage)
 
     def p_value(self, ceiling: Ceiling, error: float) -> tuple[float, Decisions | Threshold]:
         """Return the p-value of the promise that no attack exceeds ``ceiling``, and the test that it comes from.
@@ -124,6 +156,10 @@ class NestedTests:
     def lower(self, family: Promise, error: float) -> float:
         """Return the value of ``family`` below which, and only below which, all of it is refuted."""
         return max(test.lower(family, error * test.weight) for test in self.each)
+
+    def could_find(self, ceiling: Ceiling, error: float) -> float:
+        """Return the advantage at which the first test, that of the advantage, rejects the ceiling every other time."""
+        return min(1.0, self.each[0].needed(ceiling, error * self.each[0].weight))
 
     def could_reject(self, ceiling: Ceiling, error: float) -> bool:
         """Return whether a perfect attack would have been noticed: only then does silence mean anything."""

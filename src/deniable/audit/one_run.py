@@ -7,7 +7,8 @@ guess for each whether it was in. The canaries' memberships are independent, so 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,12 +19,13 @@ from deniable.audit.families import EpsilonDelta, Family, Gaussian, Shift
 from deniable.audit.guessing import PromisedFamily, largest_rejected, rejects_f_dp
 from deniable.audit.intervals import Interval
 from deniable.audit.ordered import SHARES, Ordered, guesses_in_order
-from deniable.audit.promises import promised_curve
+from deniable.audit.promises import in_words, promised_curve
 from deniable.audit.scores import seeded_by
-from deniable.audit.verdict import Outcome, Verdict, describe
+from deniable.audit.verdict import Outcome, Verdict
 from deniable.curves import ApproximateTradeoff, Tradeoff
 from deniable.mechanisms import Mechanism
 
+_CONTROLS = 20  # tosses of other coins
 _PILOT = 5  # a fifth of the canaries chooses how many of the others are guessed
 # shares of the pilot above the thresholds tried
 _TRIED = (0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1, 0.11, 0.12, 0.14, 0.16, 0.2, 0.25, 0.3, 0.4, 0.5)
@@ -39,7 +41,8 @@ class OneRunAudit:
     The limits hold for the run that was made, with probability ``confidence`` over the coins and the training.
     ``canaries`` are those that were tested, ``guesses`` the number of guesses about them, of which ``right`` were;
     ``pilot`` others chose which of them to guess. ``ordered`` holds the guesses about all of them, in the order of
-    confidence.
+    confidence; ``controls`` the same for coins that were tossed anew. A canary stood in the data ``repetitions`` times:
+    limits and promises are for one record, those of as many by group privacy.
     """
 
     canaries: int
@@ -48,6 +51,15 @@ class OneRunAudit:
     confidence: float
     pilot: int
     ordered: tuple[Ordered, ...]
+    controls: tuple[tuple[Ordered, ...], ...] = field(default=(), repr=False)
+    repetitions: int = 1
+
+    @property
+    def false_alarms(self) -> float:
+        """The share of negative controls (the same scores, coins tossed anew) that show an ε."""
+        error = 1 - self.confidence
+        shown = [max(part.epsilon(0.0, error) for part in control) > 0 for control in self.controls]
+        return float(np.mean(shown)) if shown else 0.0
 
     def epsilon(self, delta: float = 0.0) -> Interval:
         """Return the one-sided interval of ε at ``delta``.
@@ -60,6 +72,13 @@ class OneRunAudit:
         delta = number("delta", delta, at_least=0.0, below=1.0)
         name = "epsilon" if delta == 0 else f"epsilon at delta {delta:g}"
         low, method = self._epsilon(delta, 1 - self.confidence)
+        if self.repetitions > 1:
+
+            def refuted(value: Any) -> bool:
+                group = delta * float(np.sum(np.exp(value * np.arange(self.repetitions))))
+                return bool(self._epsilon(min(group, 1.0), 1 - self.confidence)[0] > self.repetitions * value)
+
+            low = float(bisect(refuted, 0.0, low, relative=1e-6)[0]) if refuted(0.0) else 0.0
         return Interval(low, math.inf, low, name, self.confidence, sides="lower", method=f"one run, {method}")
 
     def _epsilon(self, delta: float, error: float) -> tuple[float, str]:
@@ -82,7 +101,7 @@ class OneRunAudit:
         return self._limit(Shift(), "advantage", 1.0)
 
     def _limit(self, family: Family, name: str, most: float) -> Interval:
-        low = self._low(family, 1 - self.confidence)
+        low = self._low(family, 1 - self.confidence) / self.repetitions
         return Interval(low, most, low, name, self.confidence, sides="lower", method="one run, f-dp")
 
     def compare(self, tradeoff: Tradeoff | Mechanism) -> Verdict:
@@ -100,6 +119,8 @@ class OneRunAudit:
             The promise for each record, a mechanism or a trade-off.
         """
         curve, allowed = promised_curve(tradeoff), 1 - self.confidence
+        if self.repetitions > 1:
+            curve = curve.group(self.repetitions)
         epsilon = delta = 0.0
         if isinstance(curve, ApproximateTradeoff):
             epsilon, delta = curve.guaranteed_epsilon, curve.guaranteed_delta
@@ -123,9 +144,8 @@ class OneRunAudit:
         else:
             promised, measured = self._most_right(family, allowed) / max(self.guesses, 1), self._share_right()
         certain = self.confidence - (1 - curve.confidence)  # a promise that may itself fail uses up confidence
-        words = repr(tradeoff) if isinstance(tradeoff, Mechanism) else describe(curve)
         tests = len(self.ordered) if epsilon > 0 else 1
-        return Verdict(outcome, p_value, certain, tests, None, promised, measured, words)
+        return Verdict(outcome, p_value, certain, tests, None, promised, measured, in_words(tradeoff))
 
     def _perfect(self) -> OneRunAudit:
         """Return the same audit with all guesses right."""
@@ -185,9 +205,15 @@ def audit_one_run(
         raise InputError("included must hold True or False for every canary")
     confidence = number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")
     truth = inside.astype(bool)
-    ways = guesses_in_order(truth[np.argsort(values, kind="stable")])
-    ordered = tuple(Ordered.of(way, len(truth), share) for way, share in zip(ways, SHARES, strict=True))
-    return _with_pilot(values, truth, confidence, seeded_by(values, rng=rng), ordered)
+    order, coins = np.argsort(values, kind="stable"), seeded_by(values, rng=rng)
+    found = _with_pilot(values, truth, confidence, coins, _in_order(truth[order]))
+    anew = coins.random((_CONTROLS, len(truth))) < 0.5
+    return replace(found, controls=tuple(_in_order(toss) for toss in anew))
+
+
+def _in_order(inside: NDArray[np.bool_]) -> tuple[Ordered, ...]:
+    ways = zip(guesses_in_order(inside), SHARES, strict=True)
+    return tuple(Ordered.of(way, len(inside), share) for way, share in ways)
 
 
 def _with_pilot(

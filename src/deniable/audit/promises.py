@@ -21,3 +21,8 @@ def promised_curve(promise: Mechanism | Tradeoff, name: str = "tradeoff") -> Tra
             f"got {promise!r}"
         )
     return promise
+
+
+def in_words(promise: Mechanism | Tradeoff) -> str:
+    """Return what was promised: a mechanism as it is written, or a curve's kind and method."""
+    return repr(promise) if isinstance(promise, Mechanism) else f"{type(promise).__name__}, {promise.method}"

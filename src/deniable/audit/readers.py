@@ -1,23 +1,40 @@
-"""Scores from any other tool, read from CSV, Parquet or NPZ."""
+"""Scores from any other tool, read from the files that people have."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray, InputError, numbers
-from deniable._optional import require
+from deniable._check import FloatArray, InputError
+from deniable.audit.columns import read_column
+from deniable.tables import flag_of, open_table
 
-SCORE_NAMES = ("score", "scores", "mia_score", "mia_scores", "llr")
-MEMBER_NAMES = ("member", "is_member", "membership", "memberships", "in", "label", "labels")
-_SIDES = (("member", "nonmember"), ("member_scores", "nonmember_scores"), ("in", "out"))
-_YES = frozenset({"1", "1.0", "true", "yes", "in", "member"})
-_NO = frozenset({"0", "0.0", "-1", "-1.0", "false", "no", "out", "nonmember", "non-member"})
+SCORE_NAMES = ("score", "scores", "mia_score", "mia_scores", "llr", "signal_values", "member_prob")
+MEMBER_NAMES = (
+    "member", "is_member", "membership", "memberships", "in", "included", "true_labels", "label", "labels", "in_train",
+)  # fmt: skip
+_SIDES = tuple(
+    (inside + end, outside + end)
+    for end in ("", "_scores")
+    for inside, outside in (("member", "nonmember"), ("members", "nonmembers"), ("in", "out"), ("train", "test"))
+) + (("loss_train", "loss_test"),)
+_INSIDE = {"in", "member", "members", "train", "training", "inside", "included"}
+_OUTSIDE = {"out", "nonmember", "non-member", "nonmembers", "non-members", "test", "holdout", "outside", "excluded"}
+_ENDLESS = {sign + word: float(sign + word) for sign in ("", "+", "-") for word in ("inf", "infinity")}
+_KINDS = ".csv, .tsv or .txt (also .gz), .parquet, .xlsx, .json, .npz or .npy"
+_PICKLES = (".pkl", ".pickle", ".joblib", ".pt", ".pth")
+_EXPORTS = {  # a name that a tool's file has, and what to export from the tool
+    "n_success": "anonymeter counts guesses: it has no scores; attack the table itself with --members and --nonmembers",
+    "attack_experiment_logger": "SACRO-ML: give LIRAAttack(report_individual=True), and its report.json or .npz",
+    "tpr": "that is a ROC; save the scores and memberships that it was made of",
+}
+_HOW = "np.savez('scores.npz', scores=scores, member=member)"
 
 
 def read_scores(
@@ -25,9 +42,11 @@ def read_scores(
 ) -> tuple[FloatArray, FloatArray]:
     """Return (member scores, nonmember scores) from a file.
 
-    Two layouts are understood, in .csv (.csv.gz), .parquet and .npz: one column or array of scores and one that says
-    which are members (1/0, true/false, in/out), or one column or array for each side ("member" and "nonmember",
-    shorter columns padded with empty cells).
+    One column or array holds the scores and one says which are members (1/0, 1/2, yes/no in some languages, in/out,
+    train/test), or there is one for each side ("member" and "nonmember", "in" and "out", "train" and "test"; shorter
+    columns end in empty cells). Text tables, .parquet, .xlsx, .npz, .npy (named fields, or rows of score and
+    membership), and .json (columns, or records, at any depth), among them the files of Privacy Meter, LeakPro and
+    SACRO-ML. Numbers are read as the column writes them (0,5 or 0.5).
 
     Parameters
     ----------
@@ -37,90 +56,179 @@ def read_scores(
     Raises
     ------
     InputError
-        If the file, a column or a value cannot be used.
+        If the file, a column or a value cannot be used; it names the row.
     """
-    table = _read(Path(path))
-    if score is None and member is None:
-        for pair in _SIDES:
-            if all(side in table for side in pair):
-                first, second = (_padded(side, table[side]) for side in pair)
-                return first, second
-    name = _named(table, score, SCORE_NAMES, "score")
-    values = numbers(f"{name!r}", table[name])
-    inside = _membership(_named(table, member, MEMBER_NAMES, "member"), table)
+    found = list(_tables(Path(path)))
+    usable = [table for table in found if _layout(table, score, member) is not None]
+    if not usable:
+        names = list(dict.fromkeys(name for table in found for name in table))
+        hint = next((f". {said}" for name, said in _EXPORTS.items() if name in names), "")
+        raise InputError(
+            f"{_lacking(names, score, member)} in {str(path)!r}; it has: {', '.join(names) or 'nothing'}{hint}"
+        )
+    table, layout = usable[0], _layout(usable[0], score, member)
+    assert layout is not None
+    if layout in _SIDES:
+        first, second = (_padded(side, _column(table, side)) for side in layout)
+        return first, second
+    values, inside = _numbers(layout[0], _column(table, layout[0])), _membership(layout[1], _column(table, layout[1]))
     if values.shape != inside.shape:
         raise InputError(f"scores and membership must have one length, got {values.shape} and {inside.shape}")
+    _check_filled(layout[0], values)
     return values[inside], values[~inside]
 
 
-def each_score(lines: Iterable[str]) -> Iterator[tuple[float, bool]]:
-    """Yield score and membership from CSV lines as they come; the first line names the columns."""
+def each_pair(lines: Iterable[str]) -> Iterator[tuple[float, float]]:
+    """Yield pairs of a member's and a nonmember's score from CSV lines; the first line names the columns.
+
+    Two lines next to each other, one of each side, are a pair: both scores were made at one time. A line whose
+    neighbours are of its own side has no partner and is left out.
+    """
     rows = csv.DictReader(lines)
-    names = [name.strip() for name in rows.fieldnames or ()]
-    rows.fieldnames = names
-    table: dict[str, NDArray[Any]] = dict.fromkeys(names, np.zeros(0))
-    score, member = (
-        _named(table, None, usual, what) for usual, what in ((SCORE_NAMES, "score"), (MEMBER_NAMES, "member"))
-    )
+    rows.fieldnames = names = [name.strip() for name in rows.fieldnames or ()]
+    layout = _layout(dict.fromkeys(names), None, None)
+    if layout is None or layout in _SIDES:
+        raise InputError(f"{_lacking(names, None, None)} in the stream; it has: {', '.join(names)}")
+    waiting: tuple[float, bool] | None = None
     for row in rows:
-        inside = _membership(member, {member: np.array([row[member]])})[0]
+        where = f"line {rows.line_num}: "
+        value, inside = (np.array([row[name]], dtype=object) for name in layout)
         try:
-            value = float(row[score] or "nan")
-        except ValueError:
-            value = float("nan")
-        if np.isnan(value):
-            raise InputError(f"line {rows.line_num}: {score!r} must be a number, got {row[score]!r}")
-        yield value, bool(inside)
+            now = float(_numbers(layout[0], value)[0]), bool(_membership(layout[1], inside)[0])
+        except InputError as error:
+            raise InputError(f"{where}{error}") from None
+        if np.isnan(now[0]):
+            raise InputError(f"{where}{layout[0]!r} must be a number, got {row[layout[0]]!r}")
+        if waiting is None or waiting[1] == now[1]:
+            waiting = now
+        else:
+            yield (now[0], waiting[0]) if now[1] else (waiting[0], now[0])
+            waiting = None
 
 
-def _read(path: Path) -> dict[str, NDArray[Any]]:
-    if not path.is_file():
-        raise InputError(f"score file {str(path)!r} does not exist; give a .csv, .parquet or .npz file")
+def _tables(path: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield what the file holds as columns, by their names in small letters."""
     name = path.name.lower()
+    if not path.is_file():
+        raise InputError(f"score file {str(path)!r} does not exist; give a {_KINDS} file")
+    if name.endswith(_PICKLES):
+        raise InputError(
+            f"score file {str(path)!r}: pickles may run code and are not read. From TensorFlow Privacy: "
+            "np.savez('scores.npz', member=-data.loss_train, nonmember=-data.loss_test); from ART: scores = "
+            f"attack.infer(x, y, probabilities=True), then {_HOW}"
+        )
     try:
         if name.endswith(".npz"):
             with np.load(path, allow_pickle=False) as arrays:
-                return {key: np.ravel(arrays[key]) for key in arrays.files}
-        pd = require("pandas", purpose="reading a table")
-        if name.endswith((".csv", ".csv.gz")):
-            frame = pd.read_csv(path)
-        elif name.endswith(".parquet"):
-            frame = pd.read_parquet(path)
+                yield {key.lower().removeprefix("individual."): arrays[key] for key in arrays.files}
+        elif name.endswith(".npy"):
+            yield _fields(np.load(path, allow_pickle=False))
+        elif name.endswith(".json"):
+            yield from _in_json(json.loads(path.read_text(encoding="utf-8")))
         else:
-            raise InputError(f"score file {str(path)!r} must end in .csv, .csv.gz, .parquet or .npz")
+            opened = open_table(path).checked()
+            if opened.odd:
+                raise InputError(f"score file {str(path)!r}: line {opened.odd[0] + 1} has another number of cells")
+            yield {str(name).strip().lower(): opened.frame[name] for name in opened.frame.columns}
     except InputError:
         raise
     except Exception as error:  # each reader raises its own errors: all mean that this is not such a file
         raise InputError(f"score file {str(path)!r} could not be read: {error}") from error
-    return {str(column): frame[column].to_numpy() for column in frame.columns}
 
 
-def _named(table: dict[str, NDArray[Any]], asked: str | None, usual: tuple[str, ...], what: str) -> str:
-    found = [asked] if asked is not None else [name for name in usual if name in table]
-    if not found or found[0] not in table:
-        wanted = repr(asked) if asked is not None else f"one of {', '.join(usual)}"
-        raise InputError(f"no {what} column ({wanted}) in the file; it has: {', '.join(table) or 'nothing'}")
-    return found[0]
+def _fields(array: NDArray[Any]) -> Mapping[str, Any]:
+    if array.dtype.names:
+        return {name.lower(): array[name] for name in array.dtype.names}
+    flags = [i for i in range(2) if array.ndim == 2 and array.shape[1] == 2 and np.isin(array[:, i], (0, 1)).all()]
+    if len(flags) != 1:
+        raise InputError(f"a .npy file of shape {array.shape} does not say who is a member; save both: {_HOW}")
+    return {"member": array[:, flags[0]], "score": array[:, 1 - flags[0]]}
 
 
-def _padded(name: str, column: NDArray[Any]) -> FloatArray:
-    """Drop the empty cells at the end of a shorter column; one in the middle is a missing score."""
-    values = _floats(name, column)
-    filled = np.flatnonzero(~np.isnan(values))
-    return numbers(f"{name!r}", values[: filled[-1] + 1] if filled.size else values[:0])
+def _in_json(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield every dictionary of lists, and every list of records as one, from the outside in."""
+    import pandas as pd
+
+    if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+        value = pd.json_normalize(value).to_dict("list")
+    if isinstance(value, dict):
+        yield {str(name).lower(): one for name, one in value.items()}
+        for one in value.values():
+            yield from _in_json(one)
 
 
-def _floats(name: str, column: NDArray[Any]) -> FloatArray:
-    try:
+def _layout(table: Mapping[str, Any], score: str | None, member: str | None) -> tuple[str, str] | None:
+    """Return the names of the columns of both sides, or of scores and membership; None without them."""
+    if score is None and member is None:
+        for pair in _SIDES:
+            if all(side in table for side in pair):
+                return pair
+    found = [
+        next((name for name in ([asked.lower()] if asked else usual) if name in table), None)
+        for asked, usual in ((score, SCORE_NAMES), (member, MEMBER_NAMES))
+    ]
+    return None if found[0] is None or found[1] is None else (found[0], found[1])
+
+
+def _lacking(names: list[str], score: str | None, member: str | None) -> str:
+    """Say which column is missing, and what it may be called."""
+    scored = any(name in names for name in ([score.lower()] if score else SCORE_NAMES))
+    asked, usual = (member, MEMBER_NAMES) if scored else (score, SCORE_NAMES)
+    return f"no {'member' if scored else 'score'} column ({repr(asked) if asked else 'one of ' + ', '.join(usual)})"
+
+
+def _column(table: Mapping[str, Any], name: str) -> Any:
+    """Return a column; an array of several dimensions is refused unless all but one are of length 1."""
+    shape = np.shape(table[name])
+    if sum(n != 1 for n in shape) > 1:
+        raise InputError(
+            f"{name!r} has shape {shape}, and an audit needs one score a record, of one model: choose one, or take the "
+            f"mean over the others, such as np.mean({name}, axis=1) of records × views"
+        )
+    return np.ravel(table[name]) if len(shape) != 1 else table[name]
+
+
+def _numbers(name: str, column: Any) -> FloatArray:
+    """Return a column of numbers, NaN where a cell is empty."""
+    if getattr(getattr(column, "dtype", None), "kind", "") in ("b", "i", "u", "f"):
         return np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"column {name!r} must hold numbers") from None
+    cells = read_column(column)
+    values = cells.number.copy()
+    for row in np.flatnonzero(np.isnan(values)):
+        text = str(column[row]).strip().lower()
+        values[row] = _ENDLESS.get(text, np.nan)
+        if cells.word[row] >= 0 and np.isnan(values[row]):
+            raise InputError(f"{name!r} must hold numbers, row {row + 1} has {column[row]!r}")
+    return values
 
 
-def _membership(name: str, table: dict[str, NDArray[Any]]) -> NDArray[np.bool_]:
-    words = np.array([str(value).strip().lower() for value in table[name]])
-    inside, outside = np.isin(words, list(_YES)), np.isin(words, list(_NO))
-    if not (inside | outside).all():
-        odd = words[~(inside | outside)][0]
-        raise InputError(f"column {name!r} must say member or not (1/0, true/false, in/out), got {str(odd)!r}")
-    return np.asarray(inside)
+def _check_filled(name: str, values: FloatArray) -> None:
+    if np.isnan(values).any():
+        row = int(np.argmax(np.isnan(values)))
+        raise InputError(f"{name!r} must be a number in every row, got nan in row {row + 1}; drop or repair it")
+
+
+def _padded(name: str, column: Any) -> FloatArray:
+    """Drop the empty cells at the end of a shorter column; one in the middle is a missing score."""
+    values = _numbers(name, column)
+    filled = np.flatnonzero(~np.isnan(values))
+    values = values[: filled[-1] + 1] if filled.size else values[:0]
+    _check_filled(name, values)
+    return values
+
+
+def _membership(name: str, column: Any) -> NDArray[np.bool_]:
+    """Return who is a member: 1 of 0/1, −1/1 and 1/2; yes, in and train of words."""
+    cells = read_column(column)
+    said = {word.casefold(): flag_of(word) or ("yes" if word.casefold() in _INSIDE else "") for word in cells.words}
+    yes = np.array([*(said[word.casefold()] == "yes" for word in cells.words), False])[cells.word] | (cells.number == 1)
+    out = [said[word.casefold()] == "no" or word.casefold() in _OUTSIDE for word in cells.words]
+    no = np.array([*out, False])[cells.word] | np.isin(cells.number, (0, -1))
+    no |= (cells.number == 2) & ~np.any(no)
+    if not (yes | no).all():
+        row = int(np.argmin(yes | no))
+        raise InputError(
+            f"{name!r} must say member or not (1/0, yes/no, in/out, train/test), row {row + 1} has "
+            f"{str(np.asarray(column, dtype=object)[row])!r}"
+        )
+    return np.asarray(yes)

@@ -20,6 +20,7 @@ from deniable.audit.sequential import SequentialAudit, SequentialVerdict
 from deniable.mechanisms import SubsampledGaussian
 
 _PUSH = 1e6  # a canary's own gradient over that of the loss by the output: all but the whole gradient is its own
+_EXPECTED = 10  # canaries that should have been seen, from which on it is checked that they were
 
 
 class RecordCanaries:
@@ -100,6 +101,7 @@ class RecordCanaries:
         self.scores: FloatArray = np.zeros(self._k)
         self.steps = 0
         self._own: Any = None
+        self._trained = np.zeros(self._k, dtype=bool)
 
     def model(self, module: Any) -> Any:
         """Return ``module`` with a parameter for each canary; make the optimizer of its parameters."""
@@ -112,14 +114,21 @@ class RecordCanaries:
             if not whole.training:
                 return module(x, *rest, **named)
             out = module(x[..., :-1], *rest, **named)
-            present = torch.nn.functional.one_hot(x.flatten(1)[:, -1].long(), self._k + 1)[:, 1:]
+            label = x.flatten(1)[:, -1].long()
+            present = torch.nn.functional.one_hot(label, self._k + 1)[:, 1:]
             own = whole.canaries(present.to(self._own.dtype))
             own = own - own.detach()  # zero, whatever the parameter
             out = out + own.reshape(-1, *[1] * (out.dim() - 1)).to(out.dtype)
             if out.requires_grad:
                 arrived: list[Any] = [None]
+
+                def pushed(g: Any) -> Any:
+                    size = arrived[0].flatten(1).norm(dim=1)
+                    self._trained[label[(size > 0) & (label > 0)].cpu().numpy() - 1] = True
+                    return _PUSH * size.reshape(g.shape).to(g.dtype)
+
                 out.register_hook(lambda g: arrived.__setitem__(0, g))
-                own.register_hook(lambda g: _PUSH * arrived[0].flatten(1).norm(dim=1).reshape(g.shape).to(g.dtype))
+                own.register_hook(pushed)
             return out
 
         whole.forward = forward
@@ -145,11 +154,19 @@ class RecordCanaries:
         optimizer.original_optimizer.register_step_pre_hook(look)
 
     def verdict(self) -> SequentialVerdict:
-        """Return whether a step so far released more than was promised; valid whenever it is asked."""
+        """Return whether a step so far released more than was promised; valid whenever it is asked.
+
+        Raises
+        ------
+        InputError
+            If fewer than half of the canaries that should have been in a batch by now had a loss.
+        """
+        self._check_trained()
         return self.audit.verdict()
 
     def attack(self) -> AttackScores:
-        """Return the scores of all steps together, for the curve of the whole run."""
+        """Return the scores of all steps together, for the curve of the whole run; raises as :meth:`verdict` does."""
+        self._check_trained()
         return AttackScores(
             self.scores[self.included],
             self.scores[~self.included],
@@ -158,12 +175,23 @@ class RecordCanaries:
             {"canaries": self._k},
         )
 
+    def _check_trained(self) -> None:
+        """A canary without loss has no gradient, whatever the run does: it would speak for any promise."""
+        expected = self.included.sum() * (1 - (1 - self._rate) ** self.steps)
+        if expected >= _EXPECTED and self._trained.sum() < expected / 2:
+            raise InputError(
+                f"canaries must be trained on: about {expected:.0f} of those in should have had a loss after "
+                f"{self.steps} steps, {self._trained.sum()} had; load canaries.dataset in training mode, "
+                "with a loss that is not 0"
+            )
+
     def _take(self, optimizer: Any) -> None:
         mean = optimizer.loss_reduction == "mean"
         scale = optimizer.expected_batch_size * optimizer.accumulated_iterations if mean else 1
         gradient = self._own.grad.detach().reshape(-1).float().cpu().numpy().astype(np.float64)
         x = np.nan_to_num(gradient * scale / float(optimizer.max_grad_norm))
-        self.audit.update(x[self.included], x[~self.included])
+        pairs = min(self.included.sum(), (~self.included).sum())  # which canaries these are was drawn
+        self.audit.update(x[self.included][:pairs], x[~self.included][:pairs])
         self.scores = self.scores + log_mixture(x[:, None], self._noise, self._rate)
         self.steps += 1
 

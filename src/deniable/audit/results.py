@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from deniable._check import FloatArray
+from deniable.audit.copies import Copies
 from deniable.audit.exposure import RecordExposure, record_exposure
 from deniable.audit.scores import ScoreAudit, audit_scores
 
@@ -32,6 +33,9 @@ class AttackScores:
         What was attacked.
     details
         Parameters that are needed to repeat it.
+    copies, parts
+        Of a released table: the exact copies in it, and the attacks whose tests share the rest of the permitted error
+        (share, members' scores, nonmembers' scores).
     """
 
     member_scores: FloatArray = field(repr=False)
@@ -39,17 +43,23 @@ class AttackScores:
     method: str
     target: str
     details: dict[str, Any] = field(default_factory=dict)
+    copies: Copies | None = None
+    parts: tuple[tuple[float, FloatArray, FloatArray], ...] = field(default=(), repr=False)
 
     def audit(self, confidence: float = 0.95, **options: Any) -> ScoreAudit:
         """Return :func:`deniable.audit_scores` of these scores; warns if the same records recur in several targets."""
+        options = {"direction": "larger", "rng": self.details.get("rng")} | options
+        found = audit_scores(self.member_scores, self.nonmember_scores, confidence, **options)
+        if self.copies is not None:
+            found = found.shared(self.copies, self.parts)
         if self.details.get("n_targets", 1) > 1:
-            warnings.warn(
+            said = (
                 "the same records were attacked in several targets, so the scores are not "
-                "independent: rely on the estimates, not on the intervals, or use n_targets=1",
-                RepeatedRecordsWarning,
-                stacklevel=2,
+                "independent: rely on the estimates, not on the intervals, or use n_targets=1"
             )
-        return audit_scores(self.member_scores, self.nonmember_scores, confidence, **options)
+            warnings.warn(said, RepeatedRecordsWarning, stacklevel=2)
+            found = replace(found, warnings=(*found.warnings, said[0].upper() + said[1:]))
+        return found
 
     def most_exposed(self, k: int = 10, *, confidence: float = 0.95) -> RecordExposure:
         """Return the records about which the attack was right most often, over several targets.

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable._check import FloatArray, InputError, Seed, number, numbers, seeded
+from deniable._check import FloatArray, InputError, Seed, choice, number, numbers, seeded
 from deniable._optional import require
+from deniable.audit.copies import SHARE, Copies
 from deniable.audit.evidence import Evidence
 from deniable.audit.families import EpsilonDelta, Gaussian
 from deniable.audit.intervals import Interval, as_interval, tpr_lower, tpr_upper
-from deniable.audit.promises import promised_curve
+from deniable.audit.nested import Ceiling, NestedTests
 from deniable.audit.verdict import USUAL_FPRS, Verdict, judge
-from deniable.curves import Tradeoff
+from deniable.curves import ApproximateTradeoff, Tradeoff
 from deniable.mechanisms import Mechanism
 
 if TYPE_CHECKING:
@@ -25,8 +27,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+Direction = Literal["larger", "smaller"]
+REVERSED = 1e-3  # one-sided error of what is taken for reversed scores
+
+
 class ReversedScoresWarning(UserWarning):
-    """Members score lower than nonmembers: the scores' sign is probably reversed, or the two samples exchanged."""
+    """Members score lower than nonmembers, although the caller had said which scores say "member"."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +43,8 @@ class ScoreAudit:
     two populations; it needs no assumption about the shape of their laws. Scores of many records under *one* trained
     model are independent only as far as the records are: what they show is about that attack on that population.
 
-    TPR at an FPR is that of the best rule that thresholds the score, at random if need be.
+    TPR at an FPR is that of the best rule that thresholds the score, at random if need be. ``warnings`` say what speaks
+    against the scores; ``copies`` counts the records that a released table holds as they are.
     """
 
     member: FloatArray = field(repr=False)
@@ -45,6 +52,40 @@ class ScoreAudit:
     confidence: float
     evidence: Evidence = field(repr=False)
     command: str | None = None
+    warnings: tuple[str, ...] = ()
+    copies: Copies | None = None
+
+    def shared(self, copies: Copies, parts: Sequence[tuple[float, FloatArray, FloatArray]]) -> ScoreAudit:
+        """Return the audit in which exact copies, and several attacks on the same records, share the permitted error.
+
+        ``parts`` are shares of the error with the scores of members and of nonmembers.
+        """
+        tests = [(share, Evidence.of(x, y, seeded_by(x, y)).tests) for share, x, y in parts]
+        joined = NestedTests.joined([*tests, (SHARE, copies.tests)])
+        return replace(self, evidence=replace(self.evidence, tests=joined), copies=copies)
+
+    @property
+    def failed(self) -> bool:
+        """True if all scores are equal: the attack says nothing about anybody."""
+        return self.evidence.constant
+
+    @property
+    def shows(self) -> bool:
+        """True if all tests together exclude guessing: with the stated confidence, something leaks."""
+        return max(self.evidence.tests.advantage(self._error / 2), self.epsilon().low, self.mu().low) > 0
+
+    def excluding(self, fpr: Sequence[float] = USUAL_FPRS) -> tuple[Interval, ...]:
+        """Return the intervals of the TPR at each ``fpr``, and of the AUC, that exclude guessing, each on its own."""
+        rows = [*((self.tpr(a), a) for a in fpr), (self.auc(), 0.5)]
+        return tuple(row for row, guess in rows if row.resolvable and guess not in row)
+
+    def could_find(self, promise: Tradeoff | None = None) -> float:
+        """Return the smallest advantage that would be found, in scores as typical as can be, above that of a promise.
+
+        About half of the samples of an attack with this advantage contradict the promise (by default: guessing).
+        """
+        at_most = ApproximateTradeoff(0.0, 0.0) if promise is None else promise
+        return self.evidence.tests.could_find(Ceiling(at_most.tpr, at_most.advantage()), self._error)
 
     def tpr(self, fpr: float) -> Interval:
         """Return the two-sided interval of the true positive rate at false positive rate ``fpr``.
@@ -73,7 +114,8 @@ class ScoreAudit:
     def advantage(self) -> Interval:
         """Return the two-sided interval of sup(TPR − FPR) over all thresholds."""
         ranking, side = self.evidence.full, self._error / 2
-        low, high = self.evidence.advantage_lower(side), self.evidence.advantage_upper(side)
+        low = self.evidence.tests.advantage(side)
+        high = max(low, self.evidence.advantage_upper(side))
         best = max(0.0, float(np.max(ranking.above / ranking.m - np.arange(ranking.n) / ranking.n)))
         return as_interval(low, high, best, "advantage", self.confidence)
 
@@ -116,7 +158,7 @@ class ScoreAudit:
         command
             How to repeat the measurement; printed with a violation.
         """
-        return judge(self.evidence, promised_curve(tradeoff), self.confidence, command or self.command)
+        return judge(self.evidence, tradeoff, self.confidence, command or self.command)
 
     def to_frame(self, fprs: tuple[float, ...] = USUAL_FPRS) -> pd.DataFrame:
         """Return the usual quantities as a table, one row per quantity."""
@@ -167,6 +209,7 @@ def audit_scores(
     nonmember_scores: ArrayLike,
     confidence: float = 0.95,
     *,
+    direction: Direction | None = None,
     rng: Seed = None,
     command: str | None = None,
 ) -> ScoreAudit:
@@ -179,6 +222,9 @@ def audit_scores(
         allowed (a likelihood ratio may be infinite), NaN is not.
     confidence
         Probability that each interval holds.
+    direction
+        Which scores say "member": "larger", or "smaller" (losses, distances). By default larger ones, and scores that
+        are clearly reversed are refused; if a direction is given, they are warned of.
     rng
         Seed or generator. It splits off the fifth of the scores that chooses thresholds (the rest tests them), forms
         pairs and breaks ties. By default it is seeded by the scores themselves: equal scores give equal audits, while
@@ -189,27 +235,45 @@ def audit_scores(
     Raises
     ------
     InputError
-        If a side is empty, not one-dimensional or has a NaN; or if the first is 0/1 and the second is not, as in the
-        order of scikit-learn's ``(y_true, y_score)``.
+        If a side is empty, not one-dimensional or has a NaN; if the first is 0/1 and the second is not, as in the
+        order of scikit-learn's ``(y_true, y_score)``; if no direction is given and the scores are reversed.
 
     Warns
     -----
     ReversedScoresWarning
-        If the members clearly score *lower*.
+        If a direction is given and the scores are reversed: the AUC of the reversed ones lies above ½ (99.9 %), or they
+        show an ε where these show none.
     """
     confidence = number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")
     inside, outside = _scores("member", member_scores), _scores("nonmember", nonmember_scores)
     refuse_labels(inside, outside)
+    if direction is not None and choice("direction", direction, ("larger", "smaller")) == "smaller":
+        inside, outside = -inside, -outside
     evidence = Evidence.of(inside, outside, seeded_by(inside, outside, rng=rng))
     audit = ScoreAudit(inside, outside, confidence, evidence, command)
-    if evidence.auc(1e-6)[1] < 0.5:
-        warnings.warn(
-            f"the AUC is {audit.auc().estimate:.3f}, far below 1/2: larger scores must say 'member'; pass -scores or "
-            "exchange the two samples if they are reversed",
-            ReversedScoresWarning,
-            stacklevel=2,
+    if not _reversed(audit):
+        return audit
+    found = (
+        f"members score lower than non-members: the AUC is {audit.auc().estimate:.3f}, and in reverse the scores leak"
+    )
+    if direction is None:
+        raise InputError(
+            f"{found}. If a small score says 'member' (a loss, a distance), or 1 means non-member, give --reverse "
+            "(direction='smaller'); if the scores are what they should be, direction='larger'"
         )
-    return audit
+    warnings.warn(found, ReversedScoresWarning, stacklevel=2)
+    return replace(audit, warnings=(f"{found[0].upper()}{found[1:]}; is the direction right?",))
+
+
+def _reversed(audit: ScoreAudit) -> bool:
+    """Return whether the scores say more in reverse: on the whole, or in a tail where they say nothing as they are."""
+    if audit.evidence.auc(REVERSED)[1] < 0.5:
+        return True
+    if audit.failed or audit.evidence.tests.advantage(1 - audit.confidence) > 0 or audit.epsilon().low > 0:
+        return False
+    inside, outside = -audit.member, -audit.nonmember
+    back = Evidence.of(inside, outside, seeded_by(inside, outside))
+    return back.lower(EpsilonDelta(0.0), REVERSED) > 0
 
 
 def refuse_labels(member: FloatArray, nonmember: FloatArray) -> None:

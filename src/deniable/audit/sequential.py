@@ -23,9 +23,9 @@ from deniable._search import bisect
 from deniable._shown import shown
 from deniable.audit.betting import GAMMAS, THRESHOLDS, Bets, choose, log_gain, reference_curves
 from deniable.audit.intervals import Interval
-from deniable.audit.promises import promised_curve
+from deniable.audit.promises import in_words, promised_curve
 from deniable.audit.scores import seeded_by
-from deniable.audit.verdict import Outcome, describe
+from deniable.audit.verdict import Outcome
 from deniable.curves import ApproximateTradeoff, GaussianTradeoff, Tradeoff
 from deniable.mechanisms import Mechanism
 
@@ -45,9 +45,9 @@ class SequentialVerdict(Textual):
     ----------
     outcome
         "violated": the capital once reached 1/(1 − confidence); whatever comes later, this stays.
-        "inconclusive": even a perfect attack could not have contradicted the promise in so many pairs, or the p-value
-        lies between one and two times the permitted error. "consistent": nothing speaks against the promise (this does
-        not prove it).
+        "inconclusive": even a perfect attack could not have contradicted the promise in so many pairs, all scores are
+        equal, or the p-value lies between one and two times the permitted error. "consistent": nothing speaks against
+        the promise (this does not prove it).
     p_value
         1 over the largest capital so far: valid whenever it is read.
     confidence
@@ -107,12 +107,13 @@ class SequentialAudit(Textual):
 
     Notes
     -----
-    *Why it holds.* Scores come in pairs of a member's and a nonmember's; those without a partner wait. Before each
-    pair, thresholds and stakes are fixed from earlier pairs alone. Given these, a bet's payoff has mean at most 1 for
-    any rates (FPR, TPR) under the promised curve (proof in :mod:`deniable.audit.betting`; the two scores must be
-    independent given the past). The capital, spread over three thresholds for each of some tuned bettors (half of it
-    for the promise itself, the rest for known curves), is a sum of such products: a nonnegative supermartingale
-    that starts at 1, and Ville's inequality bounds the chance that it ever reaches 1/(1 − confidence).
+    *Why it holds.* Scores come in pairs of a member's and a nonmember's, both of one attack: were one of them made by
+    another, no promise would say anything about the pair. Before each pair, thresholds and stakes are fixed from
+    earlier pairs alone. Given these, a bet's payoff has mean at most 1 for any rates (FPR, TPR) under the promised
+    curve (proof in :mod:`deniable.audit.betting`; the two scores must be independent given the past). The capital,
+    spread over three thresholds for each of some tuned bettors (half of it for the promise itself, the rest for known
+    curves), is a sum of such products: a nonnegative supermartingale that starts at 1, and Ville's inequality bounds
+    the chance that it ever reaches 1/(1 − confidence).
 
     *All claims hold together.* Bets do not depend on the promise that they are evaluated under, and they gain less
     under a promise that allows more. Hence ``epsilon``, ``mu``, ``advantage`` and the verdicts on any promise are valid
@@ -132,7 +133,7 @@ class SequentialAudit(Textual):
     def __init__(self, promise: Mechanism | Tradeoff, confidence: float = 0.95, *, rng: Seed = None) -> None:
         self.confidence = number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")
         self.promise = promised_curve(promise, "promise")
-        self._words = _in_words(promise)
+        self._words = in_words(promise)
         own = self.promise.hockey_stick(GAMMAS)
         self._rng = None if rng is None else seeded(rng)
         self._setup(own)
@@ -146,7 +147,7 @@ class SequentialAudit(Textual):
         others = len(self._references) - 1
         share = np.repeat([0.5, *[0.5 / others] * others], THRESHOLDS) / THRESHOLDS
         self._log_share: FloatArray = np.log(share)
-        self._waiting = np.zeros(0), np.zeros(0)
+        self._ends = np.inf, -np.inf  # the smallest and the largest score
         self._past: list[tuple[FloatArray, FloatArray]] = []
         self._pairs = 0
         self._bets = Bets.none(len(share))
@@ -169,14 +170,14 @@ class SequentialAudit(Textual):
 
     @property
     def pairs(self) -> int:
-        """Pairs of scores used so far; scores without a partner wait."""
+        """Pairs of scores used so far."""
         return self._pairs
 
     def update(self, member_scores: ArrayLike, nonmember_scores: ArrayLike) -> None:
-        """Take more scores: numbers or one-dimensional arrays of any lengths; larger says "member".
+        """Take more scores: two numbers or one-dimensional arrays of one length; larger says "member".
 
-        They must come from fresh trainings (or records), independent of all earlier ones. The attack may have been
-        changed because of earlier scores; the mechanism may not.
+        They must come from fresh trainings (or records), independent of all earlier ones, and all scores of a call from
+        one attack. It may have been changed because of the scores of earlier calls; the mechanism may not.
         """
         sides = [
             np.atleast_1d(numbers(f"{name} scores", value, hint="drop or repair the scores that are missing"))
@@ -184,15 +185,17 @@ class SequentialAudit(Textual):
         ]
         if any(side.ndim != 1 for side in sides):
             raise InputError(f"scores must be one-dimensional, got shapes {sides[0].shape} and {sides[1].shape}")
+        if len(sides[0]) != len(sides[1]):
+            raise InputError(
+                f"member and nonmember scores must be of one length, got {len(sides[0])} and {len(sides[1])}: both "
+                "scores of a pair come from one attack, hence in one call; drop the scores without a partner, at random"
+            )
         coins = self._rng if self._rng is not None else seeded_by(*sides)
-        member, nonmember = (
-            np.append(old, coins.permutation(new)) for old, new in zip(self._waiting, sides, strict=True)
-        )
-        n = min(len(member), len(nonmember))
-        self._waiting = member[n:], nonmember[n:]
-        self._take(member[:n], nonmember[:n])
+        self._take(*(coins.permutation(side) for side in sides))
 
     def _take(self, member: FloatArray, nonmember: FloatArray) -> None:
+        both = np.concatenate([member, nonmember])
+        self._ends = both.min(initial=self._ends[0]), both.max(initial=self._ends[1])
         while len(member):
             if self.pairs >= self._next:
                 inside, outside = (np.sort(np.concatenate(side)) for side in zip(*self._past, strict=True))
@@ -261,7 +264,7 @@ class SequentialAudit(Textual):
     def compare(self, promise: Mechanism | Tradeoff) -> SequentialVerdict:
         """Judge any promise by the scores so far; all verdicts hold together (see Notes)."""
         curve = promised_curve(promise, "promise")
-        return self._judge(curve, curve.hockey_stick(GAMMAS), _in_words(promise))
+        return self._judge(curve, curve.hockey_stick(GAMMAS), in_words(promise))
 
     def _judge(self, curve: Tradeoff, delta: FloatArray, words: str) -> SequentialVerdict:
         wealth = self._wealth(delta)
@@ -272,7 +275,7 @@ class SequentialAudit(Textual):
         outcome: Outcome = "consistent"
         if largest >= needed:
             outcome, at = "violated", int(pairs[np.argmax(wealth >= needed)])
-        elif largest >= needed - np.log(2) or not self._could_refute(delta):
+        elif largest >= needed - np.log(2) or self._ends[0] == self._ends[1] or not self._could_refute(delta):
             outcome = "inconclusive"
         certain = self.confidence - (1 - curve.confidence)  # a promise that may itself fail uses up confidence
         now, most = (float(np.exp(min(value, MOST_EXPONENT))) for value in (wealth[-1], max(largest, 0.0)))
@@ -331,7 +334,3 @@ class SequentialAudit(Textual):
         more = self.pairs - self._perfect.pairs
         self._perfect._take(np.ones(more), np.zeros(more))
         return bool(self._perfect._wealth(delta).max() >= self._needed)
-
-
-def _in_words(promise: Mechanism | Tradeoff) -> str:
-    return describe(promise) if isinstance(promise, Tradeoff) else repr(promise)

@@ -8,8 +8,6 @@ and without the record, which is what a promise is about: give :func:`synthetic_
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
 
@@ -17,18 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from deniable._check import FloatArray, InputError, Seed, choice, seeded
-from deniable.audit.rehearsal import area_under_log_roc
+from deniable._check import FloatArray, Indices, InputError, IntArray, Seed, choice
+from deniable.audit.columns import SharedColumn, read_alike
+from deniable.audit.copies import Copies
 from deniable.audit.results import AttackScores
 
 SyntheticMethod = Literal["nearest", "density", "marginals"]
 METHODS: tuple[SyntheticMethod, ...] = ("nearest", "density", "marginals")
 
-_PILOT = 0.2  # share of the records that choose the method
-_LEAST_PILOT = 20  # records of a side, below which a pilot is too small to choose a method
-_NEIGHBOURS = 5  # neighbours in density estimates
+_NEIGHBOURS = {"nearest": 1, "density": 5}  # which neighbour's distance counts
 _BINS = 8  # bins of numbers, in marginals
 _TOUCHING = 1e-9  # smaller distances count as a copy
+# shares of the permitted error, next to that of exact copies: of the nearest neighbour without a reference, and of all
+# attacks with one; the first is the same with and without, so that to know more never weakens a verdict
+ALONE, REFERRED = 0.5, 0.3
 
 
 def attack_synthetic(
@@ -54,42 +54,51 @@ def attack_synthetic(
     method
         "nearest": the distance to the closest released record, relative to that to the closest reference record;
         "density": the same with fifth neighbours, a density ratio (van Breugel et al. 2023); "marginals": how much more
-        frequent the record's pairs of values are than in the reference. "auto" lets a fifth of the records choose, and
-        scores the others only, so that the intervals hold.
+        frequent the record's pairs of values are than in the reference. "auto": "nearest", with and without the
+        reference, while the others share the permitted error.
     rng
-        Seed or generator of that division.
+        Seed or generator of the audit (see :func:`deniable.audit_scores`).
 
     Returns
     -------
     AttackScores
-        Scores of records under one release need not be independent, so the intervals are about this attack on this
-        population. For a verdict on a promise run the generator with and without a record
+        Records that equal a released one, and no other record, come first. How many equal one is tested before the
+        scores. Scores of records under one release need not be independent, so the intervals are about this attack on
+        this population. For a verdict on a promise run the generator with and without a record
         (:func:`deniable.audit.check_promise`).
+
+    Raises
+    ------
+    InputError
+        If a table lacks a column, or if a released column is not written as the members' is.
     """
     choice("method", method, ("auto", *METHODS))
     if reference is None and method in ("density", "marginals"):
         raise InputError(
             f"method {method!r} needs reference records to compare with; give reference=, or use 'nearest'"
         )
-    inside, outside = _length("members", members), _length("nonmembers", nonmembers)
-    asked = [method] if method != "auto" else list(METHODS if reference is not None else METHODS[:1])
-    if len(asked) > 1 and min(inside, outside) * _PILOT < _LEAST_PILOT:
-        asked = ["density"]
-    scores = {
-        one: [synthetic_scores(synthetic, side, reference, one) for side in (members, nonmembers)] for one in asked
-    }
-    kept = [np.arange(inside), np.arange(outside)]
-    if len(asked) > 1:
-        coins = seeded(rng)
-        order = [coins.permutation(n) for n in (inside, outside)]
-        pilot = [places[: int(_PILOT * len(places))] for places in order]
-        kept = [np.sort(places[int(_PILOT * len(places)) :]) for places in order]
-        strength = {one: area_under_log_roc(a[pilot[0]], b[pilot[1]]) for one, (a, b) in scores.items()}
-        asked = [max(strength, key=lambda one: strength[one])]
-    found = scores[asked[0]]
-    details = {"member_records": kept[0], "nonmember_records": kept[1], "released": _length("synthetic", synthetic)}
-    name = f"{asked[0]} in a released table"
-    return AttackScores(found[0][kept[0]], found[1][kept[1]], name, "synthetic table", details)
+    given = {"synthetic": synthetic, "members": members, "nonmembers": nonmembers, "reference": reference}
+    columns, rows = read_alike({name: table for name, table in given.items() if table is not None})
+    table, inside, outside, known = (*(rows[name] for name in list(given)[:3]), rows.get("reference"))
+    records = slice(inside.start, outside.stop)
+    copies, alone = _copies(columns, table, inside, outside)
+    where = "{} in a released table"
+    scored = {where.format("nearest"): _scores(columns, table, records, None, "nearest")}
+    if known is not None:
+        asked = METHODS if method == "auto" else (method,)
+        scored |= {
+            f"{where.format(one)}, with a reference": _scores(columns, table, records, known, one) for one in asked
+        }
+    shares = {name: REFERRED / (len(scored) - 1) if i else ALONE for i, name in enumerate(scored)}
+    name = list(scored)[min(1, len(scored) - 1)]
+    if method != "auto" and known is not None:  # the attack that was asked for, and no other
+        scored, shares = {name: scored[name]}, {name: ALONE + REFERRED}
+    n = inside.stop - inside.start
+    found = scored[name].copy()
+    found[alone] = found.max() + 1
+    parts = tuple((shares[other], values[:n], values[n:]) for other, values in scored.items())
+    details = {"released": table.stop, "rng": rng}
+    return AttackScores(found[:n], found[n:], name, "synthetic table", details, copies, parts)
 
 
 def synthetic_scores(
@@ -97,48 +106,48 @@ def synthetic_scores(
 ) -> FloatArray:
     """Return one score per record, larger for "was used"; see :func:`attack_synthetic` for the methods."""
     choice("method", method, METHODS)
+    given = {"synthetic": synthetic, "records": records} | ({} if reference is None else {"reference": reference})
+    columns, rows = read_alike(given)
+    return _scores(columns, rows["synthetic"], rows["records"], rows.get("reference"), method)
+
+
+def _copies(
+    columns: list[SharedColumn], table: slice, inside: slice, outside: slice
+) -> tuple[Copies, NDArray[np.bool_]]:
+    """Count what equals a record, and return which records equal a released one and no other record."""
+    row = np.zeros(len(columns[0].codes), dtype=np.int64)
+    for column in columns:
+        code = np.unique(column.codes, return_inverse=True)[1]
+        row = np.unique(row * (1 + code.max()) + code, return_inverse=True)[1]
+    copied = np.isin(row, row[table])
+    others = np.bincount(np.delete(row, np.r_[table]), minlength=1 + row.max())
+    here = slice(inside.start, outside.stop)
+    equal, sides = [int(np.isin(row[table], row[side]).sum()) for side in (inside, outside)], (inside, outside)
+    hits, sizes = zip(*((int(copied[side].sum()), side.stop - side.start) for side in sides), strict=True)
+    return Copies(equal[0], equal[1], *hits, *sizes), (copied & (others[row] == 1))[here]
+
+
+def _scores(
+    columns: list[SharedColumn], table: slice, records: slice, reference: slice | None, method: SyntheticMethod
+) -> FloatArray:
     if method == "marginals":
-        return _pair_scores(synthetic, records, reference)
-    coder = _Coder.of([synthetic, records] if reference is None else [synthetic, records, reference])
-    table, asked = coder(synthetic), coder(records)
-    neighbours = 1 if method == "nearest" else _NEIGHBOURS
-    near = _log_distance(table, asked, neighbours)
-    return -near if reference is None else _log_distance(coder(reference), asked, neighbours) - near
+        if reference is None:
+            raise InputError("method 'marginals' needs reference records to compare with; give reference=")
+        return _pair_scores(columns, table, records, reference)
+    parts = [part for part in (table, records, reference) if part is not None]
+    used = np.concatenate([np.r_[part] for part in parts])
+    points = np.hstack([_points(column, used) for column in columns])
+    near = _log_distance(points[table], points[records], _NEIGHBOURS[method])
+    return -near if reference is None else _log_distance(points[reference], points[records], _NEIGHBOURS[method]) - near
 
 
-@dataclass(frozen=True, eq=False)
-class _Coder:
-    """Tables as points: numbers in standard deviations, categories as vertices at distance 1."""
-
-    centre: FloatArray
-    spread: FloatArray
-    categories: tuple[NDArray[Any] | None, ...]
-
-    @classmethod
-    def of(cls, tables: Sequence[Any]) -> _Coder:
-        columns = [[_column(table, i) for table in tables] for i in range(_width(tables))]
-        known = tuple(
-            None if all(_numeric(part) for part in parts) else np.unique(np.concatenate([p.astype(str) for p in parts]))
-            for parts in columns
-        )
-        numeric = [
-            np.concatenate([part.astype(np.float64) for part in parts]) if values is None else np.zeros(1)
-            for parts, values in zip(columns, known, strict=True)
-        ]
-        spread = np.array([float(np.nanstd(values)) for values in numeric])
-        centre = np.array([float(np.nanmean(values)) for values in numeric])
-        return cls(centre, np.where(spread > 0, spread, 1.0), known)
-
-    def __call__(self, table: Any) -> FloatArray:
-        parts = []
-        for i, values in enumerate(self.categories):
-            column = _column(table, i)
-            if values is None:
-                scaled = (column.astype(np.float64) - self.centre[i]) / self.spread[i]
-                parts.append(np.nan_to_num(scaled)[:, None])  # a missing number counts as the mean
-            else:
-                parts.append((column.astype(str)[:, None] == values) / np.sqrt(2))
-        return np.hstack(parts)
+def _points(column: SharedColumn, used: Indices) -> FloatArray:
+    """Return a column as coordinates: numbers in standard deviations, words as vertices at distance 1."""
+    if column.numbers is None:
+        return np.asarray((column.codes[:, None] == np.unique(column.codes[used])) / np.sqrt(2))
+    known = column.numbers[used][~np.isnan(column.numbers[used])]
+    centre, spread = (float(known.mean()), float(known.std())) if known.size else (0.0, 1.0)
+    return np.nan_to_num((column.numbers - centre) / (spread or 1.0))[:, None]  # a missing number counts as the mean
 
 
 def _log_distance(table: FloatArray, asked: FloatArray, neighbours: int) -> FloatArray:
@@ -146,59 +155,23 @@ def _log_distance(table: FloatArray, asked: FloatArray, neighbours: int) -> Floa
     return np.asarray(np.log(np.maximum(distance[:, 0], _TOUCHING)))
 
 
-def _pair_scores(synthetic: Any, records: Any, reference: Any) -> FloatArray:
+def _pair_scores(columns: list[SharedColumn], table: slice, records: slice, reference: slice) -> FloatArray:
     """Return the sum over pairs of columns of log(frequency in the table / frequency in the reference)."""
-    if reference is None:
-        raise InputError("method 'marginals' needs reference records to compare with; give reference=")
-    width = _width([synthetic, records, reference])
-    codes = [_codes([_column(table, i) for table in (synthetic, reference, records)]) for i in range(width)]
-    total = np.zeros(_length("records", records))
-    pairs = list(combinations(range(width), 2)) or [(0, 0)]
+    codes = [_bins(column, np.r_[table, reference]) for column in columns]
+    total = np.zeros(records.stop - records.start)
+    pairs = list(combinations(range(len(codes)), 2)) or [(0, 0)]
     for i, j in pairs:
-        size = 1 + max(int(part.max()) for part in codes[j])
-        table, known, asked = (a * size + b for a, b in zip(codes[i], codes[j], strict=True))
-        cells = 1 + int(max(part.max() for part in (table, known, asked)))
-        counts = [np.bincount(part, minlength=cells) for part in (table, known)]
-        share = [np.log((count + 0.5) / (len(part) + 0.5)) for count, part in zip(counts, (table, known), strict=True)]
-        total += (share[0] - share[1])[asked]
+        both = np.unique(codes[i] * (1 + codes[j].max()) + codes[j], return_inverse=True)[1]
+        counts = [np.bincount(both[part], minlength=1 + both.max()) for part in (table, reference)]
+        share = [np.log((count + 0.5) / (count.sum() + 0.5)) for count in counts]
+        total += (share[0] - share[1])[both[records]]
     return total / len(pairs)
 
 
-def _codes(parts: Sequence[NDArray[Any]]) -> list[NDArray[np.int64]]:
-    """Return integer codes for values; numbers fall into eight bins, equally full for the first two parts."""
-    if all(_numeric(part) for part in parts):
-        values = [np.nan_to_num(part.astype(np.float64)) for part in parts]
-        if len(np.unique(np.concatenate(values))) > _BINS:
-            edges = np.unique(np.quantile(np.concatenate(values[:2]), np.linspace(0, 1, _BINS + 1)[1:-1]))
-            return [np.searchsorted(edges, part, side="right").astype(np.int64) for part in values]
-        parts = values
-    known = np.unique(np.concatenate([part.astype(str) for part in parts]))
-    return [np.searchsorted(known, part.astype(str)).astype(np.int64) for part in parts]
-
-
-def _width(tables: Sequence[Any]) -> int:
-    widths = {np.shape(table)[1] if len(np.shape(table)) == 2 else -1 for table in tables}
-    if len(widths) != 1 or widths == {-1}:
-        raise InputError("synthetic, members, nonmembers and reference must be tables with the same columns")
-    names = {tuple(table.columns) for table in tables if hasattr(table, "columns")}
-    if len(names) > 1:
-        raise InputError("synthetic, members, nonmembers and reference must have the same columns in the same order")
-    return widths.pop()
-
-
-def _length(name: str, table: Any) -> int:
-    if len(np.shape(table)) != 2 or not len(table):
-        raise InputError(f"{name} must be a table with at least one record, got shape {np.shape(table)}")
-    return len(table)
-
-
-def _column(table: Any, place: int) -> NDArray[Any]:
-    column = np.asarray(table.iloc[:, place].to_numpy() if hasattr(table, "iloc") else np.asarray(table)[:, place])
-    if column.dtype.kind == "f" and np.isinf(column).any():
-        name = table.columns[place] if hasattr(table, "iloc") else place
-        raise InputError(f"column {name!r} must hold finite numbers (NaN is a missing one), got inf; clip or drop it")
-    return column
-
-
-def _numeric(column: NDArray[Any]) -> bool:
-    return column.dtype.kind in "biuf"
+def _bins(column: SharedColumn, used: Indices) -> IntArray:
+    """Return codes from 0; numbers fall into eight bins, equally full where they are ``used``."""
+    if column.numbers is None or len(np.unique(column.codes)) <= _BINS:
+        return np.asarray(column.codes - column.codes.min())
+    values = np.nan_to_num(column.numbers)
+    edges = np.unique(np.quantile(values[used], np.linspace(0, 1, _BINS + 1)[1:-1]))
+    return np.asarray(np.searchsorted(edges, values, side="right"), dtype=np.int64)

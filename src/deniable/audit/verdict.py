@@ -15,7 +15,9 @@ from deniable._shown import shown
 from deniable.audit.evidence import Evidence
 from deniable.audit.intervals import Interval, Ranking, above, as_interval, tpr_lower
 from deniable.audit.nested import Ceiling, Decisions, Threshold
+from deniable.audit.promises import in_words, promised_curve
 from deniable.curves import Tradeoff
+from deniable.mechanisms import Mechanism
 
 Outcome = Literal["consistent", "violated", "inconclusive"]
 USUAL_FPRS = (0.001, 0.01, 0.1)
@@ -86,11 +88,12 @@ class Verdict(Textual):
         )
 
 
-def judge(evidence: Evidence, tradeoff: Tradeoff, confidence: float, command: str | None) -> Verdict:
-    """Test the promise that no attack exceeds ``tradeoff`` with the tests of the audit (:mod:`deniable.audit.nested`).
+def judge(evidence: Evidence, promise: Tradeoff | Mechanism, confidence: float, command: str | None) -> Verdict:
+    """Test the promise that no attack exceeds ``promise`` with the tests of the audit (:mod:`deniable.audit.nested`).
 
     They are also the tests behind ε, μ and the lower limit of the advantage: verdict and limits cannot disagree.
     """
+    tradeoff = promised_curve(promise)
     certain = confidence - (1 - tradeoff.confidence)  # a promise that may itself fail uses up confidence
     allowed = 1 - confidence
     ceiling = Ceiling(_remembered(tradeoff.tpr), tradeoff.advantage())
@@ -100,6 +103,7 @@ def judge(evidence: Evidence, tradeoff: Tradeoff, confidence: float, command: st
         outcome = "violated"
     elif (
         seen <= 2 * allowed
+        or evidence.constant
         or not evidence.tests.could_reject(ceiling, allowed)
         or _a_usual_rate_contradicts(evidence.full, tradeoff, allowed)
     ):
@@ -115,7 +119,7 @@ def judge(evidence: Evidence, tradeoff: Tradeoff, confidence: float, command: st
             low = min(promised, tpr_lower(test.ranking, test.fpr, allowed))
     measured = as_interval(min(low, 1.0), 1.0, estimate, name, confidence, sides="lower")
     tests = len(evidence.tests.each)
-    return Verdict(outcome, seen, certain, tests, fpr, promised, measured, describe(tradeoff), command)
+    return Verdict(outcome, seen, certain, tests, fpr, promised, measured, in_words(promise), command)
 
 
 def _a_usual_rate_contradicts(full: Ranking, tradeoff: Tradeoff, allowed: float) -> bool:
@@ -145,8 +149,3 @@ def _remembered(tpr: Callable[[FloatArray], FloatArray]) -> Callable[[FloatArray
         return known[key]
 
     return remembered
-
-
-def describe(tradeoff: Tradeoff) -> str:
-    """Return a curve's kind and method in words."""
-    return f"{type(tradeoff).__name__}, {tradeoff.method}"

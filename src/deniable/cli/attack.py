@@ -10,7 +10,7 @@ import typer
 from deniable._check import InputError
 from deniable._files import check_writable
 from deniable._optional import require
-from deniable.cli._app import JsonFlag, SeedOption, app, examples, more, of_table
+from deniable.cli._app import FINE, MISSED, JsonFlag, SeedOption, app, examples, more, of_table
 from deniable.cli._report import (
     FullOption,
     MetaOption,
@@ -80,7 +80,8 @@ def attack(
     made = dn.assess(found, title=f"{scores.method} against {model}", **said)
     leaks = found.advantage().low > 0
     private = ("train", *of_table(data, target, drop, schema), "--report", "private.html") if leaks else ()
-    return show(made, owner_report, as_json, policy, full=full, following=private)
+    code = show(made, owner_report, as_json, policy, full=full, following=private)
+    return max(code, MISSED if found.warnings else FINE)
 
 
 def _saved(model: str) -> Any:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
 from deniable._check import InputError
 from deniable._progress import stage
 from deniable.cli._app import (
+    FINE,
+    MISSED,
     JsonFlag,
     PlotOption,
     SeedOption,
@@ -48,8 +49,8 @@ def audit(
     scores: Annotated[
         Path,
         typer.Argument(
-            help="Scores of any attack: a .csv, .parquet or .npz file, or - for a stream of lines score,member; with "
-            "--members a released table."
+            help="Scores of any attack: a .csv, .parquet, .json or .npz file, or - for a stream of lines score,member; "
+            "with --members a released table."
         ),
     ],
     promise: Annotated[
@@ -80,12 +81,14 @@ def audit(
 ) -> int:
     """Measure an attack from its scores, or attack a table.
 
-    Exit code 1 if a promise is violated. Of a stream the first line names the columns; each further one is a score of
-    a fresh training with the record or without it. However often one looks, a true promise is called violated with
-    probability at most 1 − confidence.
+    Exit code 1 if a promise is violated, or if the audit warns. Of a stream the first line names the columns; each
+    further one is a score of a fresh training with the record or without it, the two of a pair next to each other. An
+    attack may change between pairs. However often one looks, a true promise is called violated with probability at most
+    1 − confidence.
     """
     said = prepared(policy, meta, owner_report=owner_report)
     import deniable as dn
+    from deniable.audit import read_scores
 
     picture = checked_picture(plot)
     promised = None if promise is None else read_run(promise)
@@ -96,36 +99,23 @@ def audit(
         return show(judged, owner_report, as_json, policy, full=full)
     if picture is not None:
         raise InputError("--plot goes with --stream, whose wealth it draws; for a picture of scores use --owner-report")
-    title = None
     if members is None and nonmembers is None:
-        found = _measured(scores, score, member, reverse, confidence)
+        inside, outside = read_scores(scores, score=score, member=member)
+        found = dn.audit_scores(
+            inside, outside, confidence, direction="smaller" if reverse else None, command=command_line()
+        )
+        title = f"Attack scores: {scores.name}"
     elif members is None or nonmembers is None:
         raise InputError("--members and --nonmembers go together; give both")
     else:
-        from deniable.cli._synthetic import attacked
-
-        attack = attacked(scores, members, nonmembers, reference, method, seed)
+        attack = dn.attack_synthetic(scores, members, nonmembers, reference, cast("Any", method), rng=seed)
         found, title = attack.audit(confidence, command=command_line()), f"{attack.method}: {scores.name}"
     options: dict[str, Any] = {"fpr": tuple(fpr)} if fpr else {}
-    bound = None if promised is None else dn.tradeoff(promised)
     with stage("comparing scores"):
-        made = dn.assess(found, bound=bound, title=title, **said, **options)
+        made = dn.assess(found, bound=promised, title=title, **said, **options)
     following = again("--owner-report", "audit.html") if owner_report is None else ()
-    return show(made, owner_report, as_json, policy, full=full, following=following)
-
-
-def _measured(scores: Path, score: str | None, member: str | None, reverse: bool, confidence: float) -> Any:
-    import deniable as dn
-    from deniable.audit import read_scores
-
-    inside, outside = read_scores(scores, score=score, member=member)
-    sign = -1.0 if reverse else 1.0
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        found = dn.audit_scores(sign * inside, sign * outside, confidence, command=command_line())
-    for warning in caught:
-        print(f"warning: {warning.message} (--reverse does that)", file=sys.stderr)
-    return found
+    said_so = show(made, owner_report, as_json, policy, full=full, following=following)
+    return max(said_so, MISSED if found.warnings else FINE)
 
 
 def _sequential(scores: Path, promise: Any, confidence: float) -> Any:
@@ -133,14 +123,14 @@ def _sequential(scores: Path, promise: Any, confidence: float) -> Any:
     if promise is None:
         raise InputError("RUN is missing: a stream judges a promise, as deniable audit - epsilon,2")
     import deniable as dn
-    from deniable.audit.readers import each_score
+    from deniable.audit.readers import each_pair
 
     if str(scores) != _STREAM and not scores.is_file():
         raise InputError(f"score file {str(scores)!r} does not exist; give a .csv file, or - for standard input")
     audit = dn.SequentialAudit(promise, confidence)
     with nullcontext(sys.stdin) if str(scores) == _STREAM else scores.open(newline="") as lines:
-        for score, inside in each_score(lines):
-            audit.update([score] if inside else [], [] if inside else [score])
+        for pair in each_pair(lines):
+            audit.update(*pair)
             if audit.violated:
                 break
     return audit

@@ -10,8 +10,9 @@ import numpy as np
 from deniable._shown import shown
 from deniable.curves import Tradeoff
 from deniable.report.model import Curve, Number, Section, Status
-from deniable.report.sections import SMALLEST_FPR
+from deniable.report.sections import SMALLEST_FPR, roc_curve
 
+_ALWAYS = (0.001, 0.01)  # false positive rates that every page of an attack has
 _BAND_POINTS = 25  # rates at which a measured ROC is drawn with its interval
 POPULATION_GAME = "the attacker is given a record and says whether it was in; its scores were measured on known records"
 
@@ -43,28 +44,61 @@ def attack_section(numbers: Sequence[Number], sure: str, notes: Sequence[str], c
 
 
 def audit_section(
-    audit: Any, *, fpr: Sequence[float], attack: str, bound: Tradeoff | None = None, command: str | None = None
-) -> tuple[Section, Status]:
-    """What an attack measured, with exact intervals, and the verdict on the bound, if there is one."""
+    audit: Any,
+    *,
+    fpr: Sequence[float],
+    attack: str,
+    bound: Tradeoff | None = None,
+    promise: Any = None,
+    command: str | None = None,
+) -> tuple[Section, Status, str]:
+    """What an attack measured, with exact intervals, the verdict on the bound, if there is one, and a headline.
+
+    ``promise`` is the mechanism whose curve ``bound`` is, if it is known.
+    """
     sure, members, others = sure_of(audit.confidence), len(audit.member), len(audit.nonmember)
-    numbers = [_interval("attack.advantage", "Advantage", audit.advantage(), "Largest TPR − FPR over all thresholds.")]
-    for rate in fpr:
+    rates = sorted({*fpr, *_ALWAYS})
+
+    def promised(value: float) -> str:
+        return "" if bound is None else f" Promised: at most {shown(value, 'rate', 'upper')}."
+
+    most = float(bound.advantage()) if bound is not None else 0.0
+    meaning = f"Largest TPR − FPR over all thresholds.{promised(most)}"
+    numbers = [_interval("attack.advantage", "Advantage", audit.advantage(), meaning)]
+    for rate in rates:
         percent = shown(rate, "rate", "nearest")
         meaning = f"Share of members that the attack found while it accused {percent} of non-members ({sure})."
+        meaning += promised(float(bound.tpr(rate)) if bound is not None else 0.0)
         numbers.append(_interval(f"attack.tpr@fpr={rate:g}", f"TPR at FPR {percent}", audit.tpr(rate), meaning))
+    meaning = "Probability that a member's score is above a non-member's; ½ is guessing."
+    numbers.append(_interval("attack.auc", "AUC", audit.auc(), meaning))
     epsilon = audit.epsilon()
     meaning = f"No mechanism with a smaller ε explains these scores ({sure})."
-    shows = Number("attack.epsilon", "ε shown by the attack", epsilon.low, meaning, "empirical lower bound", "number")
+    numbers += [
+        Number("attack.epsilon", "ε shown by the attack", epsilon.low, meaning, "empirical lower bound", "number"),
+        Number("attack.power", "Advantage that could have been found", audit.could_find(bound),
+               "An attack with this advantage or more, in as many scores, is found about half of the time: silence "
+               "says nothing about weaker ones.", "estimate"),
+    ]  # fmt: skip
     notes = [f"{attack}; {members:,} scores of members and {others:,} of non-members; {sure}."]
-    if epsilon.low <= 0 and audit.advantage().low <= 0:
-        notes.append(f"No leakage detected by this attack at n = {min(members, others):,}; others may do better.")
-    status: Status = "measured"  # without a promise there is no verdict
+    if audit.copies is not None:
+        notes.insert(0, f"{audit.copies}.")
+    headline = leaks_at_least(audit, rates)
+    status: Status = "inconclusive" if audit.failed else "measured"
     if bound is not None:
-        verdict = audit.compare(bound, command=command)
-        status = verdict.outcome
+        verdict = audit.compare(bound if promise is None else promise, command=command)
+        above = [rate for rate in rates if audit.tpr(rate).low > bound.tpr(rate)]
+        status = "inconclusive" if above and verdict.outcome == "consistent" else verdict.outcome
+        if status != verdict.outcome:
+            notes.append(
+                f"The interval of the TPR at FPR {shown(above[0], 'rate', 'nearest')} alone is above the promise."
+            )
         notes.append(f"Verdict: {verdict}")
-    curves = _measured_curves(audit, f"measured attack, {100 * audit.confidence:g}\u00a0% intervals")
-    return attack_section([*numbers, shows], sure, notes, curves), status
+        headline = f"{OUTCOMES[status]} Promised: {verdict.promise}. " + (headline if status != "violated" else "")
+    curves = list(_measured_curves(audit, f"measured attack, {100 * audit.confidence:g}\u00a0% intervals"))
+    if bound is not None:
+        curves.insert(0, roc_curve("promise", f"promised: {verdict.promise}", bound))
+    return attack_section(numbers, sure, notes, curves), status, headline.strip()
 
 
 def _interval(key: str, label: str, interval: Any, meaning: str) -> Number:
@@ -85,12 +119,20 @@ def _measured_curves(audit: Any, label: str) -> tuple[Curve, ...]:
     return (curve,) if rates else ()
 
 
-def leaks_at_least(audit: Any) -> str:
-    """What the attack shows, as a sentence: an interval of its advantage, and ε where it shows one."""
+def leaks_at_least(audit: Any, fpr: Sequence[float] = _ALWAYS) -> str:
+    """What the attack shows, as a sentence that no row contradicts: an interval of its advantage, ε, or its silence."""
+    if audit.failed:
+        return "The attack failed: all scores are equal, and say nothing about anybody."
     found, epsilon = audit.advantage(), audit.epsilon().low
     sure = sure_of(audit.confidence)
     between = f"between {shown(found.low, 'rate', 'lower')} and {shown(found.high, 'rate', 'upper')}"
-    if max(found.low, epsilon) <= 0:
-        return f"This attack shows no leakage: its advantage is {between} ({sure}). Other attacks may do better."
-    shows = f"; no ε below {shown(epsilon, 'number', 'lower')} explains its scores" if epsilon > 0 else ""
-    return f"Leaks at least this, {sure}: the attack's advantage is {between}{shows}. Other attacks may do better."
+    if audit.shows:
+        shows = f"; no ε below {shown(epsilon, 'number', 'lower')} explains its scores" if epsilon > 0 else ""
+        return f"Leaks at least this, {sure}: the attack's advantage is {between}{shows}. Other attacks may do better."
+    if alone := audit.excluding(fpr):
+        return f"Not decided: {alone[0]} excludes guessing, but not all tests together. Collect more scores."
+    power = shown(audit.could_find(), "rate", "upper")
+    return (
+        f"This attack shows no leakage: its advantage is {between} ({sure}). It would have found one of {power} every "
+        "other time. Other attacks may do better."
+    )

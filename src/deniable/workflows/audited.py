@@ -52,6 +52,9 @@ def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mecha
                f"{source.right:,} of {source.guesses:,}; ½ is guessing.", "exact"),
         Number("attack.canaries", "Canaries", float(source.canaries),
                "Records put into the training set by the toss of a fair coin each.", "exact", unit="count"),
+        Number("attack.control", "Negative controls that show an ε", source.false_alarms,
+               f"Of {len(source.controls)}: the same scores, guessing coins that were tossed anew; about "
+               f"{100 * (1 - source.confidence):.2g} % or fewer may.", "exact"),
     )  # fmt: skip
     status: Status = "measured"
     notes = [f"{source.canaries:,} canaries; {sure}. {source.pilot:,} others chose which of them to guess."]
@@ -59,8 +62,11 @@ def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mecha
     headline = (
         f"Leaks at least this, {sure}: no ε below {shown(low, 'number', 'lower')} explains that many right guesses."
         if low > 0
-        else f"The guesses about {source.canaries:,} canaries show no leakage ({sure}). Other canaries may."
+        else f"The guesses about {source.canaries:,} canaries show no leakage ({sure}). Other canaries may. These "
+        "numbers do not show that the canaries were trained on."
     )
+    if source.repetitions > 1:
+        notes.append(f"A canary stood {source.repetitions} times in the data; the limits are for one record.")
     if bound is not None:
         verdict = source.compare(bound)
         status, headline = verdict.outcome, OUTCOMES[verdict.outcome]

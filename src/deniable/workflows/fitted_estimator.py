@@ -10,7 +10,7 @@ from deniable._check import InputError, Seed, integer
 from deniable._shown import shown
 from deniable.audit import AttackScores, attack_estimator
 from deniable.curves import Assumptions
-from deniable.report.measured import OTHER_ATTACKS, POPULATION_GAME, audit_section, leaks_at_least
+from deniable.report.measured import OTHER_ATTACKS, POPULATION_GAME, audit_section
 from deniable.report.model import Assessment, Grid, Number, Section
 from deniable.report.sections import NOT_COVERED, TUNING_WARNING, Asked
 from deniable.workflows.assessing import assesses
@@ -63,14 +63,14 @@ def assess_estimator(
     )  # fmt: skip
     audit = scores.first_target().audit(confidence)
     vulnerable = (vulnerable_section(scores, confidence),) if n_targets > 1 else ()
-    section, status = audit_section(
+    section, status, headline = audit_section(
         audit, fpr=asked.fpr, attack=f"{scores.method} with {n_shadows} shadow models", command=asked.command
     )
     name = type(getattr(source, "steps", [(None, source)])[-1][1]).__name__
     return Assessment(
         title=asked.title or f"{name} on {len(y):,} records",
         status=status,
-        headline=f"{NOTHING_PROVEN} {leaks_at_least(audit)}",
+        headline=f"{NOTHING_PROVEN} {headline}",
         sections=(section, *vulnerable),
         assumptions=Assumptions(
             game=POPULATION_GAME,
@@ -83,7 +83,7 @@ def assess_estimator(
             ),
         ),
         not_covered=(OTHER_ATTACKS, *NOT_COVERED),
-        warnings=(NOTHING_PROVEN, TUNING_WARNING),
+        warnings=(*audit.warnings, NOTHING_PROVEN, TUNING_WARNING),
         reproduction={
             "model": " ".join(repr(source).split()),
             "training rows": len(y),

@@ -13,7 +13,7 @@ from deniable.curves import Assumptions, Tradeoff
 from deniable.mechanisms import Mechanism
 from deniable.noise import Certificate, Release
 from deniable.records import PrivacyProfile
-from deniable.report.measured import OTHER_ATTACKS, OUTCOMES, POPULATION_GAME, audit_section, leaks_at_least
+from deniable.report.measured import OTHER_ATTACKS, POPULATION_GAME, audit_section
 from deniable.report.model import Assessment, Number, NumberKind, Section
 from deniable.report.sections import NOT_COVERED, OTHER_RISKS, TUNING_WARNING, Asked, bound_headline, bound_section
 from deniable.statistics import StatisticsRelease
@@ -27,8 +27,7 @@ def assess_audit(
 ) -> Assessment:
     """Return what an attack measured; ``bound`` is the promise that it is compared with."""
     audit = source.audit() if isinstance(source, AttackScores) else source
-    promise = tradeoff(bound) if isinstance(bound, Mechanism) else bound
-    return _of_audit(audit, asked, promise)
+    return _of_audit(audit, asked, bound)
 
 
 @assesses(Release, StatisticsRelease, Certificate, what="a release or its certificate")
@@ -37,11 +36,12 @@ def assess_release(source: Release | StatisticsRelease | Certificate, asked: Ask
     return _of_certificate(source if isinstance(source, Certificate) else source.certificate, asked)
 
 
-def _of_audit(audit: ScoreAudit, asked: Asked, bound: Tradeoff | None) -> Assessment:
-    section, status = audit_section(
-        audit, fpr=asked.fpr, attack="Scores of an attack", bound=bound, command=asked.command or audit.command
-    )
-    headline = OUTCOMES["violated"] if status == "violated" else leaks_at_least(audit)
+def _of_audit(audit: ScoreAudit, asked: Asked, promise: Tradeoff | Mechanism | None) -> Assessment:
+    bound = tradeoff(promise) if isinstance(promise, Mechanism) else promise
+    section, status, headline = audit_section(
+        audit, fpr=asked.fpr, attack="Scores of an attack", bound=bound, promise=promise,
+        command=asked.command or audit.command,
+    )  # fmt: skip
     return Assessment(
         title=asked.title or "A measured attack",
         status=status,
@@ -57,6 +57,8 @@ def _of_audit(audit: ScoreAudit, asked: Asked, bound: Tradeoff | None) -> Assess
             ),
         ),
         not_covered=(OTHER_ATTACKS, *NOT_COVERED),
+        warnings=audit.warnings,
+        alert=" ".join(audit.warnings),
     )
 
 

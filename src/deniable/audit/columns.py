@@ -1,0 +1,169 @@
+"""Tables that different people wrote, column by column: equal cells are equal values, however each table spells them.
+
+For those who hold all of the tables: how a column is written is inferred from all of its cells.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from deniable._check import FloatArray, InputError, IntArray
+from deniable.tables import DATE, MISSING, NUMBER, WORD, ColumnCells, ColumnSchema, flag_of, open_table, read_cells
+
+_DOUBTFUL = re.compile(
+    r"\D{0,4}(?:[\d.' ]*,\d[\d.,]*|\d{1,3}(?:\.\d{3})+)\D{0,4}|\d?\d([/.-]) ?\d?\d\1 ?\d\d.*"  # 1,234  1.234  4/5/21
+)
+_WAYS = [ColumnSchema(decimal=mark, order=first) for mark, first in product(".,", ("day", "month"))]
+_LOOKED_AT = 1000  # distinct texts from which it is inferred how a column is written
+_ALIKE = 0.9  # share of a column's cells that must be of one kind
+_MANY = 20  # filled cells from which on two columns must have something in common
+_KINDS = {NUMBER: "numbers", DATE: "dates", WORD: "words"}
+
+
+@dataclass(frozen=True, eq=False)
+class SharedColumn:
+    """A column of several tables, one below the other.
+
+    ``codes`` are equal where the cells are (−1: missing). ``numbers`` are numbers or days, NaN elsewhere; None in a
+    column of words.
+    """
+
+    codes: IntArray
+    numbers: FloatArray | None
+
+
+def read_alike(tables: dict[str, Any]) -> tuple[list[SharedColumn], dict[str, slice]]:
+    """Return the columns of the first table, which all must have, and which rows belong to which table.
+
+    Raises
+    ------
+    InputError
+        If a table is none, lacks a column, or if less than 90 % of a column's filled cells are of the kind that most
+        cells of the second table, the records, are of: the column is written otherwise, or is another one.
+    """
+    frames = {name: _frame(name, table) for name, table in tables.items()}
+    columns = [_shared(title, parts) for title, parts in _matched(frames)]
+    ends = [0, *accumulate(len(frame) for frame in frames.values())]
+    return columns, dict(zip(frames, map(slice, ends, ends[1:]), strict=False))
+
+
+def read_column(values: Any, others: Sequence[ColumnCells] = ()) -> ColumnCells:
+    """Return the cells of a column, read in the one way in which all of them are numbers or dates, if there is one.
+
+    A cell alone, 1,234 is 1234 and 04/05/2021 is 5 April; next to 0,5 and 19/04/2021 they are not. Where a column
+    leaves it open, it is read in the way that agrees with ``others``.
+    """
+    series = values if isinstance(values, pd.Series) else pd.Series(values, dtype=getattr(values, "dtype", object))
+    usual = read_cells(series)
+    cells = () if pd.api.types.is_numeric_dtype(series.dtype) else series.array
+    texts = list(dict.fromkeys(cell for cell in cells if isinstance(cell, str)))[:_LOOKED_AT]
+    if not any(_DOUBTFUL.fullmatch(text.strip()) for text in texts):
+        return usual
+    known = [int(np.sum(~np.isnan(way.read(texts).number))) for way in _WAYS]
+    if max(known) < _ALIKE * np.sum(~np.isnan(read_cells(texts).number)):
+        return usual
+    read = [way.read(series) for way, count in zip(_WAYS, known, strict=True) if count == max(known)]
+    if all(np.array_equal(one.number, read[0].number, equal_nan=True) for one in read):
+        return read[0]
+    theirs = np.concatenate([np.zeros(0), *(one.number[~np.isnan(one.number)] for one in others)])
+    return max((usual, *read), key=lambda one: _agreement(one.number[~np.isnan(one.number)], theirs))
+
+
+def _agreement(own: FloatArray, theirs: FloatArray) -> tuple[float, float]:
+    """Return the share of numbers that the others have, too, and how near the medians are."""
+    if not own.size or not theirs.size:
+        return 0.0, 0.0
+    return float(np.isin(own, theirs).mean()), -abs(float(np.median(own) - np.median(theirs)))
+
+
+def _frame(name: str, table: Any) -> Any:
+    if hasattr(table, "to_pandas"):
+        table = table.to_pandas()
+    if isinstance(table, dict):
+        table = pd.DataFrame(table)
+    elif isinstance(table, np.ndarray | list | tuple) and np.ndim(table) == 2:
+        table = pd.DataFrame(table, dtype=getattr(table, "dtype", object))
+    try:
+        frame = open_table(table).checked().frame
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
+    if not frame.shape[0] or not frame.shape[1]:
+        raise InputError(f"{name} must be a table with at least one record, got shape {frame.shape}")
+    return frame
+
+
+def _matched(frames: dict[str, Any]) -> Iterator[tuple[Any, list[tuple[str, ColumnCells]]]]:
+    """Yield each column of the first table as all have it: by its name, or by its place where tables have none."""
+    first, *_ = frames.values()
+    names = list(first.columns)
+    by_name = len(set(names)) == len(names) and not all(name == f"{i}" for i, name in enumerate(names))
+    absent = {str(name) for other in frames.values() for name in names if name not in list(other.columns)}
+    if by_name and absent:
+        raise InputError(f"every table must have the released table's columns; missing: {', '.join(sorted(absent))}")
+    if not by_name and len({frame.shape[1] for frame in frames.values()}) > 1:
+        raise InputError("synthetic, members, nonmembers and reference must be tables with the same columns")
+    for i, title in enumerate(names):
+        parts = []
+        for name, frame in frames.items():
+            place = list(frame.columns).index(title) if by_name else i
+            parts.append((name, frame.iloc[:, place] if hasattr(frame, "iloc") else frame.column(place)))
+        usual = [read_column(part) for _, part in parts]
+        yield title, [(name, read_column(part, usual[:j] + usual[j + 1 :])) for j, (name, part) in enumerate(parts)]
+
+
+def _shared(title: Any, parts: list[tuple[str, ColumnCells]]) -> SharedColumn:
+    """Check that the tables mean one thing by a column, and number its distinct cells."""
+    cells = [_flags_as_numbers(part, [one for _, one in parts]) for _, part in parts]
+    numbers, kinds = (np.concatenate([getattr(part, name) for part in cells]) for name in ("number", "kind"))
+    records = cells[min(1, len(cells) - 1)].kind
+    enough = np.sum(records != MISSING) >= _MANY
+    kind = int(np.bincount(records if enough else kinds, minlength=4)[1:].argmax()) + 1
+    for j, ((name, _), part) in enumerate(zip(parts, cells, strict=True)):
+        filled = part.kind[part.kind != MISSING]
+        if (j == 0 or len(filled) >= _MANY) and np.sum(filled == kind) < _ALIKE * len(filled):
+            raise InputError(
+                f"column {title!r}: {100 * np.mean(filled == kind):.0f} % of the filled cells of the {name} table are "
+                f"{_KINDS[kind]}, as those of the records are; write all tables alike (1234.5, 2021-04-19), or leave "
+                "the column out"
+            )
+    words: dict[str, int] = {}
+    known = [[*(words.setdefault(word.casefold(), len(words)) for word in part.words), -1] for part in cells]
+    codes = np.concatenate([np.array(k, dtype=np.int64)[part.word] for k, part in zip(known, cells, strict=True)])
+    distinct, place = np.unique(numbers, return_inverse=True)
+    codes = np.where(np.isnan(numbers), codes, len(words) + place + len(distinct) * (kinds == DATE))
+    values = codes if kind == WORD else np.where(kinds == kind, numbers, np.nan)
+    _check_common(title, values[: len(cells[0])][kinds[: len(cells[0])] == kind], values[len(cells[0]) :])
+    return SharedColumn(codes, None if kind == WORD else values)
+
+
+def _check_common(title: Any, own: Any, theirs: Any) -> None:
+    """Refuse a released column that has next to nothing in common with the records': other units, other words."""
+    theirs = theirs[theirs >= 0] if theirs.dtype.kind == "i" else theirs[~np.isnan(theirs)]
+    if min(len(own), len(theirs)) < _MANY or (own.dtype.kind == "i" and len(np.unique(theirs)) > len(theirs) / 2):
+        return  # too few cells, or texts that are all different
+    common = np.isin(own, theirs) if own.dtype.kind == "i" else (own >= theirs.min()) & (own <= theirs.max())
+    if np.mean(common) < 1 - _ALIKE:
+        raise InputError(
+            f"column {title!r}: {100 * np.mean(common):.0f} % of the released cells are words, or lie in the range, of "
+            "the records; are its units or words others? write all tables alike, or leave the column out"
+        )
+
+
+def _flags_as_numbers(part: ColumnCells, together: list[ColumnCells]) -> ColumnCells:
+    """Read yes, true and 1 as one where no table has anything else."""
+    words = [word for one in together for word in one.words]
+    values = np.concatenate([one.number for one in together])
+    if not words or not all(map(flag_of, words)) or not np.isin(values[~np.isnan(values)], (0, 1)).all():
+        return part
+    said = np.array([*(float(flag_of(word) == "yes") for word in part.words), np.nan])[part.word]
+    number = np.where(part.kind == NUMBER, part.number, said)
+    return ColumnCells(
+        np.where(np.isnan(number), MISSING, NUMBER).astype(np.uint8), number, np.full_like(part.word, -1)
+    )
