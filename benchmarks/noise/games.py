@@ -148,7 +148,7 @@ def against_halves(call, found, releases):
 
 
 def heard(table, advantage, weaker):
-    """What ``release_statistics`` draws for a median by rank: (sums, noise, answer) of each query, and the choice."""
+    """What ``release_statistics`` draws for a median by rank: (sums, noise, answer) of each query, and the choices."""
     sums, choices = [], []
     channel, choose, budget = queries.SumNoise.channel, queries.rank_choice, releasing._budget
 
@@ -161,9 +161,9 @@ def heard(table, advantage, weaker):
 
         return told
 
-    def chosen(ordered, low, high, weights):
-        choices.append((ordered, weights, choose(ordered, low, high, weights)))
-        return choices[-1][2]
+    def chosen(ordered, low, high, weights, shift):
+        choices.append((ordered, weights, shift, choose(ordered, low, high, weights, shift)))
+        return choices[-1][3]
 
     def weakened(*asked):
         found, curve = budget(*asked)
@@ -175,7 +175,7 @@ def heard(table, advantage, weaker):
         mock.patch.object(releasing, "_budget", weakened),
     ):
         dn.release_statistics(pd.DataFrame({"x": table}), "median(x)", advantage=advantage, ranges={"x": (-10, 10)})
-    return sums, choices[0]
+    return sums, choices
 
 
 def by_rank(advantage, releases, weaker=1.0):
@@ -185,24 +185,26 @@ def by_rank(advantage, releases, weaker=1.0):
     wins = []
     for record in (0, int(np.argmax(np.abs(table)))):  # one of two equal rows, a tail
         worlds = np.delete(table, record), table
-        (out, (first, weights, _)), (inside, (second, _, _)) = (heard(world, advantage, weaker) for world in worlds)
-        choice = rank_law(second, weights) - rank_law(first, weights)
+        (out, ((first, *_), *_)), (inside, ((second, *_), *_)) = (heard(world, advantage, weaker) for world in worlds)
         present = rng.random(releases) < 0.5
         odds = []
         for one in present:
-            sums, (_, _, point) = heard(worlds[int(one)], advantage, weaker)
+            sums, choices = heard(worlds[int(one)], advantage, weaker)
             pairs = zip(out, inside, sums, strict=True)
             gaps = [((seen - a) ** 2 - (seen - b) ** 2) / (2 * sd**2) for (a, sd, _), (b, _, _), (_, _, seen) in pairs]
-            odds.append(sum(gap.sum() for gap in gaps) + choice[point + CANDIDATES])
+            for _, weights, shift, point in choices:
+                chances = (rank_law(world, weights, shift)[point + CANDIDATES] for world in (second, first))
+                gaps.append(np.subtract(*chances))
+            odds.append(sum(gap.sum() for gap in gaps))
         wins.append((np.array(odds) > 0) == present)
     return best_of(np.array(wins))
 
 
-def rank_law(ordered, weights):
-    """Log probability of each candidate for the median, from its definition."""
-    points, n = np.arange(-CANDIDATES, CANDIDATES + 1), len(ordered)
+def rank_law(ordered, weights, shift):
+    """Log probability of each candidate ``shift`` ranks from the median, from its definition."""
+    points, rank = np.arange(-CANDIDATES, CANDIDATES + 1), len(ordered) / 2 + shift
     below, at_most = (np.searchsorted(ordered, points, side) for side in ("left", "right"))
-    away = np.maximum(np.maximum(below - n / 2, n / 2 - at_most), 0)
+    away = np.maximum(np.maximum(below - rank, rank - at_most), 0)
     log = -weights.rate * away
     return log - np.logaddexp.reduce(log)
 

@@ -33,13 +33,15 @@ def truths(values: np.ndarray) -> list[float]:
 
 
 def release(
-    law: str, n: int, rng: np.random.Generator, advantage: float, declared: bool
+    law: str, n: int, rng: np.random.Generator, advantage: float, declared: bool, confidence: float
 ) -> Iterator[tuple[float, ...]]:
     """Yield of each statistic of a fresh table: whether limits cover (table, population), their widths, the error."""
     values = LAWS[law].rvs(n, random_state=rng)
     with insecure_noise(rng):
         ranges = {"x": DECLARED[law]} if declared else {}
-        made = dn.release_statistics(pd.DataFrame({"x": values}), list(STATISTICS), advantage=advantage, ranges=ranges)
+        made = dn.release_statistics(
+            pd.DataFrame({"x": values}), list(STATISTICS), advantage=advantage, ranges=ranges, confidence=confidence
+        )
     low, high = made.ranges["x"]
     mean = LAWS[law].expect(lambda x: np.clip(x, low, high)) if law != "log-normal" else limited_mean(low, high)
     population = [mean, np.nan, *np.clip(LAWS[law].ppf([0.5, 0.9]), low, high), np.nan]
@@ -65,14 +67,14 @@ def limited_mean(low: float, high: float) -> float:
 
 
 def coverage(
-    releases: int, advantage: float, declared: bool, sizes: tuple[int, ...] = SIZES
+    releases: int, advantage: float, declared: bool, sizes: tuple[int, ...] = SIZES, confidence: float = 0.95
 ) -> dict[tuple[str, int, str], np.ndarray]:
     """Return, by law, size and statistic, an array (releases, five) of what :func:`release` yields."""
     cells = {}
     for law in LAWS:
         for n in sizes:
             rng = np.random.default_rng([zlib.crc32(law.encode()), n])
-            found = np.array([list(release(law, n, rng, advantage, declared)) for _ in range(releases)])
+            found = np.array([list(release(law, n, rng, advantage, declared, confidence)) for _ in range(releases)])
             cells |= {(law, n, name): found[:, j] for j, name in enumerate(STATISTICS)}
     return cells
 

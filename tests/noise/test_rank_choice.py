@@ -17,24 +17,26 @@ from deniable.testing import insecure_noise
 LOW, HIGH = -6, 9
 
 
-def law(values, weights, low=LOW, high=HIGH):
+def law(values, weights, low=LOW, high=HIGH, shift=0):
     """P(t) for each lattice point, from the definition in exact fractions, point by point."""
     table = weights.table()
     p = Fraction(round(weights.p * 20 * 2**16), 20 * 2**16)
     mass = []
     for t in range(low, high + 1):
         below, upto = sum(x < t for x in values), sum(x <= t for x in values)
-        d = max(0, below - p * len(values), p * len(values) - upto)
+        rank = p * len(values) + shift
+        d = max(0, below - rank, rank - upto)
         mass.append(table[min(math.floor(20 * d), len(table) - 1)])
     return np.array([m / sum(mass) for m in mass])
 
 
+@pytest.mark.parametrize("shift", [0, -2, 40])
 @pytest.mark.parametrize("values", [[0, 0, 0, 4, 9, 9], [-6, -5, 1, 2, 3, 7, 8], [2] * 5, [-6, 9]])
-def test_drawn_points_follow_the_law(values):
+def test_drawn_points_follow_the_law(values, shift):
     weights, draws = RankWeights(0.8, 0.4), 1500
     with insecure_noise(np.random.default_rng(4)):
-        found = Counter(rank_choice(np.array(values), LOW, HIGH, weights) for _ in range(draws))
-    expected = law(values, weights) * draws
+        found = Counter(rank_choice(np.array(values), LOW, HIGH, weights, shift) for _ in range(draws))
+    expected = law(values, weights, shift=shift) * draws
     observed = np.array([found[t] for t in range(LOW, HIGH + 1)])
     assert observed.sum() == draws  # nothing outside of the lattice
     chi = np.sum((observed - expected) ** 2 / expected)
@@ -47,11 +49,13 @@ def test_drawn_points_follow_the_law(values):
     st.integers(LOW, HIGH),
     st.floats(0, 1),
     st.sampled_from([0.1, 0.5, 1.0, 3.0]),
+    st.sampled_from([0, -3, 2, 50]),
 )
-def test_no_test_tells_neighbours_apart_better_than_the_gaussian_mechanism(values, hers, other, p, mu):
+def test_no_test_tells_neighbours_apart_better_than_the_gaussian_mechanism(values, hers, other, p, mu, shift):
     """Every Neyman–Pearson test, from the exact laws, of a record that is added and of one that is replaced."""
     weights = RankWeights(mu, p)
-    without, first, second = (law(data, weights) for data in (values, [*values, hers], [*values, other]))
+    tables = values, [*values, hers], [*values, other]
+    without, first, second = (law(data, weights, shift=shift) for data in tables)
     for one, two, charged in ((first, without, mu), (without, first, mu), (first, second, weights.replaced)):
         order = np.argsort(one / two)[::-1]
         tpr, fpr = np.cumsum(one[order])[:-1], np.cumsum(two[order])[:-1]

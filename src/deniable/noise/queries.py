@@ -252,13 +252,19 @@ class Queries:
         return {word: count / heaviest for word, count in found if count > threshold}
 
     def quantiles(
-        self, name: str, purpose: str, mu: float, groups: Sequence[IntArray], ends: tuple[int, int], of: Sequence[float]
-    ) -> tuple[list[list[int]], list[RankWeights]]:
-        """Return points between ``ends`` near the quantiles ``of`` each group, (quantiles, groups); and their laws.
+        self,
+        name: str,
+        purpose: str,
+        groups: Sequence[IntArray],
+        ends: tuple[int, int],
+        draws: Sequence[tuple[RankWeights, Sequence[int]]],
+    ) -> list[list[int]]:
+        """Return for each draw (its law; ranks away from the quantile, a public number a group) points of all groups.
 
         A group holds sorted whole numbers, one a record; a record is in one group, so all of them cost what one does.
-        Each quantile gets an equal part of μ².
         """
-        weights = [RankWeights(mu / math.sqrt(len(of)) * (1 - MANY_ROUNDINGS), p) for p in of]
-        self.pay(name, purpose, mu)
-        return [[rank_choice(ordered, *ends, law) for ordered in groups] for law in weights], weights
+        self.pay(name, purpose, math.hypot(*(law.mu for law, _ in draws)) * (1 + MANY_ROUNDINGS / 4))
+        return [
+            [rank_choice(ordered, *ends, law, shift) for ordered, shift in zip(groups, shifts, strict=True)]
+            for law, shifts in draws
+        ]

@@ -1,11 +1,11 @@
 """A quantile by the exponential mechanism in whole numbers: exact in its law, charged as Gaussian DP.
 
 The candidates are the points of a public lattice. Of N numbers, of which L are below a candidate t and G above, t is
-d(t) = max(0, L − pN, pN − (N − G)) ranks away from the p-quantile. Adding or removing a number moves d(t) by at most
-max(p, 1 − p), replacing one by at most 1, and N itself stays secret. Ranks are counted in twentieths, rounded down,
-which then move by at most k = ⌈20·max(p, 1 − p)⌉ or by 20. Candidates are drawn with weights w(d), whole numbers with
-w(d) ≤ r·w(d + 1), so every weight, and their sum, changes by a factor between 1/ρ and ρ = r^k: for every event A,
-log-odds(P(A)) − log-odds(Q(A)) ≤ 2·log ρ (Dong, Durfee & Rogers 2020, bounded range).
+d(t) = max(0, L − r, r − (N − G)) ranks away from rank r = pN + c, the p-quantile where the public c is 0. Adding or
+removing a number moves d(t) by at most max(p, 1 − p), replacing one by at most 1, and N itself stays secret. Ranks are
+counted in twentieths, rounded down, which then move by at most k = ⌈20·max(p, 1 − p)⌉ or by 20. Candidates are drawn
+with weights w(d), whole numbers with w(d) ≤ r·w(d + 1), so every weight, and their sum, changes by a factor between 1/ρ
+and ρ = r^k: for every event A, log-odds(P(A)) − log-odds(Q(A)) ≤ 2·log ρ (Dong, Durfee & Rogers 2020, bounded range).
 
 As Gaussian DP. With g = Φ⁻¹∘σ, σ the logistic function, Φ⁻¹(P(A)) − Φ⁻¹(Q(A)) ≤ sup_x g(x + log ρ) − g(x − log ρ) =
 2·g(log ρ), as g is odd and concave on x ≥ 0. Concave: (log g')' = 1 − 2σ + g·g' ≤ 0 says that z·Φ(z)·Φ(−z) is at most
@@ -90,12 +90,12 @@ def _table(ratio: int, steps: int) -> tuple[int, ...]:
     return tuple(weights[::-1])
 
 
-def rank_choice(ordered: IntArray, low: int, high: int, weights: RankWeights) -> int:
-    """Draw a lattice point near the quantile of ``ordered``, whole numbers from ``low`` to ``high``, sorted.
+def rank_choice(ordered: IntArray, low: int, high: int, weights: RankWeights, shift: int = 0) -> int:
+    """Draw a lattice point ``shift`` ranks from the quantile of ``ordered``, sorted numbers from ``low`` to ``high``.
 
-    Guarantee: ``weights.mu``-Gaussian DP for adding or removing one of the numbers; ``low`` and ``high`` are public.
+    Guarantee: ``weights.mu``-Gaussian DP for adding or removing one of the numbers; all else is public.
     """
-    n, share = len(ordered), weights.share
+    rank = weights.share * len(ordered) + shift * _SHARES
     values, counts = np.unique(ordered, return_counts=True)
     upto = np.cumsum(counts)
     # in turn: the gap before the first value, the value, the gap behind it, …
@@ -107,7 +107,7 @@ def rank_choice(ordered: IntArray, low: int, high: int, weights: RankWeights) ->
     below[2::2], at_most[1::2] = upto, upto
     below[1::2], at_most[2::2] = upto - counts, upto
     table = weights.table()
-    away = np.maximum(np.maximum(below * _SHARES - share * n, share * n - at_most * _SHARES), 0)
+    away = np.maximum(np.maximum(below * _SHARES - rank, rank - at_most * _SHARES), 0)
     distance = np.minimum(away // (_SHARES // _PARTS), len(table) - 1)
     by_distance = np.bincount(distance, weights=sizes, minlength=len(table)).astype(np.int64)  # exact: below 2⁵³
     rest = _below(sum(w * int(size) for w, size in zip(table, by_distance, strict=True)))

@@ -1,20 +1,102 @@
-"""Distribution functions from noisy trees: quantiles, trimmed means, the distribution function itself."""
+"""Quantiles chosen by rank; distribution functions from noisy trees, for other quantiles, trimmed means and themselves.
+
+Of each chosen quantile three points are drawn by rank: itself, and one some ranks below and above it, less exactly.
+What lies between these two says how far a rank is, and they are limits for the population. Nothing else is asked but
+the noisy number of records in each group.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import product
 
 import numpy as np
 from scipy.optimize import isotonic_regression
 
 from deniable._check import FloatArray
+from deniable._floats import MANY_ROUNDINGS
+from deniable.noise.rank_choice import RankWeights
 from deniable.statistics.estimates import FEW, TOO_FEW, Limits, QueryAnswer, withheld
 from deniable.statistics.grammar import ColumnScale
-from deniable.statistics.queries import DEPTH
+from deniable.statistics.queries import CANDIDATES, DEPTH
 from deniable.statistics.released import Row
 
 _LEAVES = 2**DEPTH
+OF_COUNT, _OF_VALUE, _OF_END = 0.02, 0.8, 0.09  # shares of μ²: of the groups' sizes, of a quantile and of each end
+_APART = 7.0  # e-folds by which weights must fall before the values end, so that no choice lies beyond them
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What is drawn for one quantile of each group; ``sizes`` are noisy numbers of records."""
+
+    p: float
+    value: RankWeights
+    end: RankWeights
+    below: FloatArray
+    above: FloatArray
+    points: FloatArray
+
+    @classmethod
+    def planned(cls, p: float, mu: float, sizes: FloatArray, limits: Limits) -> Choice:
+        """Return what to draw at a cost of ``mu``: how many ranks away from the quantile the ends are.
+
+        So far that noise and sampling together miss by chance only, and that both are clear of where the values end.
+        """
+        value, end = (RankWeights(mu * math.sqrt(of) * (1 - MANY_ROUNDINGS), p) for of in (_OF_VALUE, _OF_END))
+        n = np.maximum(sizes, 1.0)
+        reach = np.hypot(limits.z * np.sqrt(n * p * (1 - p)), -math.log(1 - limits.confidence) / end.rate)
+        clear = _APART / end.rate
+        below, above = np.minimum(-reach, n * (1 - p) - clear), np.maximum(reach, clear - n * p)
+        return cls(p, value, end, np.floor(below), np.ceil(above), np.zeros((3, len(sizes))))
+
+    @property
+    def draws(self) -> list[tuple[RankWeights, list[int]]]:
+        """The law of each draw, and of each group how many ranks away from the quantile it is aimed."""
+        aims = (0 * self.below, self.below, self.above)
+        laws = (self.value, self.end, self.end)
+        return [(law, aim.astype(int).tolist()) for law, aim in zip(laws, aims, strict=True)]
+
+    def row(self, place: int, n: float, group: tuple[str, ...], scale: ColumnScale, limits: Limits) -> Row:
+        """Return the quantile of a group of about ``n`` records.
+
+        A choice is a Laplace variable of ranks away; one more rank is for the unequal gaps between records.
+        """
+        if not n * self.end.rate > 2 * _APART:
+            return withheld(group, f"{self.p:g}", FEW)
+        value, low, high = (scale.centre + scale.half * self.points[:, place]).tolist()
+        ranks = float(self.above[place] - self.below[place])
+        slope = max(high - low, 0.0) / ranks
+        away = _laplace(1 - limits.confidence, ranks * self.end.rate) / self.value.rate + 1
+        reach = away * slope + scale.half / CANDIDATES
+        ends = [value - reach, value + reach]
+        if n * min(self.p, 1 - self.p) * self.value.rate < _APART:  # it may lie beyond all values
+            ends = [min(ends[0], low), max(ends[1], high)]
+        ends += [min(ends[0], low), max(ends[1], high)]
+        noise, sampling = math.sqrt(2) / self.value.rate * slope, math.sqrt(self.p * (1 - self.p) * n) * slope
+        least, most, lowest, highest = (min(max(end, scale.low), scale.high) for end in ends)
+        return Row(group, f"{self.p:g}", value, noise, sampling, least, most, lowest, highest)
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked(QueryAnswer):
+    """Numbers of records in each group, and the choices by probability."""
+
+    chosen: Mapping[float, Choice]
+
+
+def _laplace(miss: float, away: float) -> float:
+    """Return x such that |Laplace| > x·s with chance ``miss``, s = 1 + (A + B)/``away`` for Laplace variables A, B.
+
+    s is a slope from two noisy points that are ``away`` apart; E e^{−x·s} = e^{−x}/(1 − (x/away)²)².
+    """
+    least = -math.log(miss)
+    x = np.linspace(least, min(away, 3 * least), 400, endpoint=False)
+    missed = np.exp(-x) / (1 - (x / away) ** 2) ** 2
+    return float(x[np.argmax(missed <= miss) if np.any(missed <= miss) else np.argmin(missed)])
 
 
 @lru_cache(maxsize=1)
@@ -67,55 +149,34 @@ class Distribution:
         return float(self.edges[at - 1] + np.clip(share, 0.0, 1.0) * (self.edges[at] - self.edges[at - 1]))
 
     def limits(self, p: float, z: float, sampling: bool) -> tuple[float, float]:
-        """Return the edges outside of which F differs from p by more than z standard errors."""
+        """Return where F ± z standard errors, linear between edges, reaches p from below and from above."""
         variance = self.errors**2 + (p * (1 - p) / self.total if sampling else 0.0)
         reach = z * np.sqrt(variance)
-        below = np.flatnonzero(self.values < p - reach)
-        above = np.flatnonzero(self.values > p + reach)
-        low = self.edges[below[-1]] if below.size else self.edges[0]
-        high = self.edges[above[0]] if above.size else self.edges[-1]
+        upper, lower = self.values + reach, self.values - reach
+        i = int(np.flatnonzero(upper < p).max(initial=0))
+        j = _LEAVES - int(np.flatnonzero(lower[::-1] > p).max(initial=0))
+        low = np.interp(p, upper[i : i + 2], self.edges[i : i + 2])
+        high = np.interp(p, lower[j - 1 : j + 1], self.edges[j - 1 : j + 1])
         return float(low), float(high)
 
 
 def quantiles(answer: QueryAnswer, scale: ColumnScale, probabilities: tuple[float, ...], limits: Limits) -> list[Row]:
     """Return the quantiles; a standard error from a tree is half the interval over z, since the interval is uneven."""
+    if isinstance(answer, Ranked):
+        drawn, sizes = (answer.chosen[p] for p in probabilities), enumerate(answer.sums[:, 0].tolist())
+        return [one.row(i, n, answer.labels[i], scale, limits) for (i, n), one in product(sizes, drawn)]
     rows = []
-    for place, (group, curve) in enumerate(_curves(answer, scale)):
+    for group, curve in _curves(answer, scale):
         for p in probabilities:
             item = f"{p:g}"
             if not curve.usable:
                 rows.append(withheld(group, item, FEW))
                 continue
             near, far = curve.limits(p, limits.z, False), curve.limits(p, limits.z, True)
-            if p in answer.chosen:
-                value = scale.centre + scale.half * float(answer.chosen[p][place])
-                rows.append(_chosen(group, p, value, answer.rank_noise[p] / curve.total, curve, near, far))
-                continue
             noise, whole = ((high - low) / (2 * limits.z) for low, high in (near, far))
             sampling = math.sqrt(max(whole**2 - noise**2, 0.0))
             rows.append(Row(group, item, curve.quantile(p), noise, sampling, *near, *far))
     return rows
-
-
-def _chosen(
-    group: tuple[str, ...],
-    p: float,
-    value: float,
-    rank: float,
-    curve: Distribution,
-    near: tuple[float, float],
-    far: tuple[float, float],
-) -> Row:
-    """Return a chosen quantile: errors of its rank times the slope of the tree's quantiles, limits from the tree.
-
-    Over less than two standard errors of the tree a slope is noise.
-    """
-    reach = max(rank, 2 * float(np.interp(p, curve.values, curve.errors)))
-    above, below = min(p + reach, 1.0), max(p - reach, 0.0)
-    slope = (curve.quantile(above) - curve.quantile(below)) / (above - below)
-    sampling = math.sqrt(p * (1 - p) / curve.total) * slope
-    low, high, low_all, high_all = min(near[0], value), max(near[1], value), min(far[0], value), max(far[1], value)
-    return Row(group, f"{p:g}", value, rank * slope, sampling, low, high, low_all, high_all)
 
 
 def distribution_function(answer: QueryAnswer, scale: ColumnScale, points: int, limits: Limits) -> list[Row]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
@@ -36,17 +36,11 @@ class QueryAnswer:
         Standard deviation of the noise in each coordinate; 0 for what was declared.
     labels
         Categories of each group.
-    chosen
-        Chosen quantiles by probability, between −1 and 1, if any.
-    rank_noise
-        How many records away from its rank each chosen quantile may be: a standard deviation.
     """
 
     sums: FloatArray
     noise: FloatArray
     labels: list[tuple[str, ...]]
-    chosen: Mapping[float, FloatArray] = field(default_factory=dict)
-    rank_noise: Mapping[float, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,6 @@ from deniable.tables.cell import ColumnCells
 LATTICE = 2**20  # a number between −1 and 1 counts in whole steps of 1/LATTICE: a millionth of half its range
 _MOST_CELLS = 1_000_000  # of one statistic, to bound the memory
 _BLOCK = 2**20  # records of which at most LATTICE·HEAVIEST steps each are added as floats
-OF_TREE = 0.2  # share of μ² of chosen quantiles that goes to the tree behind their error bars
 MOST_RANKS = 9  # quantiles of a column that are chosen one by one; a tree answers all of them at once
 DEPTH = 8  # of the trees behind distribution functions: 2⁸ leaves
 CANDIDATES = 2**15  # for chosen quantiles, in half a range: more would blur a value that many records share
@@ -335,11 +334,7 @@ class Tree(Query):
 
 @dataclass(frozen=True)
 class Ranks(Tree):
-    """A few quantiles of a column, each chosen by its rank among the lattice points; a tree says how sure they are.
-
-    Choosing a point needs far less budget than a whole tree, so the tree, from which only the error bars come, gets a
-    fifth of μ² (``OF_TREE``) and the choices share the rest.
-    """
+    """A few quantiles of a column, each chosen by its rank among the lattice points, for far less than a whole tree."""
 
     probabilities: tuple[float, ...] = ()
 

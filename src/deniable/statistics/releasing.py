@@ -22,14 +22,13 @@ from deniable.noise.queries import Ledger, Queries, Units, units_of
 from deniable.noise.sealed import only_our_words
 from deniable.planning.budget import Budget, budget
 from deniable.planning.calibration import AsTellingAs, as_limit
-from deniable.statistics import distribution, estimates
-from deniable.statistics.estimates import Limits, QueryAnswer, hide_small
+from deniable.statistics.distribution import OF_COUNT, Choice, Ranked
+from deniable.statistics.estimates import Limits, QueryAnswer, hide_small, reconciled
 from deniable.statistics.given import Given, declared
 from deniable.statistics.grammar import ColumnScale, Statistic, nearest, parse
 from deniable.statistics.queries import (
     CANDIDATES,
     LATTICE,
-    OF_TREE,
     Categories,
     CellCounts,
     Moments,
@@ -37,9 +36,9 @@ from deniable.statistics.queries import (
     Ranks,
     Records,
     Tree,
-)  # fmt: skip
+)
 from deniable.statistics.released import Row, StatisticsRelease
-from deniable.statistics.requests import edges_of, estimand, intervals, probabilities, query_of, shared, shares_of
+from deniable.statistics.requests import answered, estimand, query_of, shared, shares_of
 from deniable.tables.cell import DATE, NUMBER, WORD, ColumnCells, flag_of
 from deniable.tables.files import open_table
 from deniable.tables.schema import Schema
@@ -48,9 +47,6 @@ _MOST_GROUPS = 1000  # in which quantiles are chosen one by one: about 3 ms each
 _COUNT = 0.01  # share of μ² for the number of records
 _KINDS = 0.03  # share of μ² for what columns hold, the number of records included
 _FINDING = 0.21  # share of μ² for all that is not declared: kinds, ranges, categories, the number of records
-_LOCATIONS = ("mean", "median", "quantile", "trimmed_mean")  # statistics of dates that are dates themselves
-_UNITS = {"sd": "in days", "variance": "in days squared"}  # of columns of dates
-_POINTS = 16.0  # intervals of a distribution function, unless ``points`` is given
 HEAVIEST = 720  # weight of a person's records together; more would leave less room for noise in whole numbers
 _FLAGS = {"yes": 1.0, "no": 0.0, "": math.nan}  # words that are numbers where numbers are asked for
 _DELTA = 1e-6  # of failure of all lists of categories that were found together, at most a 20th of what is allowed
@@ -157,7 +153,7 @@ def _released(
     allowed, curve = _budget(goal, delta, units.unit)
     mu = allowed.mu
     target = goal.most if goal == Limit(advantage=goal.most) else curve.advantage()
-    ask = _Asking(Queries(Ledger(mu, delta), units=units))
+    ask = _Asking(Queries(Ledger(mu, delta), units=units), limits)
     n, records = ask.found(rows, cells, given, known)
     queries = shared([query_of(statistic, records.scales) for statistic in asked])
     public: dict[Query, QueryAnswer] = (
@@ -170,7 +166,7 @@ def _released(
     for query in parts:
         group = CellCounts(query.by)
         if isinstance(query, Moments) and group in answers:
-            answers[group], answers[query] = estimates.reconciled(answers[group], answers[query])
+            answers[group], answers[query] = reconciled(answers[group], answers[query])
     made = []
     for statistic, query in zip(asked, queries, strict=True):
         found = answered(statistic, query, answers[query], records.scales, records.categories, n, limits)
@@ -228,6 +224,7 @@ class _Asking:
     """Private queries of one release, what they cost where a record is replaced, and ranges that noise hides."""
 
     queries: Queries
+    limits: Limits = field(default_factory=lambda: Limits(0.95))
     replaced: list[float] = field(default_factory=list)  # μ of each query
     lost: list[str] = field(default_factory=list)
 
@@ -294,66 +291,17 @@ class _Asking:
         return QueryAnswer(noisy / unit, sd, records.labels(query.by))
 
     def _ranks(self, query: Ranks, records: Records, mu: float, purpose: str) -> QueryAnswer:
-        """Return chosen quantiles and the tree behind their error bars."""
-        tree = self.sums(Tree(query.by, query.columns), records, mu * math.sqrt(OF_TREE), "error bars")
-        rest = mu * math.sqrt(1 - OF_TREE) * (1 - MANY_ROUNDINGS)
-        groups, of = query.ordered(records), query.probabilities
-        points, laws = self.queries.quantiles(str(query), purpose, rest, groups, (-CANDIDATES, CANDIDATES), of)
-        self.replaced += [max(law.replaced, math.sqrt(2) * law.mu) for law in laws]  # in one group, or in two
-        chosen = {p: np.array(found) / CANDIDATES for p, found in zip(of, points, strict=True)}
-        return replace(tree, chosen=chosen, rank_noise={law.p: math.sqrt(2) / law.rate for law in laws})
-
-
-def answered(
-    statistic: Statistic,
-    query: Query,
-    answer: QueryAnswer,
-    scales: Mapping[str, ColumnScale],
-    categories: Mapping[str, Categories],
-    n: float,
-    limits: Limits,
-) -> list[Row]:
-    """Return the statistic's rows from the answer to its query, of about ``n`` records; dates marked as such."""
-    function, columns = statistic.function, statistic.columns
-    if function == "count":
-        return estimates.counts(answer, ("",), n, limits)
-    if function == "share":
-        return estimates.shares(answer, categories[columns[0]].labels, limits)
-    scale = scales[columns[0]]
-    match function:
-        case "histogram":
-            rows = estimates.counts(answer, intervals(statistic, scale), n, limits)
-        case "survival":
-            rows = estimates.survival(answer, edges_of(statistic, scale), limits)
-        case "sum":
-            rows = estimates.totals(answer, query, scale, limits)
-        case "mean":
-            rows = estimates.means(answer, scale, limits)
-        case "variance" | "sd":
-            rows = estimates.spreads(answer, function, scale, limits)
-        case "regression":
-            rows = estimates.regression(answer, columns, {column: scales[column] for column in query.columns}, limits)
-        case "trimmed_mean":
-            rows = distribution.trimmed_means(answer, scale, statistic.numbers[0], limits)
-        case "ecdf":
-            points = int(statistic.option("points", (_POINTS,))[0])
-            rows = distribution.distribution_function(answer, scale, points, limits)
-        case "median" | "quantile":
-            rows = distribution.quantiles(answer, scale, probabilities(statistic), limits)
-        case _:
-            known = {column: scales[column] for column in query.columns}
-            rows = estimates.covariances(answer, function, known, limits)
-    return _dated(statistic, rows, scale) if len(columns) == 1 else rows
-
-
-def _dated(statistic: Statistic, rows: list[Row], scale: ColumnScale) -> list[Row]:
-    """Return the rows, marked as moments where they are means or quantiles of dates; spreads with their unit."""
-    if not scale.dates:
-        return rows
-    if statistic.function in _LOCATIONS:
-        return [replace(row, dated=True) for row in rows]
-    unit = _UNITS.get(statistic.function)
-    return [replace(row, note=row.note or unit) for row in rows] if unit else rows
+        """Return chosen quantiles, and how many numbers each group has."""
+        numbers = CellCounts(query.by, query.columns, (-math.inf, math.inf))
+        counted = self.sums(numbers, records, mu * math.sqrt(OF_COUNT), "error bars")
+        groups, each = query.ordered(records), mu / math.sqrt(len(query.probabilities))
+        choices = [Choice.planned(p, each, counted.sums[:, 0], self.limits) for p in query.probabilities]
+        draws = [draw for choice in choices for draw in choice.draws]
+        points = self.queries.quantiles(str(query), purpose, groups, (-CANDIDATES, CANDIDATES), draws)
+        self.replaced += [max(law.replaced, math.sqrt(2) * law.mu) for law, _ in draws]  # in one group, or in two
+        drawn = np.reshape(points, (-1, 3, len(groups))) / CANDIDATES
+        chosen = [replace(choice, points=found) for choice, found in zip(choices, drawn, strict=True)]
+        return Ranked(counted.sums, counted.noise, counted.labels, {choice.p: choice for choice in chosen})
 
 
 def read_columns(source: Any, needed: Collection[str], schema: Schema) -> tuple[int, dict[str, ColumnCells], Units]:

@@ -1,4 +1,4 @@
-"""From statistics to queries: which sums answer them, their parts of the budget, and what the numbers are of."""
+"""What each statistic asks for, its part of the budget, what its numbers are of, and its rows from the answer."""
 
 from __future__ import annotations
 
@@ -8,10 +8,16 @@ from itertools import pairwise
 
 import numpy as np
 
+from deniable.statistics import distribution, estimates
+from deniable.statistics.estimates import Limits, QueryAnswer
 from deniable.statistics.grammar import ColumnScale, Statistic
-from deniable.statistics.queries import MOST_RANKS, CellCounts, Moments, Query, Ranks, Totals, Tree
+from deniable.statistics.queries import MOST_RANKS, Categories, CellCounts, Moments, Query, Ranks, Totals, Tree
+from deniable.statistics.released import Row
 
 _BINS = {"histogram": 10.0, "survival": 20.0}
+_LOCATIONS = ("mean", "median", "quantile", "trimmed_mean")  # statistics of dates that are dates themselves
+_UNITS = {"sd": "in days", "variance": "in days squared"}  # of columns of dates
+_POINTS = 16.0  # intervals of a distribution function, unless ``points`` is given
 _LEAST_OWN = 0.1  # of a part that counts keep beside moments that tell nearly all
 _POPULATION = dict.fromkeys(
     ("variance", "sd", "covariance", "correlation"), "; limits for the population as for normal records"
@@ -61,18 +67,14 @@ def intervals(statistic: Statistic, scale: ColumnScale) -> tuple[str, ...]:
 def estimand(statistic: Statistic, scales: Mapping[str, ColumnScale], unit: str) -> str:
     """Return what a statistic's numbers and limits are of: of values limited to their ranges, of records or persons."""
     function, columns = statistic.function, statistic.columns
-    ends = {name: f"limited to ({scales[name].exactly()})" for name in columns if name in scales}
-    cut = function in ("histogram", "survival") and statistic.option("edges", ())
-    if function in ("count", "share", "histogram", "survival"):
-        what = {"count": "number", "histogram": "number", "share": "share", "survival": "share alive"}[function]
-        named = f"{what} of {unit}s" + ("" if cut or not ends else f"; {columns[0]} {ends[columns[0]]}")
-    elif len(columns) == 1:
-        named = f"{function.replace('_', ' ')} of values {ends[columns[0]]}"
-    else:
-        named = f"{function} of {', '.join(f'{name} {ends[name]}' for name in columns)}"
+    names = columns if len(columns) > 1 else ("values",)
+    ends = (scales[column].exactly() for column in columns if column in scales)
+    limited = ", ".join(f"{name} limited to ({own})" for name, own in zip(names, ends, strict=False))
     bound = statistic.option("per_person", ())
     if bound:
-        return f"{named}, what one person adds in all limited to ±{bound[0]:g}"
+        return f"sum of {limited}, what one person adds in all limited to ±{bound[0]:g}"
+    counted = {"count": "number", "share": "share", "histogram": "number", "survival": "share alive"}.get(function)
+    named = f"{counted} of {unit}s" if counted else f"{function.replace('_', ' ')} of {limited}"
     shares = "; each person's records count as one together" if unit == "person" else ""
     return f"{named}{shares}{_POPULATION.get(function, '')}"
 
@@ -110,3 +112,55 @@ def shared(queries: list[Query]) -> list[Query]:
         return query if wide is None else widest(wide)
 
     return [widest(query) for query in queries]
+
+
+def answered(
+    statistic: Statistic,
+    query: Query,
+    answer: QueryAnswer,
+    scales: Mapping[str, ColumnScale],
+    categories: Mapping[str, Categories],
+    n: float,
+    limits: Limits,
+) -> list[Row]:
+    """Return the statistic's rows from the answer to its query, of about ``n`` records; dates marked as such."""
+    function, columns = statistic.function, statistic.columns
+    if function == "count":
+        return estimates.counts(answer, ("",), n, limits)
+    if function == "share":
+        return estimates.shares(answer, categories[columns[0]].labels, limits)
+    scale = scales[columns[0]]
+    match function:
+        case "histogram":
+            rows = estimates.counts(answer, intervals(statistic, scale), n, limits)
+        case "survival":
+            rows = estimates.survival(answer, edges_of(statistic, scale), limits)
+        case "sum":
+            rows = estimates.totals(answer, query, scale, limits)
+        case "mean":
+            rows = estimates.means(answer, scale, limits)
+        case "variance" | "sd":
+            rows = estimates.spreads(answer, function, scale, limits)
+        case "regression":
+            rows = estimates.regression(answer, columns, {column: scales[column] for column in query.columns}, limits)
+        case "trimmed_mean":
+            rows = distribution.trimmed_means(answer, scale, statistic.numbers[0], limits)
+        case "ecdf":
+            points = int(statistic.option("points", (_POINTS,))[0])
+            rows = distribution.distribution_function(answer, scale, points, limits)
+        case "median" | "quantile":
+            rows = distribution.quantiles(answer, scale, probabilities(statistic), limits)
+        case _:
+            known = {column: scales[column] for column in query.columns}
+            rows = estimates.covariances(answer, function, known, limits)
+    return _dated(statistic, rows, scale) if len(columns) == 1 else rows
+
+
+def _dated(statistic: Statistic, rows: list[Row], scale: ColumnScale) -> list[Row]:
+    """Return the rows, marked as moments where they are means or quantiles of dates; spreads with their unit."""
+    if not scale.dates:
+        return rows
+    if statistic.function in _LOCATIONS:
+        return [replace(row, dated=True) for row in rows]
+    unit = _UNITS.get(statistic.function)
+    return [replace(row, note=row.note or unit) for row in rows] if unit else rows
