@@ -23,8 +23,10 @@ from deniable import testing
 from deniable._check import FloatArray, InputError, IntArray, integer
 from deniable._floats import MANY_ROUNDINGS
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism
-from deniable.noise.rank_choice import RankWeights as RankWeights  # noqa: PLC0414  others plan with the law
-from deniable.noise.rank_choice import rank_choice
+from deniable.noise.rank_choice import (
+    RankWeights as RankWeights,  # noqa: PLC0414  others plan with the law
+    rank_choice,
+)
 from deniable.noise.rounding import LARGEST_SCALE, rounded_gaussian
 
 _BLOCK = 1 << 18  # draws kept in memory at a time
