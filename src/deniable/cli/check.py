@@ -87,9 +87,8 @@ def _show(found: Understood, public: str) -> None:
     for line in found.notes:
         console.print(Text(line))
     if found.odd:
-        rows = f"lines that weigh nothing: {len(found.odd)}, of other than the header's cells or with an open quote"
-        rows += f" (row {listed(found.odd)})"
-        console.print(Text(rows, style="bold red"))
+        rows = f"lines that weigh nothing (other cells than the header, an open quote): {len(found.odd)}, row "
+        console.print(Text(rows + listed(found.odd), style="bold red"))
     if found.target is not None:
         values = int(found.target.nunique())
         console.print(Text(f"target {found.target_name!r}: {values:,} different values"))

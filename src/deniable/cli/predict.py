@@ -45,9 +45,7 @@ def predict(
     from deniable.tables.files import open_file
 
     with only_our_words():
-        opened = open_file(data)
-        if opened.problems:
-            raise InputError(f"{str(data)!r}: {opened.problems[0]}")
+        opened = open_file(data).checked()
         found = _predictions(fitted, opened.frame)
     if opened.odd:
         lines = range(1, len(found) + len(opened.odd) + 1)

@@ -15,8 +15,6 @@ from typing import Any
 import joblib
 import numpy as np
 
-from deniable._check import InputError
-
 _STREAMS = (1, 2)  # file descriptors of what compiled code prints
 
 
@@ -86,8 +84,6 @@ def only_our_words(*also: type[Warning]) -> Iterator[None]:
         warnings.showwarning = hear
         try:
             yield
-        except InputError:
-            raise
         except (Exception, SystemExit) as error:
             if _raised_by(error) in ("deniable", "sklearn"):
                 raise
@@ -98,12 +94,11 @@ def only_our_words(*also: type[Warning]) -> Iterator[None]:
 
 def _raised_by(error: BaseException) -> str:
     """Return the package whose statement ``raise`` raised an error; none did where compiled code speaks."""
-    at = error.__traceback__
-    while at is not None and at.tb_next is not None:
+    at: Any = error.__traceback__
+    while at.tb_next is not None:
         at = at.tb_next
-    if at is None or at.tb_frame.f_code.co_code[at.tb_lasti] != opmap["RAISE_VARARGS"]:
-        return ""
-    return str(at.tb_frame.f_globals.get("__name__")).partition(".")[0]
+    raised = at.tb_frame.f_code.co_code[at.tb_lasti] == opmap["RAISE_VARARGS"]
+    return str(at.tb_frame.f_globals.get("__name__")).partition(".")[0] if raised else ""
 
 
 def _restore(kept: int, descriptor: int) -> None:

@@ -8,6 +8,7 @@ import gzip
 import io
 import warnings
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -95,12 +96,12 @@ def _open_text(path: Path, separator: str | None) -> Opened:
         raise InputError(f"data file {str(path)!r} could not be read: a quote of its first line does not close on it")
     records = [_record(line, sep, len(header)) for line in lines[1:]]
     odd = tuple(i for i, line in enumerate(records, 1) if line is None)
-    kept = [_quoted(header, sep), *(line for line in records if line is not None)]
+    data = "\n".join([_quoted(header, sep), *(line for line in records if line is not None), ""]).encode()
     names = [str(i) for i in range(len(header))]
     table = arrow_csv.read_csv(
-        pa.BufferReader("\n".join((*kept, "")).encode()),
+        pa.BufferReader(data),
         read_options=arrow_csv.ReadOptions(
-            column_names=names, skip_rows=1, use_threads=False, block_size=2**20 + 4 * max(map(len, kept))
+            column_names=names, skip_rows=1, use_threads=False, block_size=2**20 + 4 * max(map(len, lines))
         ),
         parse_options=arrow_csv.ParseOptions(delimiter=sep),
         convert_options=arrow_csv.ConvertOptions(
@@ -109,7 +110,7 @@ def _open_text(path: Path, separator: str | None) -> Opened:
     )
     frame = pd.DataFrame({i: table.column(i).to_pandas() for i in range(len(header))})
     lost = ("it has no rows: no line has as many cells as the header",) if odd and not len(frame) else ()
-    return Opened(_named(frame, header), notes, lost, odd, unit=_LINE)
+    return Opened(_named(frame, header), notes, lost, odd, path.name, unit=_LINE)
 
 
 def _cells(line: str, sep: str) -> list[str] | None:
@@ -182,7 +183,7 @@ def _open_arrow(path: Path) -> Opened:
     frame = pd.DataFrame({i: one.array for i, one in enumerate(series)}, index=range(table.num_rows))
     frame = _named(frame, [str(name) for name in table.column_names])
     index = index_columns(table.schema)
-    return Opened(frame.drop(columns=list(index)), left_out(index))
+    return Opened(frame.drop(columns=list(index)), left_out(index), name=path.name)
 
 
 def left_out(index: Sequence[str]) -> tuple[str, ...]:
@@ -198,24 +199,20 @@ def _open_excel(path: Path) -> Opened:
     openpyxl: Any = require("openpyxl", purpose="Reading an Excel file")
     if path.stat().st_size > _LARGEST_EXCEL:
         raise InputError(f"data file {str(path)!r} is too large for Excel; save it as .csv or .parquet")
-    book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
-    try:
+    with closing(openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)) as book:
         sheet, more = book.worksheets[0], len(book.worksheets) - 1
         sheet.reset_dimensions()  # what the file says of its size may be wrong
         rows = ([None if cell.data_type == "e" else cell.value for cell in row] for row in sheet.rows)
         header = ["" if cell is None else str(cell) for cell in next(rows, [])]
         while header and not header[-1].strip():
             header.pop()
-        places = range(len(header))
         records = [row for row in rows if any(cell not in (None, "") for cell in row[: len(header)])]
-    finally:
-        book.close()
     if not header:
         raise InputError(f"data file {str(path)!r} could not be read: the first row of its first sheet names no column")
-    columns = {i: [row[i] if i < len(row) else None for row in records] for i in places}
+    columns = {i: [row[i] if i < len(row) else None for row in records] for i in range(len(header))}
     frame = pd.DataFrame({i: pd.Series(cells, dtype=object) for i, cells in columns.items()})
     notes = (f"sheet {sheet.title!r} was read, {more} more were not",) if more else ()
-    return Opened(_named(frame, header), notes)
+    return Opened(_named(frame, header), notes, name=path.name)
 
 
 def open_table(source: Any) -> Opened:
@@ -238,7 +235,7 @@ def open_table(source: Any) -> Opened:
             return Opened(named, left_out(table.index), name=table.title)
     if not isinstance(source, str | Path):
         raise InputError(f"a table must be a path or a data frame, got {type(source).__name__}")
-    return replace(open_file(Path(source)), name=Path(source).name)
+    return open_file(Path(source))
 
 
 def _builtin(name: str) -> Opened:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from deniable.noise.queries import SumNoise
 from deniable.noise.sealed import only_our_words
 from deniable.report.model import Assessment
 from deniable.tables import DATE, MISSING, NUMBER, ColumnCells, read_cell, spelled
+from deniable.tables.draft import near
 from deniable.tables.files import Opened, open_table
 from deniable.tables.parquet import few
 from deniable.tables.persons import persons_of
@@ -152,9 +152,7 @@ def train_table(
     kind = "classification" if isinstance(estimator, PrivateClassifier) else "regression"
     useful = None
     if not train.all():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # others' words on records
-            useful = _measured(estimator, X, cells, train)
+        useful = _measured(estimator, X, cells, train)
     pipeline = Pipeline([("read", TableReader(list(X.columns))), ("model", estimator)])
     facts = {"data": name, "target": target, "task": kind, "model": model, "holdout": share, "columns": len(X.columns)}
     told = tuple(_read(estimator, X))
@@ -183,12 +181,7 @@ def train_table(
 
 
 def fit_column(
-    task: TaskChoice,
-    classifier: PrivateClassifier,
-    regressor: PrivateRegressor,
-    X: Any,
-    cells: ColumnCells,
-    unit: str = "record",
+    task: TaskChoice, classifier: PrivateClassifier, regressor: PrivateRegressor, X: Any, cells: ColumnCells, unit: str
 ) -> PrivateClassifier | PrivateRegressor:
     """Fit one of two estimators, which differ in nothing but their task, and return it.
 
@@ -196,35 +189,34 @@ def fit_column(
     other columns: a regression where fractions or dates stand out, a classification where words do or where a
     few values are most of the whole numbers. Classes are found by noisy counts. A cell that does not fit has no weight.
     """
-    with only_our_words():
-        declared = classifier._aim
-        if declared.range is not None and task != "classification":
-            return regressor._fit(X, cells, SumNoise(), unit)
-        if declared.classes and task != "regression":
-            return classifier._fit(X, cells, SumNoise(), unit)
-        begun = classifier._begin(X, SumNoise(), unit)
-        n, aim = kinds(begun.look, begun.table, begun.declared, None if declared.kind else cells)
-        aim = declared_kind(declared.kind) if declared.kind else aim
-        fractions = aim.kind == "date" or (aim.kind == "number" and not aim.whole)
-        if task == "regression" and aim.kind == "category":
-            raise InputError("task 'regression' needs a numeric target; this one holds texts")
-        if task == "classification" and fractions and not aim.words and not declared.kind:
-            raise InputError("task 'classification' needs classes, this target holds fractions; use task 'regression'")
-        if task == "classification" or (task == "auto" and (aim.words or not fractions)):
-            found = classifier._discovered(begun, cells, n)
-            most = len(found) <= _FEW_VALUES and sum(found.values()) > n / 2
-            if task == "classification" or aim.kind == "category" or (len(found) > 1 and most):
-                target: Any = classifier._listed(cells, labels_of(found, declared), begun.look)
-                return classifier._set(classifier._learn(begun, target, n))
-            if aim.words:
-                raise InputError(
-                    "what the target holds is lost in the noise with so few records: list its classes (--classes "
-                    "no,yes), or say that it is a number (--task regression)"
-                )
-        if aim.kind == "date" and not declared.kind:  # in days
-            kind = np.where(cells.kind == DATE, NUMBER, np.where(cells.kind == NUMBER, MISSING, cells.kind))
-            cells = replace(cells, kind=kind.astype(np.uint8))
-        return regressor._set(regressor._learn(begun, regressor._target(cells, begun.look), n))
+    declared = classifier._aim
+    if declared.range is not None and task != "classification":
+        return regressor._fit(X, cells, SumNoise(), unit)
+    if declared.classes and task != "regression":
+        return classifier._fit(X, cells, SumNoise(), unit)
+    begun = classifier._begin(X, SumNoise(), unit)
+    n, aim = kinds(begun.look, begun.table, begun.declared, None if declared.kind else cells)
+    aim = declared_kind(declared.kind) if declared.kind else aim
+    fractions = aim.kind == "date" or (aim.kind == "number" and not aim.whole)
+    if task == "regression" and aim.kind == "category":
+        raise InputError("task 'regression' needs a numeric target; this one holds texts")
+    if task == "classification" and fractions and not aim.words and not declared.kind:
+        raise InputError("task 'classification' needs classes, this target holds fractions; use task 'regression'")
+    if task == "classification" or (task == "auto" and (aim.words or not fractions)):
+        found = classifier._discovered(begun, cells, n)
+        most = len(found) <= _FEW_VALUES and sum(found.values()) > n / 2
+        if task == "classification" or aim.kind == "category" or (len(found) > 1 and most):
+            target: Any = classifier._listed(cells, labels_of(found, declared), begun.look)
+            return classifier._set(classifier._learn(begun, target, n))
+        if aim.words:
+            raise InputError(
+                "what the target holds is lost in the noise with so few records: list its classes (--classes "
+                "no,yes), or say that it is a number (--task regression)"
+            )
+    if aim.kind == "date" and not declared.kind:  # in days
+        kind = np.where(cells.kind == DATE, NUMBER, np.where(cells.kind == NUMBER, MISSING, cells.kind))
+        cells = replace(cells, kind=kind.astype(np.uint8))
+    return regressor._set(regressor._learn(begun, regressor._target(cells, begun.look), n))
 
 
 def _checked(opened: Opened, target: str | None) -> tuple[pd.DataFrame, str]:
@@ -243,9 +235,7 @@ def _checked(opened: Opened, target: str | None) -> tuple[pd.DataFrame, str]:
 
 def _known(option: str, asked: Any, names: Sequence[Any]) -> None:
     if asked not in names:
-        near = difflib.get_close_matches(str(asked), [str(name) for name in names], n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise InputError(f"{option} {asked!r} is not a column{hint}")
+        raise InputError(f"{option} {asked!r} is not a column{near(str(asked), map(str, names))}")
 
 
 def _declared(schema: Schema, classes: Sequence[Any] | None, names: Sequence[Any], target: str) -> Schema:
