@@ -101,9 +101,8 @@ def main() -> None:
             f"{law:11}{n:7,}  {name:18}{table:7.3f}{whole:7.3f}{width:10.4g}{wide:10.4g}{rmse:10.4g}{shown.mean():7.2f}"
         )
     for name in STATISTICS:
-        pooled = np.nanmean(
-            np.concatenate([found[:, :2] for (_, _, one), found in cells.items() if one == name]), axis=0
-        )
+        both = np.concatenate([found[:, :2] for (_, _, one), found in cells.items() if one == name]).T
+        pooled = [np.nan if np.isnan(covers).all() else np.nanmean(covers) for covers in both]
         print(f"pooled             {name:18}{pooled[0]:7.3f}{pooled[1]:7.3f}")
 
 
