@@ -4,8 +4,11 @@ Each way to a private result is recorded on a table as people have it, and its n
 that differ in spelling, format, order, extremes, words and classes.
 """
 
+import datetime as dt
 import logging
 import warnings
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -161,6 +164,74 @@ def test_a_replaced_record_moves_a_table_by_the_figure_for_it():
             wrong[name] = found
     assert wrong == {}
     assert MU[""] < most < 2 * MU[""]
+
+
+TYPED = {  # cells of other types, as frames, blocks and folders hold them
+    "a float among texts": {"income": 3.0},
+    "a whole number": {"income": 10**17 + 1, "age": 45},
+    "a truth value": {"ill": True, "town": False},
+    "bytes": {"town": b"Ulm", "income": b"1,5"},
+    "a lone surrogate": {"town": "\ud800"},
+    "a text of a surrogate's escape": {"town": repr("\ud800")},
+    "a text with a zero": {"town": "Ulm\0"},
+    "nanoseconds": {"joined": pd.Timestamp(1)},
+    "a date": {"joined": dt.date(2021, 4, 19)},
+    "a time": {"joined": dt.datetime(2021, 4, 19, 2)},
+    "a decimal": {"income": Decimal("0.30"), "age": Fraction(1, 3)},
+    "a list": {"town": [1, 2]},
+    "nobody": {"who": None},
+    "nobody's text": {"who": "n/a"},
+    "a person by a number": {"who": 10**17 + 1},
+}
+LOCAL = dn.Schema({"income": {"decimal": ","}, "town": {"kind": "code"}, "joined": {"kind": "date"}}, person="who")
+ODD_ROWS = [
+    {**row, "town": ["007", "7", repr("\ud800"), "a\0x"][i % 4], "income": ["1,5", "1.234,5", "12  345"][i % 3]}
+    for i, row in enumerate(ROWS)
+]
+
+
+def of_blocks(frame):
+    model = dn.PrivateClassifier(advantage=0.1, classes=["no", "yes"], schema=LOCAL)
+    return {"model": model.fit([frame[:40], frame[40:]], target="ill"), "certificate": str(model.certificate_)}
+
+
+def of_objects(frame):
+    model = dn.PrivateClassifier(advantage=0.1, classes=["no", "yes"], schema=LOCAL)
+    return {"model": model.fit(frame.drop(columns=["ill"]), frame["ill"]), "certificate": str(model.certificate_)}
+
+
+@pytest.mark.parametrize("run", [of_blocks, of_objects])
+def test_a_cell_of_another_type_moves_nothing_else(run):
+    frame = pd.DataFrame(ODD_ROWS).astype(object)
+    recorded, wrong = Recorded(run, frame), {}
+    assert "error" not in recorded.left
+    for name, change in TYPED.items():
+        added = pd.DataFrame(
+            {key: pd.Series([cell], dtype=object) for key, cell in ({**ODD_ROWS[3], "who": "p99"} | change).items()}
+        )
+        found = recorded.replay(pd.concat([added, frame], ignore_index=True))
+        if found.differ or found.mu > MU[""] * MORE:
+            wrong[name] = found
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("run", ["classifier of persons", "train_table of persons", "release_statistics by a schema"])
+@pytest.mark.parametrize(("mine", "hers"), [("7", "007"), ("AB", "ab"), ("A-1", "A\u20101"), ("ann", "Ann\u200b")])
+def test_people_who_share_a_label_have_the_bound_of_a_replaced_person(run, mine, hers, tmp_path):
+    frame = pd.DataFrame([{**ROWS[3], "who": mine}, *ROWS])
+    other = pd.DataFrame([{**ROWS[5], "who": hers, "income": "0", "ill": "yes", "age": "89"}] * 50)
+    recorded = Recorded(lambda frame: RUNS[run](frame, tmp_path / "people.csv"), frame)
+    found = recorded.replay(pd.concat([other, frame], ignore_index=True))
+    assert found.differ == {}
+    assert found.mu <= 2 * MU[""]
+
+
+def test_a_record_of_nobody_moves_nothing(tmp_path):
+    recorded = Recorded(
+        lambda frame: RUNS["train_table of persons"](frame, tmp_path / "people.csv"), pd.DataFrame(ROWS)
+    )
+    for nobody in ("", "n/a", "NaN"):
+        assert recorded.replay(pair({"who": nobody})[1]) == Replayed(0.0, {})
 
 
 def test_there_are_enough_neighbours():

@@ -1,12 +1,18 @@
 """Tables read column by column: what one data frame of the same rows gives."""
 
+import datetime as dt
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet as pq
 
 import deniable as dn
 from deniable.tables import read_cells, understand
 from deniable.tables.columnar import on_disk
+from deniable.tables.persons import person
 from deniable.testing import insecure_noise
 
 
@@ -73,3 +79,25 @@ def test_types_that_change_between_files(frame, tmp_path):
     for name, last in (("joined", "2020-01-01"), ("member", "7")):
         found = read_cells(on_disk(folder)[name]).spelled.tolist()
         assert found == [*read_cells(frame[name][:101]).spelled, *[last] * 199]
+
+
+@pytest.mark.parametrize(
+    ("columns", "cell"),
+    [
+        ([pa.array([Decimal("1234567.89")], pa.decimal128(20, 2)), pa.array([1.5])], "1234567.89"),  # Arrow's cast errs
+        ([pa.array([1], pa.timestamp("ns")), pa.array(["a"])], 1.1574074074074074e-14),
+        ([pa.array([10**17 + 1]), pa.array([None, 1.5])], "100000000000000001"),
+        ([pa.array([2**64 - 1], pa.uint64()), pa.array([-1])], "18446744073709551615"),
+        ([pa.array(["a"]).dictionary_encode(), pa.array([None, None])], "a"),
+        ([pa.array([dt.date(2021, 4, 19)]), pa.array([1], pa.timestamp("ms", "Europe/Oslo"))], "2021-04-19"),
+    ],
+)
+def test_a_file_of_another_type_changes_no_cell(columns, cell, tmp_path):
+    for i, column in enumerate(columns):
+        pq.write_table(pa.table({"x": column}), tmp_path / f"{i}.parquet")
+    together, alone = on_disk(tmp_path)["x"], [on_disk(tmp_path / f"{i}.parquet")["x"] for i in range(2)]
+    found, (one, other) = read_cells(together), map(read_cells, alone)
+    assert found.number.tolist()[:1] == one.number.tolist() or np.isnan(one.number[0])
+    assert found.spelled.tolist() == [*one.spelled, *other.spelled]
+    assert person(together.iloc[0]) == person(alone[0].iloc[0])
+    assert cell in (found.number[0], person(together.iloc[0]))

@@ -19,7 +19,7 @@ from deniable._optional import require
 from deniable._plot import new_axes
 from deniable._shown import plural, shown
 from deniable.curves import Tradeoff
-from deniable.noise.queries import Queries
+from deniable.noise.queries import SHARED, Queries
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -242,6 +242,7 @@ def certificate_of(
             "out means not in the table; the prior is 1/2",
             f"covers {AS_GIVEN}",
             f"this release alone: other releases from the same {plural(unit)} add to it",
+            *[SHARED] * (unit == "person"),
         ),
         bound="dp",
         unit=unit,

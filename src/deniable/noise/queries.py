@@ -156,6 +156,12 @@ class _Drawn:
         return sums + self._ready.pop()
 
 
+SHARED = (  # how cells are told apart: deniable.tables.persons
+    "people who share a label count as one person: each has the bound of a replaced person, twice the μ at most; "
+    "a record without a person weighs nothing"
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Units:
     """Who must be hidden: each record, or each person, whose records' whole-number weights sum to ≤ ``heaviest``."""
@@ -175,19 +181,20 @@ class Units:
         return n_rows if self.weights is None else int(self.weights.sum())
 
 
-def units_of(owners: Any, records: int = 1, heaviest: int = HEAVIEST) -> Units:
+def units_of(owners: Any, records: int = 1, heaviest: int = HEAVIEST, declared: Any = None) -> Units:
     """Return weights with which each person's records count as at most one.
 
     A person with m records gets ⌊``heaviest`` / max(m, ``records``)⌋ for each, so that the whole numbers never sum to
     more than that: any sum of contributions of norm ≤ 1 changes by at most as much as for one record (triangle
-    inequality). ``records`` above 1 lets records of persons with fewer count equally.
+    inequality). ``records`` above 1 lets records of persons with fewer count equally. A record without a person weighs
+    nothing. ``declared`` is the schema of the column ``owners``.
     """
     from deniable.tables.persons import persons_of  # needs pandas
 
     records = integer("records_per_person", records, at_least=1)
-    index, labels = persons_of(owners)
-    sizes = np.bincount(index)
-    weights = heaviest // np.maximum(sizes, records)
+    index, labels = persons_of(owners, declared)
+    weights = heaviest // np.maximum(np.bincount(index, minlength=len(labels) + 1), records)
+    weights[-1] = 0
     return Units("person", weights[index].astype(np.float64), heaviest, index, labels)
 
 

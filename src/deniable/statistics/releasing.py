@@ -323,18 +323,14 @@ def read_columns(source: Any, needed: Collection[str], schema: Schema) -> tuple[
             fault = "has no column" if name not in names else "has more than one column"
             raise InputError(f"the table {fault} {name!r}{nearest(name, names) if name not in names else ''}")
     cells = {name: schema.column(name).read(frame[name]) for name in needed}
-    return len(frame), cells, _persons(frame[schema.person]) if persons else Units(opened.unit)
+    return len(frame), cells, _persons(frame[schema.person], schema) if persons else Units(opened.unit)
 
 
-def _persons(column: Any) -> Units:
-    from deniable.tables.persons import person  # needs pandas
-
-    named = np.array([person(cell) is not None for cell in column.tolist()], dtype=bool)
-    units, weights = units_of(column[named], heaviest=HEAVIEST), np.zeros(len(named))
-    weights[named] = units.weights
-    owners = np.full(len(named), -1)
-    owners[named] = units.owners
-    return replace(units, weights=weights, owners=owners, labels=None)
+def _persons(column: Any, schema: Schema) -> Units:
+    units = units_of(column, heaviest=HEAVIEST, declared=schema.column(schema.person))
+    assert units.owners is not None
+    assert units.labels is not None
+    return replace(units, owners=np.where(units.owners < len(units.labels), units.owners, -1), labels=None)
 
 
 def numbers_of(cells: ColumnCells, dates: bool) -> FloatArray:

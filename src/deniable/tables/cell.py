@@ -22,7 +22,7 @@ import datetime as dt
 import math
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
@@ -38,7 +38,7 @@ MISSING, NUMBER, DATE, WORD = range(4)
 Value = float | str | None  # of a number or a date, of a word, of nothing
 
 _DAY = 86_400_000_000_000  # nanoseconds
-_EXACT = 2.0**53  # whole numbers below are written with all their digits
+WHOLE = 2.0**53  # whole numbers below are written with all their digits
 _EPOCH = dt.date(1970, 1, 1).toordinal()
 _EMPTY = (
     "|?|NA|N/A|n/a|na|n.a.|N.A.|k.A.|k. A.|NaN|nan|NAN|NaT|None|null|NULL|Null|#N/A|#NA|#NV|#DIV/0!|#VALUE!|<NA>|"
@@ -127,11 +127,7 @@ USUAL = CellFormat()
 
 def read_cell(cell: Any, form: CellFormat = USUAL) -> tuple[int, Value]:
     """Return the kind and the value: a float for numbers and dates, a text for words, None for what is missing."""
-    if isinstance(cell, bytes):
-        try:
-            cell = cell.decode()
-        except UnicodeDecodeError:
-            cell = cell.decode("latin-1")
+    cell = _decoded(cell)
     if isinstance(cell, str | dt.time):
         return _read_text(str(cell), form)
     if cell is None or cell is pd.NA or cell is pd.NaT:
@@ -143,15 +139,22 @@ def read_cell(cell: Any, form: CellFormat = USUAL) -> tuple[int, Value]:
     except (ArithmeticError, ValueError, TypeError):  # beyond what the type can hold; not comparable
         return MISSING, None
     except StopIteration:
-        return WORD, _word(_text_of(cell))
+        return WORD, _word(text_of(cell))
+
+
+def _decoded(cell: Any) -> Any:
+    try:
+        return cell.decode() if isinstance(cell, bytes) else cell
+    except UnicodeDecodeError:
+        return cell.decode("latin-1")
 
 
 def _moment(cell: Any) -> tuple[int, Value]:
     if isinstance(cell, pd.Period):
         cell = cell.start_time
     if isinstance(cell, dt.datetime):
-        cell = pd.Timestamp(cell)
-        cell = cell.tz_convert(None) if cell.tzinfo else cell
+        stamp = pd.Timestamp(cell)
+        cell = (stamp.tz_convert(None) if stamp.tzinfo else stamp).to_datetime64()  # keeps nanoseconds
     return _known(DATE, _days(np.array([cell], dtype="M8"))[0])
 
 
@@ -166,11 +169,11 @@ _TYPES: tuple[tuple[Any, Callable[[Any], tuple[int, Value]]], ...] = (
 )
 
 
-def _text_of(cell: Any) -> str:
+def text_of(cell: Any) -> str:
     """Return what stands for a cell of another type: its text if it has one of its own, else its type."""
-    kind: Any = type(cell)
+    kind: Any = list if isinstance(cell, np.ndarray) else type(cell)
     plain = kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__
-    return str(kind.__name__) if plain or isinstance(cell, list | tuple | dict | set | np.ndarray) else str(cell)
+    return str(kind.__name__) if plain or kind in (list, tuple, dict, set) else str(cell)
 
 
 def _known(kind: int, value: float) -> tuple[int, Value]:
@@ -194,13 +197,9 @@ def _read_text(raw: str, form: CellFormat) -> tuple[int, Value]:
             return DATE, stamp.toordinal() - _EPOCH + (seconds * 10**9 + stamp.microsecond * 1000) / _DAY
         except ValueError:
             pass
-    if match := _number(text, form):
-        opened, sign, inner, *forms, closed = match.groups("")
-        if (opened and "(") + sign + inner + closed in ("", "+", "-", "()"):
-            digits, marks = next((form, marks) for form, marks in zip(forms, _MARKS, strict=True) if form)
-            value = float(digits.translate(marks).replace(",", "."))
-            return _known(NUMBER, -value if opened or "-" in sign + inner else value)
-    elif len(text) <= _LONGEST and _TIME.match(text):
+    if (digits := _number(text, form)) is not None:
+        return _known(NUMBER, float(digits))
+    if len(text) <= _LONGEST and _TIME.match(text):
         for pattern, swap in _DATES.items():
             if (match := pattern.fullmatch(text)) and (day := _date(match, swap, form.order)) is not None:
                 return DATE, day
@@ -209,8 +208,8 @@ def _read_text(raw: str, form: CellFormat) -> tuple[int, Value]:
     return WORD, text.lower() if text.lower() in ("true", "false") else _word(raw)
 
 
-def _number(text: str, form: CellFormat) -> re.Match[str] | None:
-    """Return what is written as a number; the decimal mark is then a point, if one is declared."""
+def _number(text: str, form: CellFormat) -> str | None:
+    """Return what is written as a number in Python's way, or None."""
     if form.unit:
         text = text.removeprefix(form.unit).removesuffix(form.unit).strip()
         if _SIGN.search(text):
@@ -218,8 +217,22 @@ def _number(text: str, form: CellFormat) -> re.Match[str] | None:
     if form.decimal == ",":
         text = _POINT.sub(lambda mark: mark[0].translate(_SWAPPED), text)
     match = _NUMBER.fullmatch(text)
-    other = match and form.decimal and (match[6] or match[8] or "," in (match[7] or ""))  # the mark is a comma
-    return None if other else match
+    if not match or (form.decimal and (match[6] or match[8] or "," in (match[7] or ""))):  # the mark is a comma
+        return None
+    opened, sign, inner, *forms, closed = match.groups("")
+    if (opened and "(") + sign + inner + closed not in ("", "+", "-", "()"):
+        return None
+    digits, marks = next((form, marks) for form, marks in zip(forms, _MARKS, strict=True) if form)
+    return "-" * bool(opened or "-" in sign + inner) + digits.translate(marks).replace(",", ".")
+
+
+def whole_of(cell: Any, form: CellFormat = USUAL) -> int:
+    """Return the whole number that a large number's cell holds, with every digit that the cell has."""
+    cell = _decoded(cell)
+    if not isinstance(cell, str):
+        return int(cell)
+    digits = _number(cell.translate(_ALIKE).strip(), form) or "0"
+    return int(Decimal(digits) if "e" not in digits.lower() else float(digits))
 
 
 def _date(match: re.Match[str], swap: bool, order: str) -> float | None:
@@ -293,7 +306,7 @@ def spelled(kind: int, value: Value) -> str | None:
         moment = np.datetime64(int(value), "D") if day else np.datetime64(round(value * 86_400_000_000), "us")
         return str(moment).removesuffix(".000000")
     if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) < _EXACT else repr(value)
+        return str(int(value)) if value.is_integer() and abs(value) < WHOLE else repr(value)
     return value
 
 
@@ -330,14 +343,16 @@ def read_cells(values: Any, form: CellFormat = USUAL) -> ColumnCells:
         return _measured(_days(series.to_numpy()), DATE if dtype.kind == "M" else NUMBER)
     if isinstance(dtype, pd.DatetimeTZDtype):
         return _measured(_days(series.dt.tz_convert(None).to_numpy()), DATE)
-    if isinstance(dtype, pd.StringDtype):
+    if isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow":  # which tells texts apart by all their bytes
         rows, distinct = pd.factorize(series)
         return _found(_read_texts(np.asarray(distinct, dtype=object), form)).at(rows)
     cells = series.to_numpy(dtype=object)
     text = np.fromiter((type(cell) is str for cell in cells), bool, len(cells))
     rows, place = np.empty(len(cells), dtype=np.int64), dict[tuple[int, Value], int]()
-    rows[text], distinct = pd.factorize(cells[text])
-    found = _read_texts(np.asarray(distinct, dtype=object), form)
+    given = cells[text].tolist()  # told apart by Python: a column's hash table takes some texts for others
+    known = {word: i for i, word in enumerate(dict.fromkeys(given))}
+    rows[text] = np.fromiter(map(known.__getitem__, given), np.int64, len(given))
+    found = _read_texts(known, form)
     for row in np.flatnonzero(~text):
         cell = read_cell(cells[row], form)
         rows[row] = place.setdefault(cell, len(found))
@@ -345,7 +360,7 @@ def read_cells(values: Any, form: CellFormat = USUAL) -> ColumnCells:
     return _found(found).at(rows)
 
 
-def _read_texts(distinct: NDArray[Any], form: CellFormat) -> list[tuple[int, Value]]:
+def _read_texts(distinct: Iterable[str], form: CellFormat) -> list[tuple[int, Value]]:
     if not form.plain:
         return [_read_text(text, form) for text in distinct]
     return [

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
+from collections import UserString
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
@@ -15,7 +17,7 @@ import pandas as pd
 from deniable._check import InputError
 from deniable._files import Spill, Spilled
 from deniable.tables.blocks import BATCH, is_block, is_dask
-from deniable.tables.cell import read_cells
+from deniable.tables.cell import text_of
 from deniable.tables.parquet import as_series, fault, few, parquet_files
 
 PAIR_TARGET = "(y)"  # what the second part of a pair (X, y) is called
@@ -67,11 +69,12 @@ class ColumnsOnDisk:
         made.name = self.names[place]
         return made
 
-    def batches(self) -> Iterator[Any]:
-        """Read all columns, some rows at a time: record batches of Arrow with the names ``stored``."""
+    def batches(self) -> Iterator[list[pd.Series[Any]]]:
+        """Read all columns, some rows at a time."""
         for path in self.paths:
             with _opened(path, f"{self.names[0]} …") as file:
-                yield from file.iter_batches(BATCH, columns=list(self.stored), use_threads=False)
+                for batch in file.iter_batches(BATCH, columns=list(self.stored), use_threads=False):
+                    yield [_as_given(batch.column(name), path) for name in self.stored]
 
     def _any(self, place: int) -> pd.Series[Any]:
         import pyarrow as pa
@@ -85,12 +88,15 @@ class ColumnsOnDisk:
             if pa.types.is_dictionary(kind):
                 categories, part = True, part.set_column(0, name, part.column(0).cast(kind.value_type))
             parts.append(part.replace_schema_metadata())
-        try:
-            whole = parts[0] if len(parts) == 1 else pa.concat_tables(parts, promote_options="permissive")
+        kinds = {part.schema.field(name).type for part in parts} - {pa.null()}
+        numbers = all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds)
+        try:  # numbers keep their values, or are refused
+            whole = pa.concat_tables(parts, promote_options="permissive" if numbers else "default")
         except pa.ArrowException:  # other types in other files: a column of cells
-            return pd.concat([as_series(part.column(0)).astype(object) for part in parts], ignore_index=True)
-        found = as_series(whole.column(0))
-        return found.astype("category") if categories else found
+            found = [_as_given(part.column(0), path) for part, path in zip(parts, self.paths, strict=True)]
+            return pd.concat([one.astype(object) for one in found], ignore_index=True)
+        made = _as_given(whole.column(0), self.paths[0])
+        return made.astype("category") if categories else made
 
     @overload
     def __getitem__(self, name: list[Any]) -> ColumnsOnDisk: ...
@@ -169,6 +175,7 @@ def on_disk(data: Any) -> ColumnsOnDisk | None:
 
 def _written(blocks: Iterable[Any], word: str) -> ColumnsOnDisk:
     """Write blocks to files; those without rows are left out."""
+    import pyarrow as pa
 
     spill = Spill()
     file = _Files(spill)
@@ -186,8 +193,8 @@ def _written(blocks: Iterable[Any], word: str) -> ColumnsOnDisk:
             )
         if not len(frame):
             continue
-        written = _table(frame.set_axis([str(j) for j in range(len(names))], axis=1))
-        file.add(written)
+        columns = frame.set_axis([str(j) for j in range(len(names))], axis=1).items()
+        file.add(pa.table({name: _stored(column) for name, column in columns}))
         rows.append(len(frame))
         labels.append(where)
     if names is None or not rows:
@@ -196,20 +203,43 @@ def _written(blocks: Iterable[Any], word: str) -> ColumnsOnDisk:
     return ColumnsOnDisk(names, stored_names, file.closed(), tuple(rows), tuple(labels), held=spill)
 
 
-def _table(frame: pd.DataFrame) -> Any:
-    """Return a block as a table of Arrow; cells that are of no one type become their canonical texts."""
+def _stored(column: pd.Series[Any]) -> Any:
+    """Return a column of a block for Arrow: one of one type as it is, else its cells, pickled one by one."""
     import pyarrow as pa
 
+    if _of_one_type(column):
+        with suppress(pa.ArrowException, TypeError, ValueError, OverflowError):  # a lone surrogate, a time too large
+            made = pa.array(column, from_pandas=True)
+            seconds = str(made.type).startswith("timestamp[s")  # which Parquet lacks
+            return made.cast(pa.timestamp("ms", made.type.tz)) if seconds else made
+    return pa.array([_pickled(cell) for cell in column.tolist()], pa.large_binary())
+
+
+def _of_one_type(column: pd.Series[Any]) -> bool:
+    """Whether Arrow holds each cell as it is, whatever the others are."""
+    dtype: Any = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return _of_one_type(pd.Series(dtype.categories))
+    if isinstance(dtype, pd.StringDtype | pd.ArrowDtype):
+        return "large_binary" not in str(dtype)
+    kinds = set(map(type, column.dropna())) if dtype.kind == "O" else set()
+    plain = dtype.kind in "OUbiufmM" and getattr(dtype, "itemsize", 16) <= 8
+    return plain and len(kinds) < 2 and kinds <= {str, int, float, bool}
+
+
+def _pickled(cell: Any) -> bytes:
+    """Return what the same cell is read from."""
     try:
-        return pa.Table.from_pandas(frame, preserve_index=False)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        made = {}
-        for name in frame.columns:
-            try:
-                made[name] = pa.array(frame[name], from_pandas=True)
-            except (pa.ArrowException, TypeError, ValueError, OverflowError):
-                made[name] = pa.array(read_cells(frame[name]).spelled, pa.string())
-        return pa.table(made)
+        return pickle.dumps(cell, protocol=5)
+    except Exception:  # of a type that cannot be copied: its text is all that is read of it
+        return pickle.dumps(UserString(text_of(cell)), protocol=5)
+
+
+def _as_given(column: Any, path: Path | Spilled) -> pd.Series[Any]:
+    """Return a column of Arrow as one of pandas, with the cells that were pickled."""
+    if isinstance(path, Spilled) and str(column.type) == "large_binary":
+        return pd.Series([pickle.loads(cell) for cell in column.to_pylist()], dtype=object)
+    return as_series(column)
 
 
 class _Files:
@@ -250,10 +280,15 @@ def _frame(block: Any, where: str) -> pd.DataFrame:
         return block
     if not (isinstance(block, tuple) and len(block) == 2):
         raise InputError(f"{where} must be a pair (X, y) or a data frame, got {type(block).__name__}")
-    X, y = block[0], np.asarray(block[1])
-    X = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X)) if np.ndim(X) == 2 else None
-    if X is None or y.shape != (len(X),):
+    X, y = (one if hasattr(one, "shape") else np.array(one, dtype=object) for one in block)
+    if np.ndim(X) != 2 or np.shape(y) != (len(X),):
         raise InputError(
-            f"{where} must be (X, y) with one row of X per label, got shapes {np.shape(block[0])} and {y.shape}"
+            f"{where} must be (X, y) with one row of X per label, got shapes {np.shape(X)} and {np.shape(y)}"
         )
-    return X.assign(**{PAIR_TARGET: y})
+    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X, dtype=_objects(X))
+    return frame.assign(**{PAIR_TARGET: pd.Series(y, dtype=_objects(y)).set_axis(frame.index)})
+
+
+def _objects(given: Any) -> Any:
+    """Return the type of an array of objects, lest pandas finds another; None for other arrays."""
+    return object if given.dtype == object else None

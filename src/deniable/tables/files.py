@@ -18,7 +18,7 @@ import pandas as pd
 from deniable._check import InputError
 from deniable._optional import require
 from deniable.tables.columnar import on_disk
-from deniable.tables.parquet import as_series, fault, index_columns
+from deniable.tables.parquet import fault, frame_of, index_columns
 
 TEXTS = (".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 KINDS = ".csv, .tsv, .txt (also .gz), .parquet, .feather or .xlsx"
@@ -179,9 +179,7 @@ def _open_arrow(path: Path) -> Opened:
     from pyarrow import feather, parquet
 
     table = parquet.read_table(path) if path.name.lower().endswith(".parquet") else feather.read_table(path)
-    series = [as_series(table.column(i)) for i in range(len(table.column_names))]
-    frame = pd.DataFrame({i: one.array for i, one in enumerate(series)}, index=range(table.num_rows))
-    frame = _named(frame, [str(name) for name in table.column_names])
+    frame = _named(frame_of(table), [str(name) for name in table.column_names])
     index = index_columns(table.schema)
     return Opened(frame.drop(columns=list(index)), left_out(index), name=path.name)
 

@@ -86,6 +86,13 @@ def as_series(column: Any) -> pd.Series[Any]:
     return found
 
 
+def frame_of(table: Any) -> pd.DataFrame:
+    """Return a table of Arrow as a data frame, each column by :func:`as_series`."""
+    series = [as_series(table.column(i)) for i in range(table.num_columns)]
+    frame = pd.DataFrame({i: one.array for i, one in enumerate(series)}, index=range(table.num_rows))
+    return frame.set_axis(list(table.column_names), axis=1)
+
+
 def kind_of(kind: Any) -> str:
     """Return "number" (also of truth values), "text", or the name of the type."""
     import pyarrow as pa

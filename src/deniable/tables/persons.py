@@ -1,52 +1,60 @@
-"""Who a cell of the column of persons names: one canonical text for every way of writing it."""
+"""Who a cell of the column of persons names: cells that read alike, and spellings of one text, are one person.
+
+One person made two would count twice, and nothing would bound what is told of her. Two people made one share a weight:
+adding the second *replaces* what their label contributes, so each has the bound of a **replaced** person, that of twice
+the μ at most (``replacement_tradeoff_``). So in doubt cells are one person. Where spelling matters ("AB" and "ab",
+"007" and "7" are two people), declare the column's ``kind`` as "code".
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from deniable._check import InputError
-from deniable.tables.cell import NOTHING
+from deniable.tables.cell import NUMBER, WHOLE, CellFormat, read_cell, spelled, whole_of
+from deniable.tables.schema import ColumnSchema
 
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?")
+_ALIKE = str.maketrans("\u2212\u2018\u2019\u02bc", "-'''")  # a minus is a dash; apostrophes
+_INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 
 
-def person(cell: Any) -> str | None:
-    """Return the canonical text of one cell, read alone; None says that it names nobody.
+def persons_of(column: Any, declared: ColumnSchema | None = None) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Return the place of each cell's person among the persons, and these in the order in which they come first.
 
-    Stripped, in Unicode's composed form, and numbers by their value: 7, 7.0, "7", " 7.00" and "007" are one person, as
-    they are where a table is read as numbers. Two persons made one share a weight, which only costs usefulness; one
-    person made two would count twice.
+    A cell that names nobody has the place behind the last: its record is to weigh nothing.
     """
-    text = unicodedata.normalize("NFC", str(cell)).strip()
-    if text in NOTHING or cell is None or cell is pd.NaT:
-        return None
-    if _NUMBER.fullmatch(text):
-        text = format(Decimal(text), "f")
-        text = text.rstrip("0").rstrip(".") if "." in text else text
-        return "0" if text == "-0" else text
-    return text
+    own = declared or ColumnSchema()
+    series = column if isinstance(column, pd.Series) else pd.Series(column, dtype=getattr(column, "dtype", object))
+    cells = own.read(series)
+    codes, texts = cells.coded
+    names = np.array([*(_folded(text, own) for text in texts), None], dtype=object)[codes]
+    large = np.flatnonzero((cells.kind == NUMBER) & ~(np.abs(cells.number) < WHOLE))
+    names[large] = [_canonical(cell, own.form) for cell in series.iloc[large].tolist()]
+    places = {name: i for i, name in enumerate(dict.fromkeys(name for name in names.tolist() if name))}
+    return np.array([places.get(name, len(places)) for name in names.tolist()], dtype=np.int64), tuple(places)
 
 
-def persons_of(column: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Return the number of each cell's person and the persons, in the order in which they come first.
+def person(cell: Any, declared: ColumnSchema | None = None) -> str | None:
+    """Return the canonical text of one cell, read alone; None says that it names nobody."""
+    return next(iter(persons_of([cell], declared)[1]), None)
 
-    Raises
-    ------
-    InputError
-        If a cell names nobody: a record without a person would be protected by nothing.
-    """
-    numbers: dict[str, int] = {}
-    cells: Iterable[Any] = column.tolist() if hasattr(column, "tolist") else column
-    named = [person(cell) for cell in cells]
-    if None in named:
-        raise InputError("group must name the person of every record, but some are missing; give each its own label")
-    index = [numbers.setdefault(str(name), len(numbers)) for name in named]
-    return np.array(index, dtype=np.int64), tuple(numbers)
+
+def _canonical(cell: Any, form: CellFormat) -> str | None:
+    kind, value = read_cell(cell, form)
+    large = kind == NUMBER and isinstance(value, float) and not abs(value) < WHOLE
+    return str(whole_of(cell, form)) if large else spelled(kind, value)
+
+
+def _folded(text: str, own: ColumnSchema) -> str:
+    """Return a canonical text without case, forms of letters, invisible characters and kinds of dashes."""
+    if own.kind == "code" or (text.isascii() and text.isprintable()):
+        return text if own.kind == "code" else text.casefold()
+    plain = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text).translate(_ALIKE))
+    kinds = {c: unicodedata.category(c) for c in plain}
+    plain = "".join("-" if kinds[c] == "Pd" else c for c in plain if kinds[c] not in ("Cf", "Cc"))
+    return unicodedata.normalize("NFKC", (_canonical(plain, own.form) or " ".join(plain.split())).casefold())

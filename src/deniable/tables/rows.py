@@ -6,6 +6,7 @@ import weakref
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from deniable._check import FloatArray, InputError
@@ -39,16 +40,15 @@ def _mapped(table: ColumnsOnDisk) -> FloatArray:
     weakref.finalize(made.base, spill.close)
     at = 0
     for batch in table.batches():
-        rows = made[at : at + len(batch)]
+        rows = made[at : at + len(batch[0])]
         for place, name in enumerate(table.names):
-            rows[:, place] = _numbers(table, name, batch.column(table.stored[place]), at)
-        at += len(batch)
+            rows[:, place] = _numbers(table, name, batch[place].infer_objects(), at)
+        at += len(rows)
     return made
 
 
-def _numbers(table: ColumnsOnDisk, name: Any, cells: Any, at: int) -> FloatArray:
+def _numbers(table: ColumnsOnDisk, name: Any, column: pd.Series[Any], at: int) -> FloatArray:
     """Return some cells of a column, from row ``at`` on, as finite numbers."""
-    column = cells.to_pandas()
     if not is_numeric_dtype(column):
         raise InputError(f"column {name!r} must hold numbers, {table.place_of(at)} does not")
     values = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))

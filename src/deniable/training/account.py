@@ -18,7 +18,7 @@ from deniable.curves import Tradeoff, with_assumptions
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism
 from deniable.mechanisms.core import parts_of
 from deniable.noise.certificate import AS_GIVEN
-from deniable.noise.queries import Use
+from deniable.noise.queries import SHARED, Use
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,7 @@ class FitCertificate:
             f"Target: {self.target}.",
             f"The fitted model hides whether any one {self.unit} was in the data: telling it is no easier than telling "
             f"N(0, 1) from N({self.mu:.6g}, 1){delta}.",
+            *[f"{SHARED.capitalize()}."] * (self.unit == "person"),
             f"Every query of the data, with its share of the budget (μ² = {self.mu**2:.6g}):",
             *(f"  {share:7.2%}  {purpose} ({_listed(named[purpose])})" for purpose, share in shares.items()),
             "Taken as public, not protected:",

@@ -6,7 +6,7 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -25,7 +25,7 @@ from deniable.mechanisms import Composition, GaussianDP
 from deniable.mechanisms.core import parts_of
 from deniable.noise.certificate import AS_GIVEN
 from deniable.noise.columns import COUNT_NOISE
-from deniable.noise.queries import Ledger, NoiseSource, Paid, Queries, SumNoise, Units, units_of
+from deniable.noise.queries import SHARED, Ledger, NoiseSource, Paid, Queries, SumNoise, Units, units_of
 from deniable.noise.sealed import only_our_words
 from deniable.planning.budget import Budget, budget
 from deniable.planning.calibration import as_limit
@@ -120,10 +120,11 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         seen = {k: v for k, v in vars(names).items() if k in ("n_features_in_", "feature_names_in_")}
         delta, parts = number("discovery_delta", self.discovery_delta, above=0.0, below=1.0), self._discovers()
         limit = as_limit(self.advantage, self.limit, DEFAULT_ADVANTAGE)
-        units = Units(unit) if owners is None else units_of(owners, self.records_per_person)
+        said, records = replace(as_schema(self.schema), person=self._person), self.records_per_person
+        units = Units(unit) if owners is None else units_of(owners, records, declared=said.column(said.person))
         allowance = budget(limit, unit=units.unit, failure=delta if parts else 0.0)
         every = list(X.columns) if hasattr(X, "columns") else list(range(X.shape[1]))
-        declared = declare(every, as_schema(self.schema), self.ranges, self.categories, delta / max(parts, 1))
+        declared = declare(every, said, self.ranges, self.categories, delta / max(parts, 1))
         table = FeatureTable(X, declared.schema)
         if not table.columns:
             raise InputError("X must have a column that the schema does not drop")
@@ -186,14 +187,16 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         )
         mu = certificate.mu
         exposure = RecordTradeoffs(np.minimum(np.hypot(spent, kept), mu), mu, look.units.labels)
-        adjacency = f"add or remove one {look.units.unit}" + " with all its records" * (look.units.unit == "person")
+        curve, persons = tradeoff(certificate.mechanism), look.units.unit == "person"
+        adjacency = f"add or remove one {look.units.unit}" + " with all its records" * persons
+        notes = (*curve.assumptions.notes, *[SHARED] * persons)
         return {
             "model_": model,
             "columns_": table.columns,
             "schema_": declared.schema,
             **begun.seen,
             "certificate_": certificate,
-            "tradeoff_": with_assumptions(tradeoff(certificate.mechanism), adjacency=adjacency),
+            "tradeoff_": with_assumptions(curve, adjacency=adjacency, notes=notes),
             "_record_tradeoffs": exposure,
         }
 

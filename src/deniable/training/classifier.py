@@ -66,7 +66,8 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         and choosing them, which pays where columns interact and there are many records.
     group
         Name (for arrays: index) of the column that says whose record it is. The guarantee is then about persons with
-        all their records; the column is not a feature. Spellings of one name (7, "7", " 7.0") are one person.
+        all their records; the column is not a feature. Spellings of one name (7, "7", " 7.0") are one person, also
+        if two people share them (:mod:`deniable.tables.persons`). A record without a person weighs nothing.
     records_per_person
         All records of persons with at most this many count alike; the records of persons with more weigh less.
 

@@ -15,7 +15,7 @@ from deniable.noise.columns import ColumnKind
 from deniable.tables import DATE, NUMBER, ColumnCells, read_cell, spelled
 from deniable.tables.cell import CellFormat
 from deniable.tables.columnar import PAIR_TARGET, ColumnsOnDisk, on_disk
-from deniable.tables.parquet import few, target_among
+from deniable.tables.parquet import few, frame_of, target_among
 from deniable.tables.schema import Schema
 
 _WORDS = ("hash", "discover")
@@ -171,7 +171,13 @@ def apart(X: Any, target: Any, *, declared: bool) -> tuple[Any, Any]:
 
 def as_table(X: Any) -> Any:
     """Return a data frame, an array or what is read from a disk as it is; other frames and lists as one of these."""
-    if hasattr(X, "to_pandas") and not isinstance(X, pd.DataFrame):
+    if isinstance(X, pd.DataFrame):
+        return X
+    if hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__"):
+        import pyarrow as pa
+
+        return frame_of(pa.table(X))  # its own conversion makes floats of whole numbers next to a gap
+    if hasattr(X, "to_pandas"):
         return X.to_pandas()
     return np.array(X, dtype=object) if isinstance(X, list | tuple) else X  # NumPy would give all cells one type
 

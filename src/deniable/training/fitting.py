@@ -270,9 +270,9 @@ def exposures(look: Queries, squares: Mapping[str, FloatArray]) -> FloatArray:
     """
     units, whole = look.units, np.sum(list(squares.values()), axis=0)
     beside = math.fsum(use.mu**2 for use in look.ledger.uses if use.name not in squares)
-    if units.weights is None or units.owners is None:
+    if units.weights is None or units.owners is None or units.labels is None:
         return np.asarray(np.sqrt(whole + beside))
-    per_person = np.bincount(units.owners, units.weights * np.sqrt(whole))
+    per_person = np.bincount(units.owners, units.weights * np.sqrt(whole))[: len(units.labels)]
     return np.asarray(np.sqrt(per_person**2 + beside))
 
 

@@ -135,9 +135,10 @@ def train_table(
     X = frame[[column for column in frame.columns if column not in left]]
     if target in drop or declared.kind(target) == "dropped" or not len(X.columns):
         raise InputError(f"{name} cannot be used: it has no column besides the target {target!r}")
-    declared = declared.only({*X.columns, target})
-    persons = None if group is None else frame[group].to_numpy()
-    train = _kept(len(frame), persons, share, SumNoise())
+    declared = declared.only({*X.columns, target, group})
+    persons = None if group is None else frame[group]
+    whose = None if persons is None else persons_of(persons, declared.column(group))[0]
+    train = _kept(len(frame), whose, share, SumNoise())
     aim = declared.column(target)
     cells = aim.read(frame[target])
     options: Any = {"advantage": advantage, "limit": limit, "schema": declared}
@@ -291,10 +292,10 @@ def _measured(
     return measure(estimator, X[~train], y[~train], plain=plain, help=tuple(helps))
 
 
-def _kept(n: int, persons: Any, share: float, source: SumNoise) -> Any:
+def _kept(n: int, owners: Any, share: float, source: SumNoise) -> Any:
     """Which rows train: each record or person is held out independently with probability ``share``."""
-    who, named = (np.arange(n), range(n)) if persons is None else persons_of(persons)
-    train = ~source.coins("held out", len(named), share)[who]
+    who, units = (np.arange(n), n) if owners is None else (owners, int(owners.max()) + 1)
+    train = ~source.coins("held out", units, share)[who]
     if not train.any():
         raise InputError(f"no record is left to fit to, of {n}; give a smaller holdout or more records")
     return train
