@@ -12,6 +12,7 @@ import skops.io
 import deniable as dn
 from deniable.cli._app import run
 from deniable.statistics.releasing import read_columns
+from deniable.tables import TableWarning, understand
 from deniable.tables.files import open_file
 from deniable.tables.schema import Schema
 
@@ -99,6 +100,8 @@ def test_the_owner_is_told_which_rows_could_not_be_read(tmp_path, capsys):
     run(["check", str(tmp_path / "t.csv")])
     said = " ".join(capsys.readouterr().out.split())
     assert "an open quote): 1, row 7" in said
+    with pytest.warns(TableWarning, match="lines that are no records and were left out: 1"):
+        understand(tmp_path / "t.csv").warn()
     run(["check", str(tmp_path / "t.csv"), "--json"])
     assert json.loads(capsys.readouterr().out)["odd"] == [7]
 

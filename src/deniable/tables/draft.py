@@ -135,8 +135,9 @@ class Understood:
 
     @property
     def surprises(self) -> tuple[str, ...]:
-        """The remarks on columns that are dropped, or hold cells that may have been meant otherwise."""
-        return tuple(column.line for column in self.columns if column.kind == "dropped" or column.notes)
+        """The remarks on lines that weigh nothing, on dropped columns and on cells that may be meant otherwise."""
+        lost = [f"lines that are no records and were left out: {len(self.odd)}"] if self.odd else []
+        return (*lost, *(column.line for column in self.columns if column.kind == "dropped" or column.notes))
 
     def checked(self) -> Understood:
         """Return the table if it has no problems; otherwise raise ``InputError`` with all of them."""

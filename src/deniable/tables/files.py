@@ -25,7 +25,6 @@ KINDS = ".csv, .tsv, .txt (also .gz), .parquet, .feather or .xlsx"
 BUILTIN = ("breast-cancer", "digits-3-8")  # data sets that need no file
 _SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 _LARGEST_EXCEL = 20_000_000  # bytes
-_LINE = "line of the file"  # what is in or out where people who wrote a line end into a cell have several lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +109,7 @@ def _open_text(path: Path, separator: str | None) -> Opened:
     )
     frame = pd.DataFrame({i: table.column(i).to_pandas() for i in range(len(header))})
     lost = ("it has no rows: no line has as many cells as the header",) if odd and not len(frame) else ()
-    return Opened(_named(frame, header), notes, lost, odd, path.name, unit=_LINE)
+    return Opened(_named(frame, header), notes, lost, odd, path.name, unit="line of the file")
 
 
 def _cells(line: str, sep: str) -> list[str] | None:
