@@ -24,7 +24,7 @@ from deniable._check import FloatArray, InputError, IntArray
 from deniable._floats import MANY_ROUNDINGS
 from deniable.noise.queries import Channel, Queries
 from deniable.training.design import Basis, Design, design_of, products, products_noise, shares, strongest
-from deniable.training.encoders import Codes, Encoder, Pair, levels_of
+from deniable.training.encoders import PAIR_LEVELS, Codes, Encoder, Pair, levels_of
 from deniable.training.features import Declared, FeatureTable
 from deniable.training.looks import CENTRES_SHARE, Columns, bins_mu, centred, encoders_for
 from deniable.training.losses import RESIDUAL, ClippedLoss
@@ -82,16 +82,20 @@ class Additive:
     def occupied(self, j: int) -> IntArray:
         """Return the cells of block j that records are known to be in: of numbers all, but for the missing values' one.
 
-        Of categories those whose noisy count stood out, which the mean row of the basis still shows; what other cells
-        add to the score is mostly noise. All but the missing one, if no count stood out. Of words among numbers none.
+        So of lists of two values, which have one coordinate; of pairs all cells with both values. Of other categories
+        those whose noisy count stood out and is about 1/128 of the records or more: the mean row of the basis shows it,
+        and what other cells add to the score is mostly noise. All but the missing one, if no count stood out. Of words
+        among numbers none.
         """
-        encoder, every = self.blocks[j], np.arange(self.blocks[j].size - 1)
-        if isinstance(encoder, Pair) or encoder.bins:
-            return every if isinstance(encoder, Pair) else np.arange(encoder.bins)
+        encoder = self.blocks[j]
+        if isinstance(encoder, Pair):
+            return np.arange(encoder.size).reshape(PAIR_LEVELS + 1, -1)[:-1, :-1].ravel()
+        if encoder.in_order:
+            return np.arange(encoder.in_order)
         start, coordinate = int(self.basis.starts[j]), sum(b.basis()[1].size for b in self.blocks[:j])
         rows = self.basis.entries[start : start + encoder.size, coordinate : coordinate + encoder.size]
         lowest = rows.toarray().min(axis=0)
-        return np.flatnonzero(lowest < 0) if (lowest < 0).any() else every
+        return np.flatnonzero(lowest < 0) if (lowest < 0).any() else np.arange(encoder.size - 1)
 
 
 def length_of_step(loss: ClippedLoss, mu: float, n: float, usual: float = 1.0) -> float:

@@ -15,7 +15,7 @@ from deniable.noise.certificate import AS_GIVEN
 from deniable.report.model import Assessment, Grid, Number, Section, Series
 from deniable.report.sections import TUNING_WARNING, Asked, bound_headline, bound_section, risk_section
 from deniable.training.base import PrivateModel
-from deniable.training.encoders import Encoder, Levels, Listed, Thermometer
+from deniable.training.encoders import Encoder, Levels, Listed, Pair, Thermometer
 from deniable.workflows.assessing import assesses
 from deniable.workflows.settings import PrivateFit, settings
 from deniable.workflows.usefulness import NOT_PROTECTED, Usefulness, measure
@@ -115,17 +115,15 @@ def _account(certificate: Any) -> Section:
 def _shapes(model: PrivateModel) -> Section:
     """What each column adds to the score: pictures of the columns that matter most, a table of all."""
     fitted = model.model_
-    names = [str(encoder.name) for encoder in fitted.encoders]
     dates = [column.name for column in model.columns_ if column.kind == "date"]
-    blocks = [np.atleast_2d(fitted.block(j).T)[-1] for j in range(len(names))]
-    spread = np.array([fitted.spread(j) for j in range(len(names))])
+    values = [fitted.block(j)[:, -1] for j in range(len(fitted.blocks))]
+    spread = np.array([fitted.spread(j) for j in range(len(values))])
     order = [int(j) for j in np.argsort(-spread, kind="stable")]
-    numeric = [j for j in order if fitted.encoders[j].bins][:_MOST_SHAPES]
-    rows: list[list[Any]] = [[names[j], float(spread[j]), _extremes(fitted.encoders[j], blocks[j])] for j in order]
-    cells, first = fitted.cell_scores()[:, -1], len(names)
-    for j, pair in enumerate(fitted.pairs, first):  # joint terms of two columns
-        start = int(fitted.basis.starts[j])
-        rows.append([pair.name, float(np.ptp(cells[start : start + pair.size])), "a joint term of both"])
+    numeric = [j for j in order if j < len(fitted.encoders) and fitted.encoders[j].bins][:_MOST_SHAPES]
+    highest = [cells[np.argmax(values[j][cells])] for j, cells in enumerate(map(fitted.occupied, range(len(values))))]
+    rows: list[list[Any]] = [
+        [str(fitted.blocks[j].name), float(spread[j]), _cell(fitted.blocks[j], int(highest[j]))] for j in order
+    ]
     classes: Any = getattr(model, "classes_", ())
     which = f" of class {classes[-1]}" if len(classes) else ""
     return Section(
@@ -133,13 +131,13 @@ def _shapes(model: PrivateModel) -> Section:
         "What the model does with each column",
         f"The score{which} is a sum of one term per column (and a pair, if asked for); these are the terms, made from "
         "noisy sums only. Ignore differences smaller than the noise.",
-        series=tuple(_shape(fitted.encoders[j], blocks[j], f"shape{i}", dates) for i, j in enumerate(numeric)),
+        series=tuple(_shape(fitted.encoders[j], values[j], f"shape{i}", dates) for i, j in enumerate(numeric)),
         grids=(
             Grid(
                 "columns",
                 f"How far each column moves the score (the largest of {len(rows)} terms)",
                 ["column", "from lowest to highest", "highest at"],
-                sorted(rows, key=lambda row: -row[1])[:_MOST_COLUMNS],
+                rows[:_MOST_COLUMNS],
             ),
         ),
     )
@@ -166,15 +164,18 @@ def _shape(encoder: Encoder, values: Any, key: str, dates: Sequence[Any]) -> Ser
     )
 
 
-def _extremes(encoder: Encoder, values: Sequence[float]) -> str:
-    best, number = int(np.argmax(values[: encoder.bins or -1])) if len(values) > 1 else 0, encoder.number
+def _cell(block: Encoder | Pair, cell: int) -> str:
+    """Say which values are in a cell."""
+    if isinstance(block, Pair):
+        return "a joint term of both"
+    number = block.number
     if isinstance(number, Thermometer):
         edges = number.edges
-        if not 0 < best < edges.size:
-            return "all values" if not edges.size else f"below {edges[0]:.5g}" if best == 0 else f"from {edges[-1]:.5g}"
-        return f"{edges[best - 1]:.5g} to {edges[best]:.5g}"
+        if not 0 < cell < edges.size:
+            return "all values" if not edges.size else f"below {edges[0]:.5g}" if cell == 0 else f"from {edges[-1]:.5g}"
+        return f"{edges[cell - 1]:.5g} to {edges[cell]:.5g}"
     if isinstance(number, Levels):
-        return f"{np.linspace(number.low, number.high, encoder.bins)[best]:.4g}"
-    if isinstance(encoder.word, Listed):
-        return str([*encoder.word.values, "(other)"][best])
+        return f"{np.linspace(number.low, number.high, block.bins)[cell]:.4g}"
+    if isinstance(block.word, Listed):
+        return str([*block.word.values, "(other)", "(missing)"][cell])
     return "a text (kept as a hash)"
