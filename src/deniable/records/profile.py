@@ -89,8 +89,18 @@ class PrivacyProfile:
     def __len__(self) -> int:
         return len(self.distance)
 
+    @property
+    def noise(self) -> str:
+        """The noise of the release in words: of a model that is released without it nothing here is true."""
+        mechanism = self.mechanism
+        size = f"scale {mechanism.scale:g}" if mechanism.epsilon is None else f"ε = {mechanism.epsilon:g}"
+        delta = getattr(mechanism, "delta", None)
+        law = "norm-Laplace" if mechanism.noise == "norm-laplace" else "Gaussian"
+        where = "" if isinstance(mechanism, OutputPerturbation) else " in its objective"
+        return f"{law} noise of {size}{'' if delta is None else f', δ = {delta:g}'}{where}"
+
     def _rows(self) -> list[tuple[str, str]]:
-        rows = [("Records", f"{len(self):,}")]
+        rows = [("Records", f"{len(self):,}"), ("Only if released with", self.noise)]
         if self.typical is not None:
             worst, median = (shown(float(of(self.advantage())), "rate", "upper") for of in (np.max, np.median))
             rows += [("Largest advantage", f"≤ {worst}"), ("Median advantage", f"≤ {median}")]

@@ -210,7 +210,7 @@ def _for(a: Assessment, number: Number) -> str:
     section = _section_of(a, number)
     sure = "" if section.confidence == 1 else f" with confidence {shown(section.confidence, 'rate', 'lower')}"
     if number.key.startswith("records"):
-        return f"for this very model and these records{sure}"
+        return f"for this very model, released with the noise stated, and these records{sure}"
     return (
         f"for every data set{sure}"
         if section.holds_for == EVERY_CASE

@@ -40,7 +40,7 @@ def profile_section(
         law, label = f"{curve.method} ({sure})", "most exposed record, upper bound"
     numbers = [
         Number("records.worst.advantage", "Most exposed record: advantage", float(advantage[worst]),
-               f"Largest TPR − FPR of any attack on row {worst}, over releases of this very model."),
+               f"Largest TPR − FPR of any attack on row {worst}, over releases of this model with {profile.noise}."),
         *(Number(f"records.worst.tpr@fpr={rate:g}", f"Most exposed record: TPR at FPR {shown(rate, 'rate', 'nearest')}",
                  float(curve.tpr(rate)), "Share of releases in which the attacker recognises it.")
           for rate in fpr),
@@ -58,9 +58,9 @@ def profile_section(
         grids.append(_subgroups(*group, advantage))
     return Section(
         key="records",
-        title="Who is exposed by this very model",
-        summary=f"Provable upper bound for each record: the model with and without it, {law}. "
-        "Over all possible data sets the bound above is what holds.",
+        title="Who is exposed by this very model, released with noise",
+        summary=f"Provable upper bound for each of these records if the model is released with {profile.noise}, and "
+        f"never without: the model with and without the record, {law}.",
         numbers=tuple(numbers),
         curves=(roc_curve("records.worst", label, curve),),
         series=(_ranked(advantage), *_transition(profile)),

@@ -12,6 +12,7 @@ from deniable.audit import AttackScores, ScoreAudit
 from deniable.curves import Assumptions, Tradeoff
 from deniable.mechanisms import Mechanism
 from deniable.noise import Certificate, Release
+from deniable.noise.certificate import AS_GIVEN
 from deniable.records import PrivacyProfile
 from deniable.report.measured import OTHER_ATTACKS, POPULATION_GAME, audit_section
 from deniable.report.model import Assessment, Number, NumberKind, Section
@@ -129,13 +130,18 @@ def assess_profile(profile: PrivacyProfile, asked: Asked, *, group: tuple[str, A
     worst = section.numbers[0].shown
     return Assessment(
         title=asked.title
-        or f"Record by record: {len(profile):,} records, {profile.loss} loss, Λ = {profile.regularization:g}",
+        or f"Record by record, if released with {profile.noise}: {len(profile):,} records, {profile.loss} loss, "
+        f"Λ = {profile.regularization:g}",
         status="bounded",
-        headline=f"Provable upper bound for this very model: the most exposed record gives an attacker an advantage of "
-        f"at most {worst}, the median record of at most {section.numbers[len(asked.fpr) + 1].shown}.",
+        headline=f"Provable upper bound for this very model only if it is released with {profile.noise}: the most "
+        f"exposed record gives an attacker an advantage of at most {worst}, the median record of at most "
+        f"{section.numbers[len(asked.fpr) + 1].shown}.",
         sections=(section,),
-        assumptions=Assumptions(access="the released parameters of the model"),
-        not_covered=(OTHER_RISKS, *NOT_COVERED),
+        assumptions=Assumptions(
+            access=f"the parameters of the model, released once with {profile.noise}",
+            notes=(*profile.notes, f"Covered: {AS_GIVEN}."),
+        ),
+        not_covered=("The fitted model without that noise: nothing is proven about it.", OTHER_RISKS, *NOT_COVERED),
         warnings=(NOT_FOR_PUBLICATION, TUNING_WARNING),
         reproduction={"Λ": profile.regularization, "loss": profile.loss, "mechanism": repr(profile.mechanism)},
     )
