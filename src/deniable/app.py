@@ -58,7 +58,7 @@ def main() -> None:
     with answers:
         mechanism = dn.SubsampledGaussian(noise, rate, steps, person)
         try:
-            _numbers(_curve(noise, rate, steps, person), person, prior, fpr, delta)
+            _numbers(_curve(noise, rate, steps, person), prior, fpr, delta)
         except dn.InputError as error:
             st.error(str(error))
         st.download_button(
@@ -131,7 +131,7 @@ def _calibration(rate: float, steps: int, person: int, fpr: float, delta: float)
         st.info(message)
 
 
-def _numbers(curve: dn.Tradeoff, person: int, prior: float, fpr: float, delta: float) -> None:
+def _numbers(curve: dn.Tradeoff, prior: float, fpr: float, delta: float) -> None:
     """The numbers, then the ROC; ε comes last, since it may take seconds."""
     cells = [column.empty() for column in st.columns(5)]
     percent, label = shown(fpr, "rate", "nearest"), f"ε at δ = {delta:g}"
@@ -145,10 +145,9 @@ def _numbers(curve: dn.Tradeoff, person: int, prior: float, fpr: float, delta: f
         cell.metric(name, shown(value, "rate", "upper"))
     cells[-1].metric(label, "…")
     st.html(_roc(roc_curve("bound", "provable upper bound", curve.sketch())))
-    unit = "one record" if person == 1 else f"a person with all of {person} records"
     st.write(
-        f"Provable upper bounds, each rounded up, for adding or removing {unit}; the attacker sees every step of "
-        "the training. TPR: the share of members that he finds; FPR: the share of non-members that he wrongly accuses."
+        f"{curve.assumptions.line}. Provable upper bounds, each rounded up; the attacker sees every step of the "
+        "training. TPR: the share of members that he finds; FPR: the share of non-members that he wrongly accuses."
     )
     cells[-1].metric(label, shown(curve.epsilon(delta), "number", "upper"))
 

@@ -175,7 +175,9 @@ def replaced(tradeoff: Tradeoff, *, any_mechanism: bool = False) -> Tradeoff:
     Otherwise it is that of the two directions themselves: a record z' (or z) that changes nothing.
     """
     require_universal(tradeoff, 'adjacency="replace"')
-    assumptions = replace(tradeoff.assumptions, adjacency="replace one record")
+    was = tradeoff.assumptions.adjacency
+    now = was.replace("add or remove", "replace") if was.startswith("add or remove") else "replace one record"
+    assumptions = replace(tradeoff.assumptions, adjacency=now)
     if isinstance(tradeoff, GaussianTradeoff):
         return replace(tradeoff, mu=2 * tradeoff.mu, assumptions=assumptions)
     if isinstance(tradeoff, BracketTradeoff):

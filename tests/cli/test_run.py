@@ -104,6 +104,8 @@ def test_bound_answers_for_any_run(capsys):
         "advantage": curve.advantage(), "accuracy": curve.accuracy(0.1), "tpr@fpr=0.1": curve.tpr(0.1),
         "tpr@fpr=0.01": curve.tpr(0.01), "tpr@fpr=0.001": curve.tpr(0.001), "precision": curve.precision(0.001, 0.1),
         "epsilon": curve.epsilon(1e-6), "reconstruction": curve.reconstruction(0.001),
+        "prior": 0.1, "fpr": 0.001, "delta": 1e-6, "baseline": 0.001,
+        "adjacency": "add or remove one person with all its records", "unit": "person", "batches": "",
     }  # fmt: skip
     assert found == expected
 

@@ -53,7 +53,7 @@ from deniable.mechanisms import (
     SubsampledGaussian,
     Tuned,
 )
-from deniable.mechanisms.core import parts_of
+from deniable.mechanisms.core import leaves_of, parts_of, sampling_of
 from deniable.risks import replaced
 
 Engine = Literal["auto", "inversion", "pld", "ball"]
@@ -136,6 +136,10 @@ def tradeoff(
     if mechanism.hidden:
         secret = "; and ".join(mechanism.hidden)
         found = with_assumptions(found, access=f"what is released at the end; secret must stay {secret}")
+    leaves = leaves_of(mechanism)
+    persons = any(getattr(leaf, "records_per_person", 1) > 1 for leaf in leaves)
+    whose = {"adjacency": "add or remove one person with all its records"} if persons else {}
+    found = with_assumptions(found, batches=sampling_of(leaves), **whose)
     if same:
         return found if wanted == "add-remove" else with_assumptions(found, adjacency=ADJACENCIES[wanted])
     twice = replaced(found, any_mechanism=isinstance(mechanism, PureDP | ApproximateDP))

@@ -59,7 +59,7 @@ def mip_eta(tradeoff: Tradeoff, *, prior: ArrayLike = 0.5, game: str = "fixed si
         )
     one_pair = tradeoff.holds_for == ONE_CASE
     of_one = [words for kind, words in ADJACENCIES.items() if kind != "replace"]
-    if asked == "fixed size" and not one_pair and adjacency in of_one:
+    if asked == "fixed size" and not one_pair and adjacency.startswith(("add or remove", *of_one)):
         tradeoff = replaced(tradeoff)
     eta = np.asarray(tradeoff.advantage(check_prior(prior))) / 2
     return plain(eta)

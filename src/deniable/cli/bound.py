@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deniable._check import InputError
-from deniable._files import to_json
+from deniable._files import plain, to_json
 from deniable._shown import Unit, shown
 from deniable.cli._app import FINE, MISSED, JsonFlag, PlotOption, PriorOption, again, app, examples, suggest
 from deniable.cli._picture import checked_picture, draw
 from deniable.cli.run import RunArgument, read_run, with_unknown
 
 if TYPE_CHECKING:
-    from deniable.curves import Tradeoff
+    from deniable.curves import Assumptions, Tradeoff
 
 _FPR, _DELTA = 1e-3, 1e-5
 _RATES = (0.1, 0.01)
@@ -80,20 +80,26 @@ def bound(
     found: Any
     if isinstance(mechanism, dn.PureDP | dn.ApproximateDP):  # with what the papers prove from ε and δ
         stated = mechanism.delta if isinstance(mechanism, dn.ApproximateDP) else 0.0
+        assumptions = dn.tradeoff(mechanism).assumptions
         found = dn.bounds.summary(mechanism.epsilon, delta=stated, prior=prior, fpr=fpr, baseline=baseline)
-        answers, lines, advantage = found, found.lines(), found.advantage
+        answers, lines, advantage = plain(found), found.lines(), found.advantage
     else:
         found = dn.tradeoff(mechanism)
         rows = _rows(found, prior, _FPR if fpr is None else fpr, delta, baseline)
         answers, lines = {key: value for key, _, value in rows}, [line for _, line, _ in rows]
-        advantage = answers["advantage"]
-    print(to_json(answers) if as_json else "\n".join(lines))
+        advantage, assumptions = answers["advantage"], found.assumptions
+        answers |= {"prior": prior, "fpr": _FPR if fpr is None else fpr, "delta": delta, "baseline": baseline}
+    print(to_json(answers | _for_whom(assumptions)) if as_json else "\n".join([*lines, assumptions.line]))
     draw(found, picture)
     from deniable.limits import DEFAULT_ADVANTAGE
 
     if not as_json and advantage > DEFAULT_ADVANTAGE and (asked := with_unknown(run)):
         suggest("calibrate", asked, "--advantage", f"{DEFAULT_ADVANTAGE:g}")
     return FINE
+
+
+def _for_whom(stated: Assumptions) -> dict[str, str]:
+    return {"adjacency": stated.adjacency, "unit": stated.unit, "batches": stated.batches}
 
 
 def _rows(curve: Tradeoff, prior: float, fpr: float, delta: float, baseline: float) -> list[tuple[str, str, Any]]:
@@ -123,10 +129,13 @@ def _rows(curve: Tradeoff, prior: float, fpr: float, delta: float, baseline: flo
 
 
 def _prove(mechanism: Any, prior: float, fpr: float, delta: float, as_json: bool) -> int:
+    from deniable.accounting import tradeoff
     from deniable.planning import prove
 
     found = prove(mechanism, prior=prior, fpr=fpr, delta=delta)
-    print(to_json({"agrees": found.agrees, "proof": found}) if as_json else "\n".join(found.lines()))
+    stated = tradeoff(mechanism).assumptions
+    answers = {"agrees": found.agrees, "proof": found, "prior": prior, "fpr": fpr, "delta": delta} | _for_whom(stated)
+    print(to_json(answers) if as_json else "\n".join([*found.lines(), stated.line]))
     return FINE if found.agrees else MISSED
 
 
@@ -138,7 +147,8 @@ def _explain(mechanism: Any, fpr: float, delta: float, as_json: bool) -> int:
     at = mechanism.epsilon if stated else curve.epsilon(delta)
     answers = [curve.explain(), curve.explain(fpr=fpr)]
     answers += [curve.explain(epsilon=at)] if math.isfinite(at) else []
-    print(to_json(answers) if as_json else "\n".join(line for answer in answers for line in answer.lines()))
+    lines = [line for answer in answers for line in answer.lines()]
+    print(to_json(answers) if as_json else "\n".join([*lines, curve.assumptions.line]))
     if not as_json and isinstance(mechanism, dn.SubsampledGaussian) and mechanism.records_per_person == 1:
         suggest(*("--proof" if word == "--explain" else word for word in again()))
     return FINE

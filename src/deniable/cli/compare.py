@@ -33,14 +33,16 @@ def compare(
     as_json: JsonFlag = False,
 ) -> int:
     """Put two or more runs or saved reports side by side."""
-    from deniable.workflows import compare as put_together
+    from deniable.report import Assessment
+    from deniable.workflows import alike, compare as put_together
 
     picture = checked_picture(plot)
     if not 2 <= len(runs) <= len(ascii_uppercase):
         raise InputError(f"runs must be between 2 and {len(ascii_uppercase)} to stand side by side, got {len(runs)}")
     limits = prepared(policy)["policy"]
     read = [_read(run) for run in runs]  # all of them, before anything is computed
-    made = [_assessment(run, prior, limits) for run in read]
+    decided = [run.decide(limits) if isinstance(run, Assessment) and limits is not None else run for run in read]
+    made = alike(decided, prior=prior, policy=limits)
     found = put_together(*made)
     worst = max(code(one, policy) for one in made)
     draw(found, picture)
@@ -71,11 +73,3 @@ def _is_history(path: str) -> bool:
         return isinstance(read_json(path), list)
     except (OSError, ValueError):
         return False  # said where a report is read
-
-
-def _assessment(run: Any, prior: float, policy: Any) -> Any:
-    import deniable as dn
-
-    if isinstance(run, dn.Assessment):
-        return run if policy is None else run.decide(policy)
-    return dn.assess(run, prior=prior, policy=policy)

@@ -40,6 +40,17 @@ class Assumptions:
     adjacency: str = "add or remove one record"
     access: str = "everything that the mechanism outputs, intermediate steps included"
     notes: tuple[str, ...] = ()
+    batches: str = ""
+
+    @property
+    def unit(self) -> str:
+        """Whose presence, or whose content, is bounded."""
+        return next((unit for unit in ("person", "group", "canary") if unit in self.adjacency), "record")
+
+    @property
+    def line(self) -> str:
+        """The unit, the two worlds and the batches: what goes with every number."""
+        return f"Unit: {self.unit} ({self.adjacency}){self.batches and f'; {self.batches}'}"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "notes", testing.marked(self.notes, testing.insecure()))

@@ -43,6 +43,8 @@ class RandomAllocation(Mechanism):
     epochs: Count = 1
     batches_per_record: Count = 1
 
+    sampling = "each record joins batches of an epoch drawn for it alone (allocation); a shuffled loader is another run"
+
     def _check_together(self) -> None:
         if self.batches_per_record > self.batches:
             raise InputError(

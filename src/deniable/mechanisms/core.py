@@ -13,6 +13,7 @@ from deniable.mechanisms.fields import Count, NoiseScale, NotNegative, Rate
 _MOST_RECORDS = 1000  # of a person: as many terms has the likelihood ratio
 
 # what the two worlds differ in, and how a curve names it
+POISSON = "each record joins a batch by its own coin (Poisson); a shuffled loader is another run"
 ADJACENCIES = {
     "add-remove": "add or remove one record",
     "replace": "replace one record",
@@ -25,10 +26,12 @@ class Mechanism(Checked):
     """Base of all mechanisms; ``a + b`` is the (adaptive) composition of the two.
 
     ``adjacency`` says what the two worlds of its curve differ in: a key of :data:`ADJACENCIES`. The same curve also
-    holds for the worlds in ``also``. What must stay secret for the curve to hold is in ``hidden``.
+    holds for the worlds in ``also``. What must stay secret for the curve to hold is in ``hidden``; ``sampling`` says
+    how records come into batches where that is not by Poisson sampling.
     """
 
     adjacency: str = "add-remove"
+    sampling: str = ""
     also: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
 
@@ -192,6 +195,19 @@ class Grouped(Mechanism):
     def hidden(self) -> tuple[str, ...]:  # type: ignore[override]
         """What the mechanism's curve needs to stay secret."""
         return self.mechanism.hidden
+
+
+def leaves_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:
+    """Return what ran at last: the parts of compositions, groups and tuned runs."""
+    inner = [getattr(part, "mechanism", part) for part in parts_of(mechanism)]
+    outer = zip(parts_of(mechanism), inner, strict=True)
+    return tuple(leaf for part, one in outer for leaf in ((one,) if part is one else leaves_of(one)))
+
+
+def sampling_of(leaves: Iterable[Mechanism]) -> str:
+    """Return how records come into the batches of what ran, in one line; "" where all of them are in each."""
+    lines = [POISSON if getattr(leaf, "sample_rate", 1.0) < 1 else leaf.sampling for leaf in leaves]
+    return "; ".join(filter(None, dict.fromkeys(lines)))
 
 
 def parts_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:

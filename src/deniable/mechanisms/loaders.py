@@ -34,3 +34,4 @@ class ShuffledBatches(Mechanism):
     epochs: Count = 1
 
     adjacency = "zero-out"
+    sampling = "the records are shuffled in each epoch and cut into batches; Poisson batches are another run"

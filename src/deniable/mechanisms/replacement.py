@@ -38,6 +38,9 @@ class WithoutReplacement(Mechanism):
     steps: Count = 1
 
     adjacency = "replace"
+    sampling = (
+        "each batch is drawn afresh, of one size, without replacement; Poisson and shuffled batches are other runs"
+    )
 
     def _check_together(self) -> None:
         if self.batch > self.n_records:

@@ -129,7 +129,7 @@ def _meta(*names: str) -> Callable[[Assessment], list[str]]:
 def _risks(a: Assessment) -> list[str]:
     known = [n for n in a.numbers.values() if n.baseline is not None and n.unit == "rate"]
     found = [f"{_number(n)}; blind guessing reaches {shown(n.baseline or 0.0, 'rate', 'nearest')}" for n in known]
-    return found or ["Nothing is proven about this release."]
+    return [*(found or ["Nothing is proven about this release."]), a.assumptions.line]
 
 
 def _epsilon(a: Assessment) -> list[str]:

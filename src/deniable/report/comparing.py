@@ -10,6 +10,7 @@ from deniable._check import InputError
 from deniable._notebook import Textual
 from deniable._optional import require
 from deniable._plot import draw_curves
+from deniable.curves import Assumptions
 from deniable.report.model import Assessment, Curve, Number
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ class Comparison(Textual):
     rows: tuple[ComparedRow, ...]
     curves: tuple[Curve | None, ...]
     decisions: tuple[str | None, ...] = ()
+    assumptions: tuple[Assumptions, ...] = ()
+    units: tuple[str, ...] = ()
 
     def row(self, key: str) -> ComparedRow:
         """Return the row of one number."""
@@ -91,4 +94,6 @@ def compared(made: Sequence[Assessment]) -> Comparison:
         rows=tuple(rows),
         curves=tuple(next(iter(a.curves), None) for a in made),
         decisions=tuple(None if a.decision is None else a.decision.outcome for a in made),
+        assumptions=tuple(a.assumptions for a in made),
+        units=tuple(a.assumptions.unit for a in made),
     )

@@ -30,7 +30,8 @@ class Number:
     """One number of a report: what it is, on which side of the truth it lies, and what it means.
 
     ``value`` is None where nothing can be said; ``low`` and ``high`` are set for intervals; ``baseline`` is what blind
-    guessing reaches. Rates are fractions here and percentages where a person reads them.
+    guessing reaches; ``at`` holds the prior, rate or δ that a bound is for. Rates are fractions here and percentages
+    where a person reads them.
     """
 
     key: str
@@ -42,6 +43,7 @@ class Number:
     low: float | None = None
     high: float | None = None
     baseline: float | None = None
+    at: dict[str, float] = field(default_factory=dict, hash=False)
 
     @property
     def shown(self) -> str:
@@ -163,7 +165,7 @@ class Assessment(Textual):
             ("Attacker", a.game),
             ("Access", a.access),
             ("Prior", "what the attacker believes beforehand; it is stated with every number that depends on it"),
-            ("Adjacency and unit of privacy", a.adjacency),
+            ("Adjacency and unit of privacy", a.line),
             *(("Also assumed", note) for note in a.notes),
         ]
 
@@ -224,6 +226,7 @@ class Assessment(Textual):
         """Return the assessment as plain types, in the order of the schema."""
         parts = asdict(replace(self, remedies=None))
         del parts["remedies"]
+        parts["assumptions"]["unit"] = self.assumptions.unit
         if self.decision is not None:
             parts["decision"]["policy"]["limits"] = [limit.arguments for limit in self.decision.policy.limits]
         return {"schema_version": self.schema_version, **parts}

@@ -37,7 +37,8 @@ def read_assessment(path: str | Path) -> Assessment:
 
 
 def _assessment(content: dict[str, Any]) -> Assessment:
-    parts = {**content, "assumptions": Assumptions(**_tupled(content["assumptions"], "notes"))}
+    stated = {name: value for name, value in content["assumptions"].items() if name != "unit"}  # it follows
+    parts = {**content, "assumptions": Assumptions(**_tupled(stated, "notes"))}
     parts["sections"] = tuple(_section(section) for section in content["sections"])
     if parts.get("decision") is not None:
         parts["decision"] = _decision(parts["decision"])

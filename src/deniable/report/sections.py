@@ -92,14 +92,15 @@ def bound_section(tradeoff: Tradeoff, asked: Asked, *, comparisons: Mapping[str,
         ]  # fmt: skip
     epsilon = Number(
         f"bound.epsilon@delta={delta:g}", f"ε at δ = {delta:g}", tradeoff.epsilon(delta),
-        "The differential privacy parameter that this guarantee corresponds to (add or remove one record).",
-        unit="number",
+        "The differential privacy parameter that this guarantee corresponds to "
+        f"({tradeoff.assumptions.adjacency}).",
+        unit="number", at={"delta": delta},
     )  # fmt: skip
     return Section(
         key="bound",
         title="What any attacker can reach",
         summary=f"Provable upper bound under the assumptions stated{sure}. Method: {tradeoff.method}.",
-        numbers=(*_bounds("bound", rows), epsilon),
+        numbers=(*_bounds("bound", rows, prior), epsilon),
         curves=(
             roc_curve("bound", "provable upper bound", tradeoff),
             *(roc_curve(f"bound.{name}", name, other) for name, other in (comparisons or {}).items()),
@@ -112,25 +113,33 @@ def bound_section(tradeoff: Tradeoff, asked: Asked, *, comparisons: Mapping[str,
 _Row = tuple[str, str, float, float, str]  # key, label, upper bound, what blind guessing reaches, meaning
 
 
-def _bounds(section: str, rows: Sequence[_Row]) -> tuple[Number, ...]:
+def _bounds(section: str, rows: Sequence[_Row], prior: float = 0.5) -> tuple[Number, ...]:
     return tuple(
-        Number(f"{section}.{key}", label, value, meaning, baseline=blind) for key, label, value, blind, meaning in rows
+        Number(f"{section}.{key}", label, value, meaning, baseline=blind, at=_at(key, prior))
+        for key, label, value, blind, meaning in rows
     )
+
+
+def _at(key: str, prior: float) -> dict[str, float]:
+    """The settings that a number is for, as its key names them; precision is at the prior asked for."""
+    kind, _, setting = key.partition("@")
+    name, _, value = setting.partition("=")
+    stated = {"precision": {"prior": prior}, "reconstruction": {}, "tpr": {}}.get(kind, {"prior": 0.5})
+    return stated | ({name: float(value)} if setting else {})
 
 
 def _percent(rate: float) -> str:
     return shown(rate, "rate", "nearest")
 
 
-def risk_section(
-    curve: Tradeoff, baselines: Sequence[float], *, replacing: Tradeoff | None = None, unit: str = "record"
-) -> Section:
+def risk_section(curve: Tradeoff, baselines: Sequence[float], *, replacing: Tradeoff | None = None) -> Section:
     """What the curve bounds besides membership: secrets, replaced records, groups.
 
     ``curve`` has to hold for every record and every data set; ``replacing`` is its curve for replacing a record.
     Sketches are bounds too, a little wider and much faster.
     """
-    if replacing is None and curve.assumptions.adjacency == "add or remove one record":
+    unit = curve.assumptions.unit
+    if replacing is None and curve.assumptions.adjacency.startswith("add or remove one"):
         replacing = replaced(curve).sketch()
     replaces: list[_Row] = [
         ("replacing", f"Advantage if a {unit} is replaced", one.advantage(), 0.0,

@@ -58,9 +58,12 @@ def side_by_side(found: Comparison) -> RenderableType:
 
 
 def _compared(found: Comparison) -> list[str]:
-    """What each letter stands for, and its decision."""
-    named = zip(ascii_uppercase, found.titles, found.statuses, found.decisions, strict=False)
-    return [f"{letter}: {title} ({status}; policy: {met or 'not asked'})" for letter, title, status, met in named]
+    """What each letter stands for, its decision, its unit and batches."""
+    named = zip(ascii_uppercase, found.titles, found.statuses, found.decisions, found.assumptions, strict=False)
+    return [
+        f"{letter}: {title} ({status}; policy: {met or 'not asked'}). {stated.line}"
+        for letter, title, status, met, stated in named
+    ]
 
 
 def _cells(row: ComparedRow) -> list[str]:
@@ -91,6 +94,7 @@ def _summary(assessment: Assessment) -> Iterator[RenderableType]:
     if assessment.decision is not None:
         yield from _decided(assessment.decision, STYLE[assessment.tone])
     yield Text(f"Status: {_STATUS[assessment.status]}.")
+    yield Text(assessment.assumptions.line)
 
 
 def _decided(decision: Decision, style: str) -> Iterator[RenderableType]:

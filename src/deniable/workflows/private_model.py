@@ -45,7 +45,7 @@ def assess_private(
     curve, certificate = model.tradeoff_, model.certificate_
     sections = [
         bound_section(curve, asked),
-        risk_section(curve, asked.baselines, replacing=model.replacement_tradeoff_, unit=certificate.unit),
+        risk_section(curve, asked.baselines, replacing=model.replacement_tradeoff_),
         _account(certificate),
     ]
     headline = bound_headline(curve)

@@ -71,10 +71,6 @@ def assess_run(source: Any, asked: Asked) -> Assessment:
     return replace(made, assumptions=replace(made.assumptions, notes=(*NOTES, *made.assumptions.notes)))
 
 
-_POISSON = (
-    "Batches are Poisson samples: each record is in a step by a coin of its own, with probability sample_rate. Opacus "
-    "records the same history for shuffled batches, for which this bound can be too low."
-)
 _PERSONS = (
     "A record stands for a person: all records of a person (records_per_person in what ran) are added or removed "
     "together, and each is drawn and clipped by itself."
@@ -89,8 +85,6 @@ def _assumptions(bound: Tradeoff, source: Mechanism | Tradeoff) -> Assumptions:
         notes = (*notes, FIXED_BEFOREHAND)
     parts = parts_of(source) if isinstance(source, Mechanism) else ()
     sampled = [part for part in parts if isinstance(part, SubsampledGaussian)]
-    if any(part.sample_rate < 1 for part in sampled):
-        notes = (*notes, _POISSON)
     if any(part.records_per_person > 1 for part in sampled):
         notes = (*notes, _PERSONS)
     return replace(bound.assumptions, notes=notes)
