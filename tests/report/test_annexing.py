@@ -68,3 +68,12 @@ def test_the_command(tmp_path, capsys):
     assert run(["annex", "nowhere.json", "--kind", "dpia"]) == 2
     with pytest.raises(dn.InputError, match="kind must be one of"):
         dn.assess(dn.PureDP(1.0)).annex("gdpr")
+
+
+def test_what_is_not_part_of_a_report_is_not_said_never_to_have_been_done():
+    made = dn.assess(dn.PureDP(1.0))
+    for text in (made.annex("dpia"), made.to_html(), made.to_json(), str(made)):
+        assert "attack was run" not in text
+    assert "No attack is part of this report." in made.annex("dpia")
+    asked = made.decide(dn.Policy([dn.Limit(advantage=1.0)], require=("attack",)))
+    assert "none is part of this report" in asked.decision.reason

@@ -200,3 +200,16 @@ def test_a_second_header_line_is_refused(tmp_path):
     # one text, or words for "missing", above numbers is no header
     path.write_text("\n".join(["age,stay,since,stage", "?,unknown,2021-01-01,A", *rows]))
     assert understand(path, "stage").problems == ()
+
+
+@pytest.mark.parametrize(
+    "cell", [["a"], {"a": 1}, ("a", "b"), np.array([1, 2])], ids=["list", "dict", "tuple", "array"]
+)
+def test_nested_cells_are_not_said_to_be_constant(cell):
+    other = type(cell)(["c"]) if isinstance(cell, list | tuple) else {"b": 2} if isinstance(cell, dict) else cell + 1
+    frame = pd.DataFrame({"y": np.arange(40) % 2, "x": np.linspace(0, 1, 40)})
+    frame["tags"] = pd.Series([None, *([cell, other] * 20)][:40], dtype=object)
+    frame["word"], frame["list"] = "list", type(cell).__name__
+    reasons = {column.name: column.reason for column in understand(frame, "y", strict=False).columns}
+    assert reasons["tags"].startswith(f"its cells are nested ({type(cell).__name__})")
+    assert reasons["word"] == reasons["list"] == "it is constant"

@@ -140,3 +140,24 @@ def test_what_is_lost_is_decided_by_an_interval(model):
         made = dn.assess(model, usefulness=replace(use, loss=replace(use.loss, low=low, high=high)))
         outcomes[high] = next(rule.outcome for rule in made.decision.rules if rule.key == "utility_loss")
     assert outcomes == {0.01: "met", 0.03: "not decided", 0.05: "missed"}
+
+
+def test_more_records_are_advised_only_where_an_unprotected_model_finds_something():
+    """Nothing to find in the columns: what would help is not said to be more of them; else it is."""
+    nothing = Usefulness(True, 100, Score(0.7, 0.5), Score(0.7, 0.52), Score(0.7, 0.5), 0.1, ("more records",))
+    something = replace(nothing, plain=Score(0.9, 0.95))
+    assert "unprotected model finds nothing in these columns either" in nothing.alert
+    assert "more records" not in nothing.alert
+    assert "more records" in something.alert
+    flat = Usefulness(False, 100, Score(0.0, 1.0), Score(0.05, 1.0), Score(0.0, 1.0), 0.2, ("more records",))
+    assert "either" in flat.alert
+    assert "more records" in replace(flat, plain=Score(0.5, 1.0)).alert
+
+
+def test_a_decision_does_not_advise_more_records_where_nothing_is_to_be_found(model):
+    nothing = Usefulness(True, 100, Score(0.7, 0.5), Score(0.7, 0.52), Score(0.7, 0.5), 0.1, ("more records",))
+    for use, said in ((nothing, "other columns"), (replace(nothing, plain=Score(0.9, 0.95)), "more records")):
+        made = dn.assess(model, usefulness=use)
+        (change,) = (line for line in made.decision.changes if line.startswith("Usefulness"))
+        assert said in change
+        assert ("more records" in made.to_text()) == (said == "more records")

@@ -174,7 +174,7 @@ FILLERS: dict[str, Callable[[Assessment], Iterable[str]]] = {
     "data": _data,
     "utility": _section("use"),
     "records": _section("records"),
-    "attack": lambda a: _section("attack")(a) or ["No attack was run."],
+    "attack": lambda a: _section("attack")(a) or ["No attack is part of this report."],
     "risks": _risks,
     "epsilon": _epsilon,
     "mechanism": _mechanism,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from deniable.report.model import Assessment, Number, Section
 
 _HOPELESS = ("No setting of a single parameter of this mechanism meets the policy within a factor of 10,000.",)
+NOTHING = "and the unprotected model finds nothing in these columns either"  # what then helps no model is not advised
 DecisionOutcome = Literal["meets", "does not meet", "not decided"]
 RuleOutcome = Literal["met", "missed", "not decided", "not asked"]
 
@@ -156,7 +157,7 @@ def _rules(a: Assessment, policy: Policy) -> Iterable[Rule]:
     if policy.measured is not None:
         yield _attack(policy, attacked, policy.measured)
     elif "attack" in policy.require and not measured:
-        yield _missing("attack", "A measured attack", "The policy requires an attack, and none was run.")
+        yield _missing("attack", "A measured attack", "The policy requires an attack, and none is part of this report.")
     if "records" in policy.require and not _numbers(a, r"records\d*\.worst\.advantage"):
         yield _missing("records", "A record profile", "The policy requires a record profile, and there is none.")
     if policy.utility_loss is not None or "utility" in policy.require:
@@ -237,8 +238,8 @@ def _attack(policy: Policy, attacked: Number | None, limit: float) -> Rule:
     label = "Advantage measured by an attack"
     if attacked is None:
         if "attack" in policy.require:
-            return _missing("measured", label, "The policy requires an attack, and none was run.", limit)
-        return Rule("measured", label, limit, "not asked", None, None, f"{label}: no attack was run.")
+            return _missing("measured", label, "The policy requires an attack, and none is part of this report.", limit)
+        return Rule("measured", label, limit, "not asked", None, None, f"{label}: no attack is part of this report.")
     low = attacked.low or 0.0
     why = f"{label}: at least {shown(low, 'rate', 'lower')}; the policy allows {_percent(limit)}."
     return Rule("measured", label, limit, "met" if low <= limit else "missed", low, attacked.key, why)
@@ -248,7 +249,8 @@ def _utility(a: Assessment, policy: Policy) -> Rule:
     limit = policy.utility_loss
     label = "Usefulness lost by the protection"
     if a.alert and limit is not None:  # even where guessing cannot be beaten: not worth a release
-        why = f"{label}: the model is no better than guessing on held-out records, whatever an unprotected one reaches."
+        rest = NOTHING if NOTHING in a.alert else "whatever an unprotected one reaches"
+        why = f"{label}: the model is no better than guessing on held-out records, {rest}."
         return Rule("utility_loss", label, limit, "missed", None, None, why)
     lost = a.numbers.get("use.loss")
     if lost is not None and lost.low is not None and lost.high is not None and limit is not None:
@@ -314,7 +316,9 @@ def changes(decision: Decision, policy: Policy, remedies: Remedies | None, *, br
         found = remedies(limits)
         said += found or (_HOPELESS if found is not None else ())
     if "utility_loss" in missed:
-        said.append("Usefulness: more records, fewer columns, public ranges of the columns, or a weaker promise.")
+        nothing = any(NOTHING in rule.why for rule in decision.rules)
+        helps = "other columns" if nothing else "more records, fewer columns, public ranges, or a weaker promise"
+        said.append(f"Usefulness: {helps}.")
     attacked = any((rule.number or "").startswith("attack") for rule in decision.rules if rule.outcome == "missed")
     if broken:
         said.append("Implementation: what ran is not what was promised; find the difference before anything else.")

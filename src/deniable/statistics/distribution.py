@@ -19,7 +19,7 @@ from scipy.optimize import isotonic_regression
 from deniable._check import FloatArray
 from deniable._floats import MANY_ROUNDINGS
 from deniable.noise.queries import RankWeights
-from deniable.statistics.estimates import FEW, TOO_FEW, Limits, QueryAnswer, withheld
+from deniable.statistics.estimates import NO_NUMBERS, TOO_FEW, Limits, QueryAnswer, withheld
 from deniable.statistics.grammar import ColumnScale
 from deniable.statistics.queries import CANDIDATES, DEPTH
 from deniable.statistics.released import Row
@@ -66,7 +66,7 @@ class Choice:
         A choice is a Laplace variable of ranks away; one more rank is for the unequal gaps between records.
         """
         if not n * self.end.rate > 2 * _APART:
-            return withheld(group, f"{self.p:g}", FEW)
+            return withheld(group, f"{self.p:g}", NO_NUMBERS)
         value, low, high = (scale.centre + scale.half * self.points[:, place]).tolist()
         ranks = float(self.above[place] - self.below[place])
         slope = max(high - low, 0.0) / ranks
@@ -170,7 +170,7 @@ def quantiles(answer: QueryAnswer, scale: ColumnScale, probabilities: tuple[floa
         for p in probabilities:
             item = f"{p:g}"
             if not curve.usable:
-                rows.append(withheld(group, item, FEW))
+                rows.append(withheld(group, item, NO_NUMBERS))
                 continue
             near, far = curve.limits(p, limits.z, False), curve.limits(p, limits.z, True)
             noise, whole = ((high - low) / (2 * limits.z) for low, high in (near, far))
@@ -187,7 +187,7 @@ def distribution_function(answer: QueryAnswer, scale: ColumnScale, points: int, 
         for j in range(0, _LEAVES + 1, _LEAVES // points):
             item = scale.written(float(curve.edges[j]))
             if not curve.usable:
-                rows.append(withheld(group, item, FEW))
+                rows.append(withheld(group, item, NO_NUMBERS))
                 continue
             value = float(curve.values[j])
             sampling = math.sqrt(value * (1 - value) / curve.total)
@@ -204,7 +204,7 @@ def trimmed_means(answer: QueryAnswer, scale: ColumnScale, cut: float, limits: L
     rows = []
     for group, curve in _curves(answer, scale):
         if not curve.usable:
-            rows.append(withheld(group, "", FEW))
+            rows.append(withheld(group, "", NO_NUMBERS))
             continue
         F = curve.values
         low, high = np.clip(F[:-1], cut, 1 - cut), np.clip(F[1:], cut, 1 - cut)  # the mass that each leaf keeps

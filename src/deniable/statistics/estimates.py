@@ -17,10 +17,12 @@ from deniable.statistics.queries import Query, Totals
 from deniable.statistics.released import Row
 
 FEW = "too few records for the noise"
+NO_NUMBERS = "too few numbers or dates in the column for the noise"  # so of few records as of a column of texts
 TOO_FEW = 4.0  # counts below this many standard deviations of their noise are not divided by
 _SHARE_OF_SPREAD = (-1.0, 1.0)  # where correlations lie
 _FLAT = 2.0  # variances below this many standard deviations of their noise are not divided by
 Judgement = tuple[str, str, FloatArray]  # why numbers are withheld, or ""; a note; their deviations over samples
+_STILL = "a column varies too little for the noise"
 ROUGH = "the noise is not small beside the spread of the columns: a rough figure"
 
 
@@ -166,7 +168,7 @@ def of_moments(
     rows = []
     for group, x in zip(answer.labels, answer.sums, strict=True):
         enough = x[0] > max(TOO_FEW * float(answer.noise[0]), least)
-        why, note, sampling = judged(x) if enough else (FEW, "", np.empty(0))
+        why, note, sampling = judged(x) if enough else (NO_NUMBERS, "", np.empty(0))
         if why:
             rows += [withheld(group, item, why) for item in items]
             continue
@@ -228,7 +230,7 @@ def covariances(answer: QueryAnswer, function: str, known: Mapping[str, ColumnSc
             return "", "", np.sqrt((np.maximum(full[i, i] * full[j, j], 0.0) + full[i, j] ** 2) / x[0])
         shown = _in_noise(float(np.diag(matrix).min()), 1, answer, x)
         sampling = (1 - np.clip(wanted(x), -1.0, 1.0) ** 2) / math.sqrt(x[0])
-        return FEW if shown <= _FLAT else "", ROUGH if shown <= TOO_FEW else "", sampling
+        return _STILL if shown <= _FLAT else "", ROUGH if shown <= TOO_FEW else "", sampling
 
     items = tuple(f"{names[a]}, {names[b]}" for a, b in zip(i, j, strict=True))
     return of_moments(answer, items, wanted, judged, limits, _SHARE_OF_SPREAD if related else (-math.inf, math.inf))

@@ -329,6 +329,8 @@ def _reason_to_drop(name: str, kind: str, values: pd.Series[Any], raw: Any) -> s
     counts = present.value_counts()
     if not len(counts):
         return "it is empty"
+    if len(counts) == 1 and any(type(cell).__name__ == counts.index[0] for cell in raw):  # read as the type's name
+        return f"its cells are nested ({counts.index[0]}); give their parts columns of their own"
     if len(counts) == 1:
         return "it is constant" if len(present) == len(values) else "all cells that hold anything are equal"
     way_out = "if this is not an identifier, declare it in a schema"

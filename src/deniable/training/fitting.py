@@ -82,9 +82,8 @@ class Additive:
     def occupied(self, j: int) -> IntArray:
         """Return the cells of block j that records are known to be in: of numbers all, but for the missing values' one.
 
-        So of lists of two values; of pairs all cells with both values. Of other categories those whose noisy count
-        stood out and is 1/128 of the records or more, which the mean row of the basis shows (the others add mostly
-        noise), or all but the missing one. Of words among numbers none.
+        So of lists of two values; of pairs all cells with both. Of other categories those whose noisy count stood out
+        and is 1/128 of all or more (the basis' mean row shows it), or all but the missing one; of mixed ones none.
         """
         encoder = self.blocks[j]
         if isinstance(encoder, Pair):

@@ -54,6 +54,14 @@ def alike(sources: Sequence[Any], **options: Any) -> list[Assessment]:
     ------
     InputError
         If they differ and one of them, such as a saved report, cannot be converted.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> from deniable.workflows import alike
+    >>> sampled, drawn = alike([dn.GaussianDP(0.5), dn.WithoutReplacement(9.0, 10, 100, 2)])
+    >>> sampled.assumptions.line
+    'Unit: record (replace one record)'
     """
     made = [source if isinstance(source, Assessment) else assess(source, **options) for source in sources]
     kinds = {_worlds(one) for one in made} - {""}

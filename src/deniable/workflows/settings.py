@@ -133,7 +133,7 @@ def _fit_again(fit: PrivateFit, limits: list[Limit]) -> list[str]:
     if mu is None:
         return []
     goal = shown(tradeoff(fit.mechanism(mu)).advantage(), "number", "lower", 3)
-    return [f"Promise: fit again with advantage={goal} (--advantage {goal}); more records keep the model useful."]
+    return [f"Promise: fit again with advantage={goal} (--advantage {goal}), which takes more noise."]
 
 
 def _met(

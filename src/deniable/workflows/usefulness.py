@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError
 from deniable._shown import Unit, shown
+from deniable.report.decision import NOTHING
 from deniable.report.model import Number, Section
 from deniable.tables import WORD
 
@@ -58,11 +59,14 @@ class Usefulness:
     @property
     def useless(self) -> bool:
         """Whether the private model is no better than guessing, as far as these records can tell."""
-        no_ranking = self.private.second is None or self.private.second < 0.5 + self.noise
+        return self._guesses(self.private)
+
+    def _guesses(self, score: Score) -> bool:
+        no_ranking = score.second is None or score.second < 0.5 + self.noise
         if not self.classification:
-            return not self.private.first > self.noise
+            return not score.first > self.noise
         chance = 2 * (self.guess.first * (1 - self.guess.first) / self.n) ** 0.5
-        return self.private.first <= self.guess.first + chance and no_ranking
+        return score.first <= self.guess.first + chance and no_ranking
 
     @property
     def alert(self) -> str:
@@ -70,8 +74,10 @@ class Usefulness:
         if not self.useless:
             return ""
         what = "always naming the most frequent class" if self.classification else "always predicting the mean"
-        helps = f" What would help: {'; '.join(self.help)}." if self.help else ""
         where = f"{self.n:,} held-out records (not protected)"
+        if self.plain is not None and self._guesses(self.plain):
+            return f"This model is no better than {what} on {where}, {NOTHING}: do not use it."
+        helps = f" What would help: {'; '.join(self.help)}." if self.help else ""
         return f"This model is no better than {what} on {where}: do not use it.{helps}"
 
     @property
