@@ -165,7 +165,8 @@ class Assessment(Textual):
             ("Attacker", a.game),
             ("Access", a.access),
             ("Prior", "what the attacker believes beforehand; it is stated with every number that depends on it"),
-            ("Adjacency and unit of privacy", a.line),
+            ("Adjacency and unit of privacy", a.adjacency),
+            ("With every number", a.line),
             *(("Also assumed", note) for note in a.notes),
         ]
 

@@ -92,8 +92,7 @@ def bound_section(tradeoff: Tradeoff, asked: Asked, *, comparisons: Mapping[str,
         ]  # fmt: skip
     epsilon = Number(
         f"bound.epsilon@delta={delta:g}", f"ε at δ = {delta:g}", tradeoff.epsilon(delta),
-        "The differential privacy parameter that this guarantee corresponds to "
-        f"({tradeoff.assumptions.adjacency}).",
+        "The differential privacy parameter that this guarantee corresponds to, for the two worlds stated below.",
         unit="number", at={"delta": delta},
     )  # fmt: skip
     return Section(
@@ -139,7 +138,7 @@ def risk_section(curve: Tradeoff, baselines: Sequence[float], *, replacing: Trad
     Sketches are bounds too, a little wider and much faster.
     """
     unit = curve.assumptions.unit
-    if replacing is None and curve.assumptions.adjacency.startswith("add or remove one"):
+    if replacing is None and curve.assumptions.adjacency.startswith(("add or remove one", "adjacency as its author")):
         replacing = replaced(curve).sketch()
     replaces: list[_Row] = [
         ("replacing", f"Advantage if a {unit} is replaced", one.advantage(), 0.0,
