@@ -202,9 +202,7 @@ def test_a_second_header_line_is_refused(tmp_path):
     assert understand(path, "stage").problems == ()
 
 
-@pytest.mark.parametrize(
-    "cell", [["a"], {"a": 1}, ("a", "b"), np.array([1, 2])], ids=["list", "dict", "tuple", "array"]
-)
+@pytest.mark.parametrize("cell", [["a"], {"a": 1}, ("a", "b")], ids=["list", "dict", "tuple"])
 def test_nested_cells_are_not_said_to_be_constant(cell):
     other = {"b": 2} if isinstance(cell, dict) else type(cell)(["c"])
     frame = pd.DataFrame({"y": np.arange(40) % 2, "x": np.linspace(0, 1, 40)})
