@@ -13,15 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError, as_float64
 from deniable._files import Spill, Spilled
-from deniable.tables.parquet import fault, few, kind_of, parquet_files, target_among
+from deniable.tables.cell import WORD, read_cells
+from deniable.tables.parquet import as_series, fault, few, parquet_files, target_among
 
 BATCH = 65_536  # rows that are in memory at a time, in each worker
 _TASK = 262_144  # rows of a task, about: enough that starting it costs nothing
 MOST_LEVELS = 1000  # distinct texts of a column, each of which becomes a column of numbers
+_TRUTH = {"false": 0.0, "true": 1.0}
 
 Labels = NDArray[Any]
 
@@ -76,8 +79,8 @@ class ParquetTask(RowPart):
                 for batch in batches:
                     if batch.num_rows:
                         yield Block(
-                            [_values(batch.column(name), name, self.path) for name in self.names],
-                            _values(batch.column(self.target), self.target, self.path),
+                            [values_of(as_series(batch.column(name)), name) for name in self.names],
+                            values_of(as_series(batch.column(self.target)), self.target),
                             self.path,
                             at,
                         )
@@ -122,6 +125,8 @@ def as_source(data: Any, target: str | None) -> Source | None:
         return _spooled(data(), target)
     if isinstance(data, Iterator):
         return _spooled(data, target)
+    if isinstance(data, pd.DataFrame) and target is not None:
+        data = [data]
     if isinstance(data, list) and data and is_block(data[0], target):
         return _called([_Given(block) for block in data], "block", target)
     return None
@@ -168,10 +173,6 @@ def _parquet(path: Path, target: str | None) -> Source:
     kinds = files[0].kinds
     target = target_among(tuple(kinds), target, files[0].path)
     names = tuple(name for name in kinds if name != target)
-    if bad := [name for name, kind in kinds.items() if kind not in ("number", "text")]:
-        raise InputError(
-            f"column {bad[0]!r} of {files[0].path} must hold numbers, texts or truth values; drop or convert it"
-        )
     tasks: list[RowPart] = []
     for file in files:
         groups: list[int] = []
@@ -183,18 +184,6 @@ def _parquet(path: Path, target: str | None) -> Source:
                 tasks.append(ParquetTask(str(file.path), tuple(groups), first, names, target))
                 groups, first = [], rows
     return Source(names, tuple(tasks))
-
-
-def _values(column: Any, name: str, where: str) -> NDArray[Any]:
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if kind_of(column.type) == "text":
-        return np.asarray(column.to_pylist(), dtype=object)
-    if pa.types.is_decimal(column.type) or pa.types.is_boolean(column.type):
-        column = column.cast(pa.float64())
-    return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 def _called(calls: Sequence[Callable[[], Any]], word: str, target: str | None, held: Any = None) -> Source:
@@ -218,8 +207,8 @@ def taken_apart(block: Any, target: str | None, where: str) -> tuple[list[NDArra
         if target is None or target not in block.columns:
             raise InputError(f"{where} must have the target column {target!r}, got {few(tuple(block.columns))}")
         names = [name for name in block.columns if name != target]
-        columns = [_of_pandas(block[name]) for name in names]
-        return columns, _of_pandas(block[target]), tuple(map(str, names))
+        columns = [values_of(block[name], name) for name in names]
+        return columns, values_of(block[target], target), tuple(map(str, names))
     if not (isinstance(block, tuple) and len(block) == 2):
         raise InputError(f"{where} must be a pair (X, y) or a data frame, got {type(block).__name__}")
     X, y = as_float64(block[0]), np.asarray(block[1])
@@ -228,13 +217,16 @@ def taken_apart(block: Any, target: str | None, where: str) -> tuple[list[NDArra
     return list(X.T), y, tuple(f"x{i}" for i in range(X.shape[1]))
 
 
-def _of_pandas(series: Any) -> NDArray[Any]:
-    if str(series.dtype) == "category":
-        series = series.astype(series.cat.categories.dtype)
-    if series.dtype.kind in "OU" or str(series.dtype).startswith(("string", "str")):
+def values_of(series: Any, name: Any) -> NDArray[Any]:
+    """Return texts (None where one is missing), or numbers: dates are days, truth values 0 and 1, gaps NaN."""
+    kept = series.dtype.categories if str(series.dtype) == "category" else series.dropna()
+    if kept.dtype.kind in "OU" and any(isinstance(value, str) for value in kept):
         gaps = series.isna().to_numpy()
         return np.array([None if gap else str(v) for v, gap in zip(series.tolist(), gaps, strict=True)], dtype=object)
-    return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
+    cells = read_cells(series)
+    if set(cells.words) - set(_TRUTH):
+        raise InputError(f"column {name!r} must hold numbers, dates, texts or truth values; drop or convert it")
+    return np.where(cells.kind == WORD, np.array([*map(_TRUTH.get, cells.words), np.nan])[cells.word], cells.number)
 
 
 def matrix(block: Block, levels: Sequence[tuple[str, ...] | None], names: Sequence[str]) -> FloatArray:
