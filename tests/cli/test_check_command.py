@@ -42,3 +42,20 @@ def test_problems_give_code_2(table, capsys):
     out = " ".join(capsys.readouterr().out.split())
     assert "did you mean 'y'" in out or "'yy' is not a column" in out
     assert "did you mean 'town'" in out
+
+
+def test_exact_copies_are_counted_for_the_owner(table, tmp_path, capsys):
+    twice = tmp_path / "twice.csv"
+    lines = table.read_text().splitlines()
+    twice.write_text("\n".join([*lines, *[lines[1]] * 10, lines[2]]) + "\n")
+    words = "11 of 51 rows are exact copies of another row: a person with k of them counts as k records"
+    assert run(["check", str(twice), "--target", "y"]) == 0
+    assert words in " ".join(capsys.readouterr().out.split())
+    assert run(["check", str(twice), "--target", "y", "--json"]) == 0
+    assert words in " ".join(capsys.readouterr().out.split())
+    assert run(["check", str(table), "--target", "y"]) == 0
+    assert "exact copies" not in capsys.readouterr().out
+    schema = tmp_path / "schema.toml"
+    schema.write_text('person = "name"\n')
+    assert run(["check", str(twice), "--target", "y", "--schema", str(schema)]) == 0
+    assert "exact copies" not in capsys.readouterr().out

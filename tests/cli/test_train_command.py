@@ -239,3 +239,16 @@ def test_the_public_page_holds_nothing_that_no_noise_protects(people, tmp_path):
     assert unprotected
     assert shown.numbers == {key: number for key, number in kept.numbers.items() if key not in unprotected}
     assert "held-out" not in shown.to_html()
+
+
+def test_exact_copies_stand_on_the_page_of_the_owner_alone(people, tmp_path, capsys):
+    twice = tmp_path / "twice.csv"
+    lines = people.read_text().splitlines()
+    twice.write_text("\n".join([*lines, *[lines[1]] * 10]) + "\n")
+    public, owner = tmp_path / "public.json", tmp_path / "owner.json"
+    words = ("--target", "answer", "--advantage", 0.4, "--report", public, "--owner-report", owner)
+    assert train(twice, *words) == 0
+    said = capsys.readouterr()
+    assert "rows are exact copies of another row" in " ".join(dn.Assessment.from_json(owner).to_text().split())
+    for shown in (public.read_text(), said.out, said.err):
+        assert "exact copies" not in shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,7 +36,7 @@ def check(
     schema holds some, in comments.
     """
     from deniable.noise.sealed import only_our_words
-    from deniable.tables import PUBLIC, understand
+    from deniable.tables import PUBLIC, copies_line, open_table, understand
     from deniable.tables.drafting import draft_schema
 
     if schema_out is not None:
@@ -43,6 +44,10 @@ def check(
     told, left = read_schema(schema), tuple(drop or ())
     with only_our_words():
         found = understand(data, target, drop=left, schema=told, strict=False)
+        if not found.problems and found.schema.person is None:
+            table = open_table(data).frame
+            copied = copies_line(table[name] for name in table.columns if name not in left)
+            found = replace(found, notes=(*found.notes, *copied))
         drafted = "" if schema_out is None else draft_schema(data, target, drop=left, schema=told)
     if schema_out is not None:
         write_atomically(schema_out, drafted)

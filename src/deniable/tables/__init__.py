@@ -5,6 +5,7 @@ from deniable.tables.draft import PUBLIC, Column, TableWarning, Understood, unde
 from deniable.tables.drafting import draft_schema
 from deniable.tables.encoding import Encoded, encode
 from deniable.tables.files import open_table
+from deniable.tables.persons import copies_line
 from deniable.tables.schema import ColumnSchema, Schema
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Schema",
     "TableWarning",
     "Understood",
+    "copies_line",
     "draft_schema",
     "encode",
     "flag_of",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -58,3 +59,16 @@ def _folded(text: str, own: ColumnSchema) -> str:
     kinds = {c: unicodedata.category(c) for c in plain}
     plain = "".join("-" if kinds[c] == "Pd" else c for c in plain if kinds[c] not in ("Cf", "Cc"))
     return unicodedata.normalize("NFKC", (_canonical(plain, own.form) or " ".join(plain.split())).casefold())
+
+
+def copies_line(columns: Iterable[Any]) -> tuple[str, ...]:
+    """Say how many rows are exact copies of an earlier one, given their columns; nothing if none is."""
+    keys: NDArray[np.uint64] = np.zeros(1, dtype=np.uint64)
+    for cells in columns:
+        keys = keys * np.uint64(1_000_003) + pd.util.hash_array(np.asarray(cells))
+    copies = len(keys) - len(np.unique(keys))
+    words = (
+        f"{copies:,} of {len(keys):,} rows are exact copies of another row: a person with k of them counts as k, "
+        "unless a column says whose each is (--group)"
+    )
+    return (words,) * bool(copies)

@@ -22,7 +22,7 @@ from deniable.tables import DATE, MISSING, NUMBER, ColumnCells, read_cell, spell
 from deniable.tables.draft import near
 from deniable.tables.files import Opened, open_table
 from deniable.tables.parquet import few
-from deniable.tables.persons import persons_of
+from deniable.tables.persons import copies_line, persons_of
 from deniable.tables.schema import Schema, as_schema
 from deniable.training import PrivateClassifier, PrivateRegressor, TrainingWarning
 from deniable.training.classifier import labels_of
@@ -171,7 +171,8 @@ def train_table(
             reproduction={**facts, **made.reproduction},
         )
 
-    owners, public = page(useful, (*opened.notes, *told)), page(None, told)
+    copied = () if group is not None else copies_line([*(X[name] for name in X.columns), frame[target]])  # no noise
+    owners, public = page(useful, (*opened.notes, *copied, *told)), page(None, told)
     remarks = (
         *opened.notes,
         *told,
