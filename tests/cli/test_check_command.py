@@ -48,7 +48,7 @@ def test_exact_copies_are_counted_for_the_owner(table, tmp_path, capsys):
     twice = tmp_path / "twice.csv"
     lines = table.read_text().splitlines()
     twice.write_text("\n".join([*lines, *[lines[1]] * 10, lines[2]]) + "\n")
-    words = "11 of 51 rows are exact copies of another row: a person with k of them counts as k records"
+    words = "11 of 51 rows are exact copies of another row: a person with k of them counts as k"
     assert run(["check", str(twice), "--target", "y"]) == 0
     assert words in " ".join(capsys.readouterr().out.split())
     assert run(["check", str(twice), "--target", "y", "--json"]) == 0
