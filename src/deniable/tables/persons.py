@@ -62,7 +62,11 @@ def _folded(text: str, own: ColumnSchema) -> str:
 
 
 def copies_line(columns: Iterable[Any]) -> tuple[str, ...]:
-    """Say how many rows are exact copies of an earlier one, given their columns; nothing if none is."""
+    """Say how many rows are exact copies of an earlier one, given their columns; nothing if none is.
+
+    >>> copies_line([["a", "b", "a"], [1, 2, 1]])
+    ('1 of 3 rows are exact copies of another row: a person with k of them counts as k, unless ... (--group)',)
+    """
     keys: NDArray[np.uint64] = np.zeros(1, dtype=np.uint64)
     for cells in columns:
         keys = keys * np.uint64(1_000_003) + pd.util.hash_array(np.asarray(cells))
