@@ -103,3 +103,14 @@ def test_import_loads_neither_scipy_nor_any_extra():
     code = f"import sys, deniable; print(sorted({heavy!r} & {{name.partition('.')[0] for name in sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_first_curve_of_dp_sgd_loads_no_more_than_it_needs():
+    done = bare("""
+        import deniable as dn
+        t = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.01, 5000))
+        t.advantage(), t.delta(1.0)
+        assert not {name for name in sys.modules if name.startswith(("scipy", "deniable.accounting.pld"))}
+        t.epsilon(1e-5), t.tpr(1e-3)
+    """)
+    assert done.returncode == 0, done.stderr

@@ -12,6 +12,7 @@ from scipy.stats import norm
 import deniable as dn
 from deniable import risks
 from deniable.curves import EVERY_CASE, EnvelopeTradeoff, Tradeoff
+from deniable.curves.chains import ChainTradeoff
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -200,7 +201,7 @@ def test_gaussian_groups_and_replacing_are_exact():
     assert replacing.assumptions.adjacency == "replace one record"
     assert curve.group(4).assumptions.adjacency == "add or remove a group of 4 records"
     # the chain itself, without the closed form, gives the same
-    chain = risks.ChainTradeoff(((curve, "remove"),) * 4, holds_for=EVERY_CASE)
+    chain = ChainTradeoff(((curve, "remove"),) * 4, holds_for=EVERY_CASE)
     fpr, gammas = np.array([1e-9, 1e-3, 0.3]), np.array([0.05, 0.8, 1.0, 3.0, 100.0])
     assert np.all(chain.tpr(fpr) >= curve.group(4).tpr(fpr, side="lower"))
     assert chain.tpr(fpr) == pytest.approx(curve.group(4).tpr(fpr), rel=1e-10)

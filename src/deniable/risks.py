@@ -26,7 +26,6 @@ from deniable.curves import (
     Side,
     Tradeoff,
 )
-from deniable.curves.chains import ChainTradeoff
 
 
 def require_universal(tradeoff: Tradeoff, asked: str) -> None:
@@ -152,6 +151,8 @@ def group(tradeoff: Tradeoff, k: int) -> Tradeoff:
     if isinstance(tradeoff, BracketTradeoff):
         above = group(replace(tradeoff.above, holds_for=EVERY_CASE), count)
         return replace(tradeoff, above=above, assumptions=assumptions)
+    from deniable.curves.chains import ChainTradeoff
+
     return ChainTradeoff(
         ((tradeoff, "remove"),) * count,
         method=f"{tradeoff.method}; composed {count} times for a group",
@@ -183,6 +184,8 @@ def replaced(tradeoff: Tradeoff, *, any_mechanism: bool = False) -> Tradeoff:
     if isinstance(tradeoff, BracketTradeoff):
         above = replaced(replace(tradeoff.above, holds_for=EVERY_CASE))
         return replace(tradeoff, above=above, assumptions=assumptions)
+    from deniable.curves.chains import ChainTradeoff
+
     return ChainTradeoff(
         ((tradeoff, "add"), (tradeoff, "remove")),
         any_mechanism,

@@ -1,16 +1,7 @@
 """Composed privacy losses: from a mechanism to its trade-off."""
 
-from deniable.accounting.dispatch import tradeoff
-from deniable.accounting.filters import BudgetSpentError, GaussianFilter, RenyiFilter
-from deniable.accounting.gradient_norms import NormRecorder
-from deniable.accounting.individual import IndividualTradeoffs, individual_tradeoffs
+from __future__ import annotations
 
-__all__ = [
-    "BudgetSpentError",
-    "GaussianFilter",
-    "IndividualTradeoffs",
-    "NormRecorder",
-    "RenyiFilter",
-    "individual_tradeoffs",
-    "tradeoff",
-]
+from deniable._lazy import attached
+
+__getattr__, __all__, _ = attached(__name__, __file__, globals())  # the list is __init__.pyi

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
@@ -13,12 +13,14 @@ from deniable._check import FloatArray
 from deniable.accounting.engines.inversion import GOOD
 from deniable.accounting.engines.inverted import APART, ROUGH, InvertedTradeoff
 from deniable.accounting.engines.likelihood import trivial_hockey_stick
-from deniable.accounting.pld.curve import WIDE, MultiScaleTradeoff
 from deniable.accounting.renyi import loss_divergence
-from deniable.accounting.sizes import NEGLIGIBLE
+from deniable.accounting.sizes import NEGLIGIBLE, WIDE
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
 from deniable.curves.safe import FAILURES, excuse
+
+if TYPE_CHECKING:
+    from deniable.accounting.pld.curve import MultiScaleTradeoff
 
 _NEGLIGIBLE: Final[dict[Question, float]] = {"hockey stick": NEGLIGIBLE, "roc": 0.0}  # widths below are not worth it
 _MOST_PARTS = 256  # kinds of steps that lattices are asked about
@@ -58,6 +60,8 @@ class ComposedTradeoff(Tradeoff):
         """The multi-scale distribution, unless there are so many kinds of steps that it takes long."""
         if self.loss.summands > _MOST_PARTS:
             return None
+        from deniable.accounting.pld.curve import MultiScaleTradeoff  # most curves need none
+
         found = MultiScaleTradeoff.of(self.loss, most=self.points)
         return found.rougher() if self.rough else found
 

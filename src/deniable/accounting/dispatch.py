@@ -19,7 +19,6 @@ from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.inversion import GOOD
 from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.guarantees import from_divergences, is_stated_in_divergences
-from deniable.accounting.pld.curve import MultiScaleTradeoff, replaced_record
 from deniable.accounting.reductions import Dominated, merged, reduced
 from deniable.accounting.renyi import curve_of_loss
 from deniable.accounting.sizes import PATIENT, POINTS
@@ -145,6 +144,8 @@ def tradeoff(
     twice = replaced(found, any_mechanism=isinstance(mechanism, PureDP | ApproximateDP))
     if engine != "auto":
         return twice
+    from deniable.accounting.pld.curve import replaced_record
+
     return replaced_record(
         [part if isinstance(part, SubsampledGaussian) else reduced(part) for part in parts_of(mechanism)], twice
     )
@@ -221,6 +222,8 @@ def _composed(parts: list[Mechanism], request: Request) -> Tradeoff:
         return BallTradeoff.of(tuple(parts))
     loss = PrivacyLoss.of(parts)
     if request.engine == "pld":
+        from deniable.accounting.pld.curve import MultiScaleTradeoff
+
         return MultiScaleTradeoff.of(loss, most=points)
     if request.engine == "inversion":
         inverted = InvertedTradeoff(loss, tolerance, points, GOOD)

@@ -9,7 +9,6 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError
 from deniable._floats import EPS
-from deniable.accounting.engines.renyi_region import RenyiRegionTradeoff
 from deniable.accounting.renyi import ConcentratedCurve, RenyiCurve, TabulatedCurve, composed, curve_of_loss
 from deniable.accounting.steps.allocation import AllocationStep
 from deniable.accounting.steps.base import Repeated
@@ -40,6 +39,8 @@ def from_divergences(
     ``of`` gives the trade-off of one run of a tuned mechanism. ``below`` is the trade-off of the exact ones alone, as
     an attacker may ignore the outputs of the others.
     """
+    from deniable.accounting.engines.renyi_region import RenyiRegionTradeoff
+
     curves = [_stated_curve(part, of) for part in stated]
     random = [part for part in exact if isinstance(part, Repeated) and isinstance(part.step, AllocationStep)]
     others = [part for part in exact if part not in random]

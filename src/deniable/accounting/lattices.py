@@ -41,7 +41,6 @@ from typing import Self, TypeVar
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from scipy.fft import irfft, next_fast_len, rfft
 
 from deniable._check import FloatArray, Indices
 from deniable._floats import EPS, MOST_EXPONENT, PRODUCT_EXPONENT
@@ -292,10 +291,12 @@ def _convolve(out: Law, e: int, x: LatticePart, y: LatticePart) -> float:
     others = _shifted(found, others, rows)
     noise = 0.0
     if rows.any() and others.any():
-        points = next_fast_len(count, real=True)
-        first = rfft(rows, points)
-        second = first if others is rows else rfft(others, points)
-        found += np.maximum(irfft(first * second, points)[:, :count], 0.0)
+        from scipy import fft
+
+        points = fft.next_fast_len(count, real=True)
+        first = fft.rfft(rows, points)
+        second = first if others is rows else fft.rfft(others, points)
+        found += np.maximum(fft.irfft(first * second, points)[:, :count], 0.0)
         norm = [(np.linalg.norm(z, axis=1), z.sum(axis=1)) for z in (rows, others)]
         crossed = norm[0][0] * norm[1][1] + norm[0][1] * norm[1][0]
         noise = 1.5 * (fft_error(points) + 4 * EPS) * math.sqrt(count) * float(np.max(crossed)) * (1 + 1e-9)

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from deniable._check import FloatArray, Indices
 from deniable._floats import EPS, SQUARE_EXPONENT
+from deniable._special import log_ndtr
 from deniable.accounting.engines.closed import LargestOutcomeTradeoff
 from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.sizes import UNLIKELY

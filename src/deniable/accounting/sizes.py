@@ -12,3 +12,4 @@ DIGITS = 55.0  # −log of what a curve, a cut or a node that is left out may co
 UNLIKELY = 1e-60  # mass that nobody asks for
 NEGLIGIBLE = math.sqrt(UNLIKELY)  # mass, and hockey sticks, that need no relative accuracy
 UNDERFLOW = 1e-285  # charged for numbers below all doubles; smaller masses may lack some
+WIDE = 2e-5  # relative width from which a law without transforms, and another curve of the same worlds, is asked

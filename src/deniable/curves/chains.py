@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
+from deniable._special import expit
 from deniable.curves import (
     AnyDirection,
     ApproximateTradeoff,

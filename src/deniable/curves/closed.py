@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import erfcx, ndtr, ndtri
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
+from deniable._special import erfcx, ndtr, ndtri
 from deniable.curves.answer import Charged, Question
 from deniable.curves.base import Tradeoff
 from deniable.curves.safe import AnyDirection, Direction, Side, outward

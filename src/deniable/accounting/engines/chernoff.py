@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, PRODUCT_EXPONENT
@@ -117,7 +116,8 @@ class Chernoff:
         """
         keep = self.points >= 1 if direction == "remove" else self.points <= 0
         order = self.points[keep] if direction == "remove" else 1 - self.points[keep]
-        log_bound = self.bounded_growth[keep] + xlogy(order - 1, order - 1) - xlogy(order, order) + 64 * EPS * order
+        log_constant = (order - 1) * np.log(np.maximum(order - 1, EPS**2)) - order * np.log(order)
+        log_bound = self.bounded_growth[keep] + log_constant + 64 * EPS * order
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             found = np.exp((log_bound - np.multiply.outer(log_gamma, order - 1)).min(axis=1))
         left_out = self.loss.dropped[1] if direction == "remove" else 0.0

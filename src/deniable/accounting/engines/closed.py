@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable._search import bisect
+from deniable._special import ndtr, ndtri
 from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails, dual_from, hockey_stick_from
 from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.sizes import FAR, UNDERFLOW

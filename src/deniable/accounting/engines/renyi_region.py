@@ -24,11 +24,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable._search import bisect
+from deniable._special import expit, logit
 from deniable.accounting.renyi import RenyiCurve
 from deniable.accounting.sizes import BLOCK, ROUNDS
 from deniable.curves import OPPOSITE, AnyDirection, Charged, Direction, Question, Side, Tradeoff

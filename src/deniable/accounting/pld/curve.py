@@ -16,7 +16,7 @@ from deniable.accounting.lattices import Law
 from deniable.accounting.pld.compose import ComposedLaw, Cuttable, compose, cuttable
 from deniable.accounting.pld.read import Above, Below
 from deniable.accounting.renyi import loss_divergence
-from deniable.accounting.sizes import MOST, POINTS
+from deniable.accounting.sizes import MOST, POINTS, WIDE
 from deniable.accounting.steps.base import Step, TooSlowError
 from deniable.accounting.steps.discrete import ResponseStep
 from deniable.accounting.steps.sampled_gaussian import ReplacedGaussianStep, SubsampledGaussianStep
@@ -26,7 +26,6 @@ from deniable.curves.safe import directions
 from deniable.mechanisms import GaussianDP, Mechanism, SubsampledGaussian
 
 _SKETCHED = 1 << 11  # lattice points of a class for a picture
-WIDE = 2e-5  # relative width from which a law without transforms, and another curve of the same worlds, is asked
 _MOST_STEPS = 10**9  # more are known from below only, as MOST: fewer tell no more, and rounding takes less
 
 

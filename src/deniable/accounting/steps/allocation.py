@@ -51,10 +51,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
-from scipy.special import ndtr
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, PRODUCT_EXPONENT
+from deniable._special import ndtr
 from deniable.accounting.lattices import Law, convolved, fitting, power, scales
 from deniable.accounting.sizes import BLOCK, POINTS, UNDERFLOW
 from deniable.accounting.steps.base import Step

@@ -36,10 +36,10 @@ from functools import cached_property
 from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
-from scipy.special import ndtr
 
 from deniable._check import FloatArray, Indices
 from deniable._floats import EPS, PRODUCT_EXPONENT
+from deniable._special import ndtr
 from deniable.accounting.sizes import BLOCK, ROUNDS, UNDERFLOW
 
 Losses = Callable[[FloatArray], FloatArray]

@@ -36,10 +36,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from scipy.special import erf
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
+from deniable._special import erf
 from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.outcomes import ListedOutcomes, NormalOutcomes, Piece
 from deniable.accounting.steps.ratios import log_ratio, plain_losses, ratio_error

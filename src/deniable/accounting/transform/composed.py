@@ -15,7 +15,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from deniable._check import FloatArray
 from deniable.accounting.loss import ComposedLoss
@@ -44,8 +43,8 @@ class PrivacyLoss(ComposedLoss):
         if math.isinf(self.ceiling):
             return 0.0, 0.0
         more = 1 + 1e-9  # for the rounding of these functions
-        out, hit = more * ndtr(-self.ceiling), more * ndtr(1 / self.noise - self.ceiling)
-        return float(np.sum(self.steps * out)), float(self.steps @ ((1 - self.rate) * out + self.rate * hit))
+        out, *hit = (more * math.erfc(x / math.sqrt(2)) / 2 for x in (self.ceiling, *(self.ceiling - 1 / self.noise)))
+        return float(np.sum(self.steps * out)), float(self.steps @ ((1 - self.rate) * out + self.rate * np.array(hit)))
 
     def line(self, c: float, t_max: float = 0.0) -> Line:
         """Prepare evaluations at w = c + it for 0 ≤ t ≤ ``t_max``."""
