@@ -24,3 +24,21 @@ def test_a_copy_is_found(tmp_path, capsys):
     assert "density in a released table" in capsys.readouterr().out
     assert run(["audit", str(tmp_path / "members.csv"), "--members", str(tmp_path / "synthetic.csv"), *words[2:]]) == 2
     assert "missing: note" in capsys.readouterr().err
+
+
+def test_reversed_scores_are_refused_and_warned_of(tmp_path, capsys):
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(
+        {"score": np.r_[rng.normal(1, 1, 300), rng.normal(0, 1, 300)], "member": [0] * 300 + [1] * 300}
+    )
+    table.to_csv(tmp_path / "loss.csv", index=False)
+    assert run(["audit", str(tmp_path / "loss.csv")]) == 2
+    assert "members score lower" in capsys.readouterr().err
+    assert run(["audit", str(tmp_path / "loss.csv"), "--reverse", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["title"] == "Attack scores: loss.csv"
+    table["member"] = 1 - table["member"]
+    table.to_csv(tmp_path / "score.csv", index=False)
+    assert run(["audit", str(tmp_path / "score.csv"), "--reverse", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert "is the direction right?" in found["warnings"][0]
+    assert "is the direction right?" in found["alert"]

@@ -96,3 +96,32 @@ def test_records_of_training_runs_are_taken_as_they_are():
     events = pytest.importorskip("dp_accounting.dp_event", reason="dp-accounting is in the dev extra")
     event = events.SelfComposedDpEvent(events.PoissonSampledDpEvent(1.0, events.GaussianDpEvent(5.0)), 500)
     assert dn.assess(event).numbers == expected
+
+
+def test_no_leakage_is_never_said_where_a_row_excludes_guessing():
+    rng, said = np.random.default_rng(1), set()
+    for _ in range(60):
+        made = dn.assess(dn.audit_scores(rng.normal(0.08, 1, 400), rng.normal(0, 1, 400), direction="larger"))
+        numbers = {key: number for key, number in made.numbers.items() if number.low is not None}
+        guessed = {"attack.advantage": 0.0, "attack.auc": 0.5} | {
+            key: float(key[15:]) for key in numbers if "fpr" in key
+        }
+        alone = any(numbers[key].low > guess for key, guess in guessed.items() if key in numbers)
+        alone |= made.numbers["attack.epsilon"].value > 0
+        words = made.headline.split()[0]
+        said.add(words)
+        assert not (alone and "no leakage" in made.headline)
+        assert (words == "Leaks") <= alone
+    assert said == {"Leaks", "Not", "This"}
+
+
+def test_a_promise_is_drawn_and_named():
+    rng = np.random.default_rng(2)
+    audit = dn.audit_scores(rng.normal(1, 1, 500), rng.normal(0, 1, 500))
+    made = dn.assess(audit, bound=dn.GaussianDP(1.2))
+    assert made.status == "consistent"
+    assert "Promised: GaussianDP(mu=1.2)." in made.headline
+    assert made.curves[0].label == "promised: GaussianDP(mu=1.2)"
+    assert {"attack.auc", "attack.power", "attack.tpr@fpr=0.01", "attack.tpr@fpr=0.001"} <= set(made.numbers)
+    assert made.numbers["attack.tpr@fpr=0.001"].shown == "not resolvable"  # 500 non-members
+    assert 2 * 0.7257 - 1 < made.numbers["attack.power"].value < 0.6

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError
-from deniable.audit.columns import read_column
-from deniable.tables import flag_of, open_table
+from deniable.tables import flag_of, open_table, read_column
 
 SCORE_NAMES = ("score", "scores", "mia_score", "mia_scores", "llr", "signal_values", "member_prob")
 MEMBER_NAMES = (
@@ -31,7 +30,7 @@ _KINDS = ".csv, .tsv or .txt (also .gz), .parquet, .xlsx, .json, .npz or .npy"
 _PICKLES = (".pkl", ".pickle", ".joblib", ".pt", ".pth")
 _EXPORTS = {  # a name that a tool's file has, and what to export from the tool
     "n_success": "anonymeter counts guesses: it has no scores; attack the table itself with --members and --nonmembers",
-    "attack_experiment_logger": "SACRO-ML: give LIRAAttack(report_individual=True), and its report.json or .npz",
+    "attack_experiment_logger": "SACRO-ML: run LIRAAttack(report_individual=True), and give the .npz beside its report",
     "tpr": "that is a ROC; save the scores and memberships that it was made of",
 }
 _HOW = "np.savez('scores.npz', scores=scores, member=member)"

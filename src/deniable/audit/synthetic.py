@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from deniable._check import FloatArray, Indices, InputError, IntArray, Seed, choice
-from deniable.audit.columns import SharedColumn, read_alike
 from deniable.audit.copies import Copies
 from deniable.audit.results import AttackScores
+from deniable.tables import SharedColumn, read_alike
 
 SyntheticMethod = Literal["nearest", "density", "marginals"]
 METHODS: tuple[SyntheticMethod, ...] = ("nearest", "density", "marginals")

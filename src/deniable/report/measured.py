@@ -84,6 +84,8 @@ def audit_section(
     if audit.copies is not None:
         notes.insert(0, f"{audit.copies}.")
     headline = leaks_at_least(audit, rates)
+    if audit.copies is not None and audit.copies.rows_of_members:
+        headline = f"{notes[0]} {headline}"
     status: Status = "inconclusive" if audit.failed else "measured"
     if bound is not None:
         verdict = audit.compare(bound if promise is None else promise, command=command)

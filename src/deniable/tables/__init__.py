@@ -1,5 +1,6 @@
 """Tables: cells that are each read alone, a draft of what columns hold for their owner, and matrices out of it."""
 
+from deniable.tables.alike import SharedColumn, read_alike, read_column
 from deniable.tables.cell import DATE, MISSING, NUMBER, WORD, ColumnCells, flag_of, read_cell, read_cells, spelled
 from deniable.tables.draft import PUBLIC, Column, TableWarning, Understood, understand
 from deniable.tables.drafting import draft_schema
@@ -19,6 +20,7 @@ __all__ = [
     "ColumnSchema",
     "Encoded",
     "Schema",
+    "SharedColumn",
     "TableWarning",
     "Understood",
     "copies_line",
@@ -26,8 +28,10 @@ __all__ = [
     "encode",
     "flag_of",
     "open_table",
+    "read_alike",
     "read_cell",
     "read_cells",
+    "read_column",
     "spelled",
     "understand",
 ]

@@ -15,7 +15,9 @@ import numpy as np
 import pandas as pd
 
 from deniable._check import FloatArray, InputError, IntArray
-from deniable.tables import DATE, MISSING, NUMBER, WORD, ColumnCells, ColumnSchema, flag_of, open_table, read_cells
+from deniable.tables.cell import DATE, MISSING, NUMBER, WORD, ColumnCells, flag_of, read_cells
+from deniable.tables.files import open_table
+from deniable.tables.schema import ColumnSchema
 
 _DOUBTFUL = re.compile(
     r"\D{0,4}(?:[\d.' ]*,\d[\d.,]*|\d{1,3}(?:\.\d{3})+)\D{0,4}|\d?\d([/.-]) ?\d?\d\1 ?\d\d.*"  # 1,234  1.234  4/5/21

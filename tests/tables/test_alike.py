@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import deniable as dn
-from deniable.audit.columns import read_alike, read_column
+from deniable.tables import read_alike, read_column
 
 
 def records(n, rng):

@@ -1,0 +1,185 @@
+"""How often every verdict that an audit prints is false where nothing leaks, and how often true leaks are found.
+
+python benchmarks/audit/nulls.py null [simulations]      share of false alarms, with its 95 % interval and the level
+python benchmarks/audit/nulls.py power [simulations]     share of leaks found
+
+Both need nothing but public functions, so that a former version can be measured beside: PYTHONPATH=…/src.
+"""
+
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import binomtest
+
+import deniable as dn
+from deniable.audit import audit_one_run
+
+Draw = Callable[[np.random.Generator], Any]
+Make = Callable[[pd.DataFrame, np.random.Generator], pd.DataFrame]
+BESIDE = (False, ""), (True, ", with a reference")
+REFUSED = (dn.InputError,)  # scores that are called reversed
+
+
+def shows(audit: Any) -> bool:
+    return max(audit.advantage().low, audit.epsilon().low, audit.mu().low) > 0
+
+
+def scores(kind: str, n: int, shift: float = 0.0) -> Draw:
+    def draw(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        if kind == "tied":
+            return rng.integers(0, 3, n) * 1.0, rng.integers(0, 3, n) * 1.0
+        return rng.normal(shift, 1, n), rng.normal(0, 1, n)
+
+    return draw
+
+
+def leaks(draw: Draw) -> Draw:
+    return lambda rng: shows(dn.audit_scores(*draw(rng)))
+
+
+def violates(draw: Draw, promise: Any) -> Draw:
+    curve = dn.tradeoff(promise)
+    return lambda rng: dn.audit_scores(*draw(rng)).compare(curve).violated
+
+
+def response(n: int) -> Draw:
+    p = 1 / (1 + np.exp(-1))
+    return lambda rng: ((rng.random(n) < p).astype(float), (rng.random(n) > p).astype(float))
+
+
+def sequential(pairs: int, size: int, shift: float, drift: float) -> Draw:
+    def draw(rng: np.random.Generator) -> bool:
+        q = dn.SequentialAudit(dn.GaussianDP(1.0))
+        for _ in range(pairs // size):
+            moved = drift * rng.normal()
+            q.update(rng.normal(shift, 1, size) + moved, rng.normal(0, 1, size) + moved)
+            if q.violated:
+                return True
+        return False
+
+    return draw
+
+
+def people(n: int, rng: np.random.Generator) -> pd.DataFrame:
+    age = rng.normal(45, 15, n).round()
+    return pd.DataFrame(
+        {
+            "age": age,
+            "town": rng.choice(["Oslo", "Roma", "Bern"], n, p=[0.6, 0.3, 0.1]),
+            "income": np.exp(rng.normal(10 + age / 100, 0.5)).round(2),
+            "ill": rng.choice(["yes", "no"], n),
+        }
+    )
+
+
+def coarse(n: int, rng: np.random.Generator) -> pd.DataFrame:
+    return pd.DataFrame(rng.random((n, 4)) < 0.4, columns=list("abcd"))
+
+
+def released(
+    make: Callable[[pd.DataFrame, np.random.Generator], pd.DataFrame], n: int, reference: bool, table: Any
+) -> Draw:
+    def draw(rng: np.random.Generator) -> bool:
+        members, others, known = (table(n, rng) for _ in range(3))
+        found = dn.attack_synthetic(make(members, rng), members, others, known if reference else None, rng=0)
+        return shows(found.audit())
+
+    return draw
+
+
+def copies(k: int) -> Make:
+    return lambda members, rng: pd.concat([members[:k], people(len(members) - k, rng)], ignore_index=True)
+
+
+def near(share: float) -> Make:
+    def make(members: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+        rows = members.iloc[rng.integers(len(members), size=len(members))].reset_index(drop=True)
+        return rows.assign(income=rows["income"] * np.exp(share * rng.normal(size=len(rows))))
+
+    return make
+
+
+def one_run(m: int, shift: float) -> Draw:
+    def draw(rng: np.random.Generator) -> bool:
+        inside = rng.random(m) < 0.5
+        return audit_one_run(rng.normal(size=m) + shift * inside, inside).epsilon().low > 0
+
+    return draw
+
+
+def fresh(members: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    return people(len(members), rng)
+
+
+def others(members: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    return coarse(len(members), rng)
+
+
+GAUSSIAN, RESPONSE = violates(scores("normal", 500, 1.0), dn.GaussianDP(1.0)), violates(response(500), dn.PureDP(1.0))
+NULL: list[tuple[str, Draw, float, int]] = [  # what, simulation, level, share of the simulations (as a divisor)
+    *((f"scores that say nothing, {n} each: leaks", leaks(scores("normal", n)), 0.05, 1) for n in (50, 200, 1000)),
+    ("three tied scores, 200 each: leaks", leaks(scores("tied", 200)), 0.05, 1),
+    ("Gaussian that attains its promise, 500 each: violated", GAUSSIAN, 0.05, 1),
+    ("randomised response that attains its promise, 500: violated", RESPONSE, 0.05, 1),
+    ("any time, 200 pairs: violated", sequential(200, 10, 1.0, 0.0), 0.05, 4),
+    ("any time, the attack changes between calls: violated", sequential(200, 10, 1.0, 100.0), 0.05, 4),
+    ("one run, 200 canaries: an ε", one_run(200, 0.0), 0.05, 1),
+    ("a table of others, 200: leaks", released(fresh, 200, False, people), 0.05, 4),
+    ("a table of others, 200, with a reference: leaks", released(fresh, 200, True, people), 0.05, 4),
+    ("four yes-or-no columns, 200, with a reference: leaks", released(others, 200, True, coarse), 0.05, 4),
+]
+
+BROKEN = violates(scores("normal", 500, 1.0), dn.GaussianDP(0.5))
+POWER: list[tuple[str, Draw, int]] = [
+    *((f"Gaussian scores, μ = {mu}, 500 each: leaks", leaks(scores("normal", 500, mu)), 1) for mu in (0.2, 0.3, 0.5)),
+    ("Gaussian, μ = 1, 500 each, 0.5 promised: violated", BROKEN, 1),
+    ("any time, 100 pairs, μ = 2 where 1 is promised: violated", sequential(100, 10, 2.0, 0.0), 4),
+    ("one run, 200 canaries, shift 1: an ε", one_run(200, 1.0), 1),
+    *(
+        (f"{k} exact copies in 1,000{words}: leaks", released(copies(k), 1000, known, people), 10)
+        for k in (10, 15, 30, 100)
+        for known, words in BESIDE
+    ),
+    *(
+        (f"incomes moved by {share:g}, 300{words}: leaks", released(near(share), 300, known, people), 10)
+        for share in (0.1, 0.3)
+        for known, words in BESIDE
+    ),
+]
+
+
+def counted(draw: Draw, simulations: int) -> tuple[int, int, int]:
+    """Return alarms, scores that were refused, and simulations."""
+    alarms = refused = 0
+    for seed in range(simulations):
+        try:
+            alarms += bool(draw(np.random.default_rng([seed, 7])))
+        except REFUSED:
+            refused += 1
+    return alarms, refused, simulations
+
+
+def main() -> None:
+    what, simulations = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 2000
+    warnings.simplefilter("ignore")
+    if what == "null":
+        print("| nothing leaks, or no more than promised | n | false alarms | 95 % interval | level | refused |")
+        print("|---|---|---|---|---|---|")
+        for name, draw, level, part in NULL:
+            alarms, refused, n = counted(draw, max(200, simulations // part))
+            low, high = binomtest(alarms, n).proportion_ci(0.95)
+            within = f"{low:.2%} to {high:.2%}" + " **above**" * (low > level)
+            print(f"| {name} | {n} | {alarms / n:.2%} | {within} | {level:.0%} | {refused / n:.2%} |", flush=True)
+        return
+    print("| a leak | n | found |\n|---|---|---|")
+    for name, draw, part in POWER:
+        alarms, _, n = counted(draw, max(40, simulations // part))
+        print(f"| {name} | {n} | {alarms / n:.1%} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
