@@ -6,13 +6,21 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    StackingClassifier,
+)
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from deniable.cli._app import run
+from deniable.cli.attack import _saved
 
 
 @pytest.fixture
@@ -65,6 +73,27 @@ def test_attack_trains_a_saved_estimator_and_runs_nothing_else(tmp_path, monkeyp
         assert run([*line, model]) == 2
         assert why in capsys.readouterr().err
     assert not (tmp_path / "marked").exists()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RandomForestClassifier(2, max_depth=2),
+        GradientBoostingClassifier(n_estimators=2, max_depth=1),
+        HistGradientBoostingClassifier(max_iter=2, max_depth=3),
+        CalibratedClassifierCV(LogisticRegression(C=0.3)),
+        make_pipeline(StandardScaler(), StackingClassifier([("tree", DecisionTreeClassifier(max_depth=1))])),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_of_a_saved_fit_only_the_parameters_are_read(tmp_path, model):
+    unfitted, path = repr(model), tmp_path / "model.skops"
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    skops.io.dump(model.fit(X, X[:, 0] > 0), path)
+    assert skops.io.get_untrusted_types(file=path)  # the fit itself could not be read
+    found = _saved(str(path))
+    assert repr(found) == unfitted
+    assert not hasattr(found, "classes_")
 
 
 def _marked(X):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import json
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -92,12 +95,33 @@ def _saved(model: str) -> Any:
         raise InputError(f"--model must be one of {', '.join(_NAMED)}, or an estimator's .skops file, got {model!r}")
     skops: Any = require("skops.io", purpose="reading a .skops model")
     try:
-        found = skops.load(model)  # of types that skops trusts: nothing else is run
+        found = skops.loads(_unfitted(model))  # of types that skops trusts: nothing else is run
     except Exception as error:
         raise InputError(f"--model {model!r} could not be read: {error}") from None
     if not hasattr(found, "fit"):
         raise InputError(f"--model {model!r} must hold an estimator of scikit-learn, got {type(found).__name__}")
     return found
+
+
+def _unfitted(path: str) -> bytes:
+    """Return the file without what fits left behind (names with ``_`` at an end): parameters are all that is needed."""
+    kept = io.BytesIO()
+    with zipfile.ZipFile(path) as given, zipfile.ZipFile(kept, "w") as made:
+        for name in given.namelist():
+            text = given.read(name)
+            if name == "schema.json":
+                text = json.dumps(json.loads(text, object_hook=_parameters)).encode()
+            made.writestr(name, text)
+    return kept.getvalue()
+
+
+def _parameters(node: dict[str, Any]) -> dict[str, Any]:
+    state = node.get("content")
+    if node.get("__loader__") == "ObjectNode" and isinstance(state, dict):
+        fitted = [name for name in state["content"] if name.endswith("_") or name.startswith("_")]
+        for name in set(fitted) - {"_sklearn_version"}:
+            del state["content"][name]
+    return node
 
 
 def _chosen(model: str, y: Any) -> Any:
