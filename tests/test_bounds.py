@@ -87,7 +87,7 @@ def test_noise_4_0412_is_what_a_renyi_accountant_asks_for_and_more_than_needed()
     )
     assert renyi == pytest.approx(1.0, abs=2e-3)
     exact = GaussianTradeoff(1 / sigma).epsilon(delta)
-    assert exact == pytest.approx(0.916, abs=1e-3)  # so their 4.0412 is safe; 3.7306 would do
+    assert exact == pytest.approx(0.916, abs=1e-3)  # so their 4.0412 is safe; 3.7307 would do
     assert GaussianTradeoff(1 / 3.7307).epsilon(delta) < 1 < GaussianTradeoff(1 / 3.7305).epsilon(delta)
 
 

@@ -1,5 +1,7 @@
 """Steps of little noise: attacks on single outcomes in 50 digits, what shows for certain, and runs beside them."""
 
+import math
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -117,3 +119,36 @@ def test_rates_meet_ball_arithmetic():
 def test_rates_are_narrow(parts):
     t, fpr = dn.tradeoff(dn.Composition(parts)), np.array([0.5, 0.05, 1e-3, 1e-5, 1e-7, 1e-10])
     assert np.all(t.tpr(fpr) <= t.tpr(fpr, "lower") * (1 + 5e-5))
+
+
+def _delta_of_told_steps(epsilon, sigma, rate, steps):
+    """δ(ε) if the attacker is told which steps drew the record: with so little noise he sees it anyway."""
+    total = 0.0
+    for k in range(1, steps + 1):
+        chance = math.comb(steps, k) * rate**k * (1 - rate) ** (steps - k)
+        shift = k * math.log(rate) + (steps - k) * math.log1p(-rate)
+        level = epsilon - shift  # of the loss of k full batches
+        mu = math.sqrt(k) / sigma
+        above = 0.5 * math.erfc((level / mu - mu / 2) / math.sqrt(2))
+        far = 0.5 * math.exp(level + log_erfc(level / mu + mu / 2))
+        total += chance * (above - far)
+    return total
+
+
+def log_erfc(x):
+    """log erfc(x/√2) for large x."""
+    return math.log(math.erfc(x / math.sqrt(2))) if x < 30 else -x * x / 2 - math.log(x * math.sqrt(math.pi / 2))
+
+
+@pytest.mark.parametrize(
+    ("sigma", "rate", "steps", "delta"), [(0.022, 0.1, 10, 1e-7), (0.025, 0.02, 30, 1e-7), (0.015, 0.1, 4, 1e-6)]
+)
+def test_epsilon_is_finite_however_large_it_is(sigma, rate, steps, delta):
+    t = dn.tradeoff(dn.SubsampledGaussian(sigma, rate, steps))
+    low, high = t.epsilon(delta, side="lower"), t.epsilon(delta)
+    assert 5e3 < low <= high < low * (1 + 1e-3)
+    assert t.delta(high) <= delta
+    assert _delta_of_told_steps(low, sigma, rate, steps) >= delta * (1 - 1e-4)
+    assert _delta_of_told_steps(high, sigma, rate, steps) <= delta * (1 + 1e-4)
+    less = dn.tradeoff(dn.SubsampledGaussian(sigma / 1.2, rate, steps)).epsilon(delta)
+    assert high < less < math.inf

@@ -10,7 +10,8 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable.curves.safe import TINY
 
-_FARTHEST = 5e3  # |ε| beyond which exp() under- and overflows anyway
+_FARTHEST = 1e9  # |ε| that is looked for where no curve knows of a larger one: of noise 1/40,000, one loss
+_LONG = 1e3  # steps that grow faster from here on
 _TIGHT = 1e-3  # steps, by 1 + |ε|, that only a guess which was thought good has
 _MOST_ROUNDS = 60  # enough to get there
 
@@ -33,7 +34,7 @@ class EpsilonSearch:
             too_low, too_high = (at_high > delta) & (high < farthest), (at_low <= delta) & (low > -farthest)
             if not (too_low.any() or too_high.any()):
                 break
-            step = np.where(step < _TIGHT * (1 + np.abs(near)), 30.0, 1.5) * step
+            step *= np.where(step < _TIGHT * (1 + np.abs(near)), 30.0, np.where(step < _LONG, 1.5, 10.0))
             end = np.where(too_low, high + step, low - step)
             at_end = self.at(end)
             (low, high), (at_low, at_high) = (
