@@ -204,6 +204,11 @@ def test_without_a_bracket_the_search_goes_as_far_as_mechanisms_can_be_made():
         dn.calibrate(lambda x: dn.GaussianDP(1.0 + x), advantage=0.1)
 
 
+def test_without_a_bracket_what_cannot_be_computed_is_no_mechanism():
+    found = dn.calibrate(lambda x: dn.GaussianDP(math.exp(x) - 1), advantage=0.2)  # e^x overflows beyond 709
+    assert math.exp(found) - 1 == pytest.approx(2 * ndtri(0.6), rel=1e-6)
+
+
 def test_a_bracket_ends_where_curves_do_not_fit_into_memory(monkeypatch):
     def limited(mechanism, adjacency):
         if mechanism.mu > 100:

@@ -286,14 +286,14 @@ def domain(
     Raises
     ------
     InputError
-        Of ``make_mechanism``, if none can be made.
+        Or what else ``make_mechanism`` raises, if none can be made.
     """
     low, high = (1, 1 << 53) if whole else _SPAN
 
-    def refusal(parameter: float) -> InputError | None:
+    def refusal(parameter: float) -> Exception | None:
         try:
             make_mechanism(parameter)
-        except InputError as error:
+        except (ValueError, ArithmeticError, MemoryError) as error:  # ours among them; ∞, 1/0, ...
             return error
         return None
 
