@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -15,9 +15,11 @@ from deniable.accounting.engines.inverted import APART, ROUGH, InvertedTradeoff
 from deniable.accounting.engines.likelihood import trivial_hockey_stick
 from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.sizes import NEGLIGIBLE, WIDE
+from deniable.accounting.steps.base import Step
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
 from deniable.curves.safe import FAILURES, excuse
+from deniable.mechanisms import GaussianDP, Mechanism, SubsampledGaussian
 
 if TYPE_CHECKING:
     from deniable.accounting.pld.curve import MultiScaleTradeoff
@@ -40,17 +42,18 @@ class ComposedTradeoff(Tradeoff):
     tolerance: float
     points: int
     rough: bool = False
+    otherwise: Tradeoff | None = None  # another curve of the same worlds
     _epsilon_apart: ClassVar[float] = APART
 
     @classmethod
     def of(cls, loss: PrivacyLoss, tolerance: float, points: int) -> ComposedTradeoff:
         """The curve of a loss."""
-        return cls(loss, tolerance, points, method=_OTHERS if loss.others else _METHOD)
+        return cls(loss, tolerance, points, method=_METHOD if loss.has_transform else _OTHERS)
 
     @cached_property
     def inverted(self) -> InvertedTradeoff | None:
         """Transform inversion, where steps have a transform."""
-        if self.loss.others:
+        if not self.loss.has_transform:
             return None
         good = ROUGH if self.rough else GOOD
         return InvertedTradeoff(self.loss, self.tolerance, self.points, good, holds_for=self.holds_for)
@@ -68,7 +71,8 @@ class ComposedTradeoff(Tradeoff):
     @property
     def engines(self) -> tuple[Callable[[], Tradeoff | None], ...]:
         """How engines are made, in the order in which they are asked."""
-        return (lambda: self.inverted), (lambda: self.lattices)
+        own = (lambda: self.inverted), (lambda: self.lattices)
+        return own if self.otherwise is None else (*own, lambda: self.otherwise)
 
     @property
     def _first(self) -> Tradeoff | None:
@@ -126,6 +130,8 @@ class ComposedTradeoff(Tradeoff):
         return found[0].with_lower(found[1])
 
     def _cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
+        if self.otherwise is not None:
+            return self.otherwise._cheap_rates(fpr, direction)
         return fpr if self.inverted is None else self.inverted._cheap_rates(fpr, direction)
 
     @property
@@ -137,12 +143,18 @@ class ComposedTradeoff(Tradeoff):
         return any(step.only[direction == "add"] > 0 for step, _ in self.loss.others)
 
     def _largest_log_ratio(self, direction: Direction) -> float:
+        if self.otherwise is not None:
+            return self.otherwise._ratio_bound(direction, "upper")
         return np.inf if self._only(direction) else self.loss.largest_log_ratio(direction, "upper")
 
     def _least_log_ratio(self, direction: Direction) -> float:
+        if self.otherwise is not None:
+            return self.otherwise._ratio_bound(direction, "lower")
         return np.inf if self._only(direction) else self.loss.largest_log_ratio(direction, "lower")
 
     def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+        if self.otherwise is not None:
+            return self.otherwise._renyi(order, direction)
         return loss_divergence(self.loss, order, direction)
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
@@ -174,6 +186,35 @@ class ComposedTradeoff(Tradeoff):
 def first_engine(curve: Tradeoff) -> Tradeoff:
     """Return bounds as valid, perhaps wider, without engines that take long: enough far from a limit."""
     return (curve.inverted or curve) if isinstance(curve, ComposedTradeoff) else curve
+
+
+def replaced_record(mechanisms: Iterable[Mechanism], otherwise: Tradeoff, tolerance: float, points: int) -> Tradeoff:
+    """Return the curve of replacing a record of Poisson batches with Gaussian noise; of others, ``otherwise``.
+
+    That is another curve of the same worlds. A Gaussian part of μ moves by 2μ, which opposite vectors attain.
+    """
+    parts = list(mechanisms)
+    if not all(isinstance(part, GaussianDP) or _takes_one_record(part) for part in parts):
+        return otherwise
+    loss = PrivacyLoss.of(parts)
+    if not loss.steps.size:
+        return otherwise
+    from deniable.accounting.steps.sampled_gaussian import ReplacedGaussianStep
+
+    phases = zip(loss.noise.tolist(), loss.rate.tolist(), loss.steps.tolist(), strict=True)
+    steps: tuple[tuple[Step, int], ...] = tuple((ReplacedGaussianStep(s, q), round(count)) for s, q, count in phases)
+    none = np.empty(0)
+    return replace(
+        ComposedTradeoff.of(PrivacyLoss(none, none, none, 4 * loss.gaussian, others=steps), tolerance, points),
+        otherwise=otherwise,
+        assumptions=otherwise.assumptions,
+        confidence=otherwise.confidence,
+        holds_for=otherwise.holds_for,
+    )
+
+
+def _takes_one_record(part: Mechanism) -> bool:
+    return isinstance(part, SubsampledGaussian) and part.records_per_person == 1
 
 
 _SIDES: tuple[Side, ...] = ("lower", "upper")

@@ -13,7 +13,7 @@ import numpy as np
 from deniable._check import InputError, choice, flag, number
 from deniable._floats import EPS
 from deniable._optional import require
-from deniable.accounting.curve import ComposedTradeoff
+from deniable.accounting.curve import ComposedTradeoff, replaced_record
 from deniable.accounting.engines.closed import LabelledTradeoff, OneStepTradeoff
 from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.inversion import GOOD
@@ -144,10 +144,11 @@ def tradeoff(
     twice = replaced(found, any_mechanism=isinstance(mechanism, PureDP | ApproximateDP))
     if engine != "auto":
         return twice
-    from deniable.accounting.pld.curve import replaced_record
-
     return replaced_record(
-        [part if isinstance(part, SubsampledGaussian) else reduced(part) for part in parts_of(mechanism)], twice
+        [part if isinstance(part, SubsampledGaussian) else reduced(part) for part in parts_of(mechanism)],
+        twice,
+        tolerance,
+        request.points,
     )
 
 
@@ -227,7 +228,7 @@ def _composed(parts: list[Mechanism], request: Request) -> Tradeoff:
         return MultiScaleTradeoff.of(loss, most=points)
     if request.engine == "inversion":
         inverted = InvertedTradeoff(loss, tolerance, points, GOOD)
-        if loss.others or not inverted.in_reach:
+        if not (loss.has_transform and inverted.in_reach):
             raise InputError("engine 'inversion' does not reach every step of this mechanism; use engine='auto'")
         return inverted
     if (closed := _closed_form(loss)) is not None:

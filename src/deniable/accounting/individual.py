@@ -44,7 +44,7 @@ from deniable.accounting.sizes import DIGITS, MOST, POINTS
 from deniable.accounting.steps.ratios import log_ratio
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.decay import lifts, shifted
-from deniable.accounting.transform.line import Line
+from deniable.accounting.transform.line import Phases
 from deniable.accounting.trapezoid import even_aliases, falling_rest
 from deniable.curves import Assumptions, EnvelopeTradeoff
 from deniable.mechanisms import (
@@ -276,7 +276,7 @@ def _tally(shares: Shares, records: int, phases: list[SubsampledGaussian], level
 def _invert(tally: _Tally) -> IndividualTradeoffs:
     """Hockey sticks of all records, in groups of similar spread."""
     records = tally.gaussian.size
-    spread = np.sqrt(tally.total(tally.kinds.line(0.5).moments[1]) + tally.gaussian)
+    spread = np.sqrt(tally.total(tally.kinds.line(0.5).phases.moments[1]) + tally.gaussian)
     reach = _reach(tally, spread)
     log_gamma = np.tile(np.linspace(-1.0, 1.0, THRESHOLDS), (records, 1))
     hockey_sticks = np.zeros((2, records, THRESHOLDS))
@@ -305,7 +305,7 @@ def _reach(tally: _Tally, spread: FloatArray) -> FloatArray:
 def _overlap(tally: _Tally, log_gamma: FloatArray, width: float, period: float) -> FloatArray:
     """Lower bounds on A(γ) = ∫ min(p, γq), shape (records, thresholds)."""
     spacing = 2 * np.pi / period
-    base = tally.kinds.line(0.5)
+    base = tally.kinds.line(0.5).phases
     log_start = tally.total(np.log1p(base.excess)) - tally.gaussian / 8
     end, neglected = _truncation(tally, base, log_start, width, spacing)
     total = np.zeros((log_start.size, log_gamma.size))
@@ -314,7 +314,7 @@ def _overlap(tally: _Tally, log_gamma: FloatArray, width: float, period: float) 
     nodes = spacing * np.arange(math.ceil(float(end.max()) / spacing) + 1)
     for t in np.array_split(nodes, math.ceil(nodes.size * log_start.size / MOST)):
         active = np.flatnonzero(end >= t[0])
-        line = tally.kinds.line(0.5, float(t[-1]))
+        line = tally.kinds.line(0.5, float(t[-1])).phases
         log_phi = log_start[active, None] + np.asarray(tally.counts[active] @ line.log_ratios(t))
         phi = np.exp(log_phi - np.multiply.outer(tally.gaussian[active], t**2 / 2))
         phi *= spacing / np.pi / (t**2 + 0.25) * np.where(t == 0, 0.5, 1.0)
@@ -334,7 +334,7 @@ def _overlap(tally: _Tally, log_gamma: FloatArray, width: float, period: float) 
 
 
 def _truncation(
-    tally: _Tally, base: Line, log_start: FloatArray, width: float, spacing: float
+    tally: _Tally, base: Phases, log_start: FloatArray, width: float, spacing: float
 ) -> tuple[FloatArray, FloatArray]:
     """For each record where its sum may stop, and a bound on (1/π)·Σ spacing·|φ|/(t² + ¼) over the nodes beyond."""
     start = min(0.5 / width, 8 * spacing)

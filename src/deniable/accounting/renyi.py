@@ -244,7 +244,7 @@ def _one(loss: PrivacyLoss, order: float, direction: Direction) -> float:
     try:
         line = loss.line(c)
         growth = line.cumulants[0]
-        charged = float(loss.steps @ line.real_error) + 64 * EPS * (abs(growth) + loss.gaussian * c * c)
+        charged = float(loss.steps @ line.phases.real_error) + 64 * EPS * (abs(growth) + loss.gaussian * c * c)
         charged += float(randomized_responses_rounding(loss.randomized_responses, c, np.array(abs(c))))
         bound = (growth + charged) / (order - 1) * (1 + 4 * EPS)
     except (TooSlowError, ArithmeticError, MemoryError, ValueError):

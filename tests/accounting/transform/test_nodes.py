@@ -25,9 +25,9 @@ def assert_exact(sigma: float, rate: float, c: float, t: float) -> None:
     if truth is None:
         return
     log_mgf, turned = truth
-    found = np.exp(line.log_ratios(np.array([t])))[0, 0]
+    found = np.exp(line.phases.log_ratios(np.array([t])))[0, 0]
     spread = math.sqrt(loss.cumulants(c)[2])
-    allowed = 2 * line.step_rounding[0] * abs(c + 1j * t) + 1e-13 + 120 * EPS * t * spread
+    allowed = 2 * line.phases.step_rounding[0] * abs(c + 1j * t) + 1e-13 + 120 * EPS * t * spread
     assert abs(found - turned) <= allowed, (sigma, rate, c, t)
     known = [line.cumulants[0], loss.cumulants_at(np.array([c / 7, c, 1.5 * c]))[0][1]]
     assert known == pytest.approx([log_mgf] * 2, abs=1e-12 + 1e-15 * abs(c), rel=1e-12)
@@ -74,7 +74,7 @@ def test_one_grid_serves_many_phases():
     sigma, rate = np.array([0.4, 1.0, 7.0]), np.array([0.3, 1e-3, 0.02])
     every = PrivacyLoss.of([dn.SubsampledGaussian(s, q, 1) for s, q in zip(sigma, rate, strict=True)])
     t = np.array([3.0, 40.0])
-    together = every.line(-2.0, 40.0).log_ratios(t)
+    together = every.line(-2.0, 40.0).phases.log_ratios(t)
     for row, s, q in zip(together, sigma, rate, strict=True):
         alone = [np.log(transform(s, q, -2.0, x)[1]) for x in t]
         assert np.exp(row) == pytest.approx(np.exp(alone), abs=1e-13)

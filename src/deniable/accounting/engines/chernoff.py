@@ -13,7 +13,6 @@ from deniable._check import FloatArray
 from deniable._floats import EPS, PRODUCT_EXPONENT
 from deniable.accounting.engines.likelihood import ROWS, Tails
 from deniable.accounting.steps.base import TooSlowError
-from deniable.accounting.steps.ratios import log_ratio
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import Direction
 
@@ -42,10 +41,7 @@ class Chernoff:
             If K is not known in the middle.
         """
         loss, away = loss.truncation, _away(loss)
-        left = right = math.inf
-        if loss.steps.size:
-            left = PRODUCT_EXPONENT / float(np.max(-np.log1p(-loss.rate)))
-            right = PRODUCT_EXPONENT / float(log_ratio(np.array(loss.ceiling), loss.noise, loss.rate).max())
+        left, right = (PRODUCT_EXPONENT / max(end, EPS) for end in loss.farthest)
         points = [-away[away < left][::-1], np.linspace(0.0, 1.0, 5), 1 + away[away < right]]
         return cls._on(loss, np.concatenate(points))
 
@@ -100,7 +96,8 @@ class Chernoff:
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             out, inside = np.exp(exponent.min(axis=1)), np.exp((exponent + threshold[:, None]).min(axis=1))
         left_out = self.loss.dropped if side == 0 else (0.0, 0.0)
-        return np.nan_to_num(out, nan=1.0) + left_out[0], np.nan_to_num(inside, nan=1.0) + left_out[1]
+        unseen = left_out[1] + self.loss.unseen
+        return np.nan_to_num(out, nan=1.0) + left_out[0], np.nan_to_num(inside, nan=1.0) + unseen
 
     @cached_property
     def bounded_growth(self) -> FloatArray:
@@ -120,7 +117,7 @@ class Chernoff:
         log_bound = self.bounded_growth[keep] + log_constant + 64 * EPS * order
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             found = np.exp((log_bound - np.multiply.outer(log_gamma, order - 1)).min(axis=1))
-        left_out = self.loss.dropped[1] if direction == "remove" else 0.0
+        left_out = self.loss.unseen + (self.loss.dropped[1] if direction == "remove" else 0.0)
         return np.asarray(np.minimum(np.nan_to_num(found, nan=1.0) * (1 + 8 * EPS) + left_out, 1.0))
 
     def saddles(self, poles: tuple[float, ...], *, above: bool) -> tuple[FloatArray, FloatArray]:

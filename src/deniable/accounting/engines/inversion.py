@@ -28,7 +28,7 @@ from deniable.accounting.engines.chernoff import ROUNDING_OF_K, Chernoff
 from deniable.accounting.engines.likelihood import Tails, dual_from, hockey_stick_from
 from deniable.accounting.sizes import UNDERFLOW
 from deniable.accounting.steps.base import TooSlowError
-from deniable.accounting.steps.ratios import ComplexArray, log_ratio
+from deniable.accounting.steps.ratios import ComplexArray
 from deniable.accounting.transform import decay
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.trapezoid import Sum, even_aliases, half_line, nodes_until, poles
@@ -56,6 +56,7 @@ class Contour:
     rounding: FloatArray  # (5,) constant part, relative to the prefactor
     phase_rounding: FloatArray  # (5,) times |ℓ|
     dropped: tuple[float, float]  # mass left out of the two laws
+    unseen: float  # and of one outcome or another under "in"
 
     def tails(self, threshold: FloatArray) -> Tails:
         """Evaluate at every threshold; far from the mean of the tilted law the errors grow, they never lie."""
@@ -89,6 +90,7 @@ class Contour:
         total = self._integrals(threshold)
         missed = np.zeros_like(total.truncation)
         missed[:3] = np.stack(self._missed(threshold))
+        missed[1:3] += self.unseen
         # below the smallest normal number nothing has relative accuracy
         return replace(total, truncation=total.truncation + missed, rounding=total.rounding + UNDERFLOW)
 
@@ -181,8 +183,7 @@ class Posts:
         (low, high), points, loss = _EDGES[self.region], self.known.points[1:-1], self.known.loss
         usable = (points > low) & (points < high)
         if math.isfinite(loss.ceiling):
-            tilt = np.multiply.outer(points, log_ratio(np.array(loss.ceiling), loss.noise, loss.rate))
-            usable &= np.exp(np.minimum(tilt - loss.ceiling**2 / 2, 0.0)) @ loss.steps < GOOD
+            usable &= loss.at_ceiling(points) < GOOD
         return np.flatnonzero(usable) + 1
 
     @cached_property
@@ -219,8 +220,8 @@ class Posts:
         t_end, truncation = decay.cut(loss.line(c), width, target, spacing)
         t = nodes_until(t_end, spacing, most)
         line = loss.line(c, float(t[-1]))
-        if t.size * line.loss.size > (most << 6) * max(loss.steps.size, 32):  # what is asked next takes longer, too
-            raise TooSlowError(f"{t.size} nodes of {line.loss.size} terms")
+        if t.size * line.size > (most << 6) * max(loss.steps.size, 32):  # what is asked next takes longer, too
+            raise TooSlowError(f"{t.size} nodes of {line.size} terms")
         log_m, transform_error = line.transform(t, spacing)
         growth = line.cumulants[0]
         w = c + 1j * t
@@ -231,7 +232,7 @@ class Posts:
         chernoff = np.stack([offset, known.growth[near] - growth])
         return Contour(
             self.region, c, growth, period, t, coefficients, chernoff,
-            truncation, rounding, 4 * EPS * (sizes.T @ t), loss.dropped,
+            truncation, rounding, 4 * EPS * (sizes.T @ t), loss.dropped, loss.unseen,
         )  # fmt: skip
 
 
@@ -257,7 +258,7 @@ def overlap(loss: PrivacyLoss, tolerance: float, most: int) -> Sum:
     weight = half_line(t.size, period) * (math.exp(line.cumulants[0]) / (t * t + 0.25))
     sizes = weight * np.exp(log_m.real)
     rounding = weight @ error + 64 * EPS * sizes.sum() * (1 + abs(line.cumulants[0]))
-    every = (sizes @ np.cos(log_m.imag), even_aliases(period), truncation[2], rounding)
+    every = (sizes @ np.cos(log_m.imag), even_aliases(period), truncation[2] + loss.dropped[1] + loss.unseen, rounding)
     return Sum(*(np.array([x]) for x in every)).checked()
 
 

@@ -132,7 +132,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
 
     @cached_property
     def _far(self) -> Chernoff:
-        return Chernoff.far(self.loss) if self.loss.steps.size else self._chernoff
+        return Chernoff.far(self.loss) if self.loss.steps.size and not self.loss.laws else self._chernoff
 
     def _posts(self, way: Way) -> Posts:
         def made() -> Posts:

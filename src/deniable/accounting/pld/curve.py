@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -19,11 +18,9 @@ from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.sizes import MOST, POINTS, WIDE
 from deniable.accounting.steps.base import Step, TooSlowError
 from deniable.accounting.steps.discrete import ResponseStep
-from deniable.accounting.steps.sampled_gaussian import ReplacedGaussianStep, SubsampledGaussianStep
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
 from deniable.curves.safe import directions
-from deniable.mechanisms import GaussianDP, Mechanism, SubsampledGaussian
 
 _SKETCHED = 1 << 11  # lattice points of a class for a picture
 _MOST_STEPS = 10**9  # more are known from below only, as MOST: fewer tell no more, and rounding takes less
@@ -34,14 +31,12 @@ class MultiScaleTradeoff(Tradeoff):
     """Brackets from a privacy loss distribution on lattices of many scales.
 
     ``steps`` are each given with how often they are made; ``symmetric`` says that both orders of the worlds are alike.
-    ``otherwise`` is another curve of the same worlds, asked where brackets are wide. ``loss`` is the same composition,
-    where its range and its divergences are known. Of more than 2 parts a class has half of ``most`` points, of more
-    than 16 a quarter.
+    ``loss`` is the same composition, where its range and its divergences are known. Of more than 2 parts a class has
+    half of ``most`` points, of more than 16 a quarter.
     """
 
     steps: tuple[tuple[Step, int], ...]
     symmetric: bool = False
-    otherwise: Tradeoff | None = None
     loss: PrivacyLoss | None = None
     most: int = POINTS
     method: str = field(default="multi-scale privacy loss distribution", kw_only=True)
@@ -54,12 +49,12 @@ class MultiScaleTradeoff(Tradeoff):
     )
 
     @classmethod
-    def of(cls, loss: PrivacyLoss, *, most: int = POINTS, otherwise: Tradeoff | None = None) -> MultiScaleTradeoff:
+    def of(cls, loss: PrivacyLoss, *, most: int = POINTS) -> MultiScaleTradeoff:
         """The curve of a composed loss."""
         steps: list[tuple[Step, int]] = [(s, round(count)) for s, count in loss.gaussian_steps]
         steps += loss.others
         steps += [(ResponseStep(epsilon, 2), round(count)) for epsilon, count in loss.randomized_responses]
-        return cls(tuple(steps), symmetric=loss.symmetric, loss=loss, otherwise=otherwise, most=most)
+        return cls(tuple(steps), symmetric=loss.symmetric, loss=loss, most=most)
 
     def _of(self, direction: Direction, side: Side = "upper") -> tuple[tuple[Cuttable, int], ...]:
         """Steps in the order of a direction, in pieces."""
@@ -84,8 +79,7 @@ class MultiScaleTradeoff(Tradeoff):
 
     def rougher(self) -> MultiScaleTradeoff:
         """The sketch."""
-        rough = self.otherwise and self.otherwise.sketch()
-        return self if self.most <= _SKETCHED else replace(self, most=_SKETCHED, otherwise=rough)
+        return self if self.most <= _SKETCHED else replace(self, most=_SKETCHED)
 
     def above(self, direction: Direction, direct: bool = False) -> Above:
         """The law that bounds from above."""
@@ -118,15 +112,9 @@ class MultiScaleTradeoff(Tradeoff):
 
     def bound(self, question: Question, at: float, direction: Direction, side: Side) -> float:
         """Bound on one side at a log γ, or at a false positive rate."""
-        better = max if side == "lower" else min
-        found, charged = (0.0, 1.0) if side == "lower" else (1.0, 1.0)
         with suppress(TooSlowError):
-            found, law = self._read(question, at, direction, side)
-            charged = law.charged
-        if self.otherwise is not None and charged > WIDE * found:
-            ask = self.otherwise._rates if question == "roc" else self.otherwise._hockey_sticks
-            return better(found, float(ask(np.array([at]), direction, side)[0]))
-        return found
+            return self._read(question, at, direction, side)[0]
+        return float(side == "upper")
 
     def _read(self, question: Question, at: float, direction: Direction, side: Side) -> tuple[float, ComposedLaw]:
         """The bound and the law that has it: where the charge is much, perhaps the one without transforms."""
@@ -169,8 +157,6 @@ class MultiScaleTradeoff(Tradeoff):
     def _largest_log_ratio(self, direction: Direction) -> float:
         if self._only(direction, "upper") > 0:
             return math.inf
-        if self.otherwise is not None:
-            return self.otherwise._ratio_bound(direction, "upper")
         if self.loss is not None:
             return self.loss.largest_log_ratio(direction, "upper")
         parts = self._of(direction)
@@ -179,19 +165,12 @@ class MultiScaleTradeoff(Tradeoff):
         return math.fsum(step.ends[1] * count for step, count in parts) * (1 + 64 * EPS)
 
     def _least_log_ratio(self, direction: Direction) -> float:
-        if self.otherwise is not None:
-            return self.otherwise._ratio_bound(direction, "lower")
         if self._only(direction, "lower") > 0:
             return math.inf
         return 0.0 if self.loss is None else self.loss.largest_log_ratio(direction, "lower")
 
     def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
-        if self.otherwise is not None:
-            return self.otherwise._renyi(order, direction)
         return super()._renyi(order, direction) if self.loss is None else loss_divergence(self.loss, order, direction)
-
-    def _cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
-        return fpr if self.otherwise is None else self.otherwise._cheap_rates(fpr, direction)
 
     @property
     def _symmetric(self) -> bool:
@@ -210,32 +189,3 @@ class MultiScaleTradeoff(Tradeoff):
         except TooSlowError:
             return Charged(f"{self.method}, of fewer steps")
         return Charged(self.method, truncation=law.lost[0], rounding=law.missed)
-
-
-def replaced_record(mechanisms: Iterable[Mechanism], otherwise: Tradeoff) -> Tradeoff:
-    """Return the curve of replacing a record of Poisson batches with Gaussian noise; of others, ``otherwise``.
-
-    That is another curve of the same worlds. A Gaussian part of μ moves by 2μ, which opposite vectors attain.
-    """
-    parts = list(mechanisms)
-    if not all(isinstance(part, GaussianDP) or _takes_one_record(part) for part in parts):
-        return otherwise
-    loss = PrivacyLoss.of(parts)
-    if not loss.steps.size:
-        return otherwise
-    phases = zip(loss.noise.tolist(), loss.rate.tolist(), loss.steps.tolist(), strict=True)
-    steps: list[tuple[Step, int]] = [(ReplacedGaussianStep(noise, rate), round(count)) for noise, rate, count in phases]
-    if loss.gaussian > 0:
-        steps.append((SubsampledGaussianStep(1 / (2 * math.sqrt(loss.gaussian)), 1.0), 1))
-    return MultiScaleTradeoff(
-        tuple(steps),
-        symmetric=True,
-        otherwise=otherwise,
-        assumptions=otherwise.assumptions,
-        confidence=otherwise.confidence,
-        holds_for=otherwise.holds_for,
-    )
-
-
-def _takes_one_record(part: Mechanism) -> bool:
-    return isinstance(part, SubsampledGaussian) and part.records_per_person == 1

@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from deniable._check import FloatArray
 from deniable.accounting.loss import ComposedLoss
-from deniable.accounting.sizes import DIGITS, FAR
-from deniable.accounting.steps.ratios import randomized_response_cumulants
-from deniable.accounting.transform.line import Line, increments
+from deniable.accounting.sizes import DIGITS
+from deniable.accounting.steps.ratios import log_ratio, randomized_response_cumulants
+from deniable.accounting.transform.line import Line, Phases
+from deniable.accounting.transform.mixtures import Mixture
 from deniable.accounting.transform.nodes import nodes
+from deniable.accounting.transform.terms import StepLaw
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,22 +35,73 @@ class PrivacyLoss(ComposedLoss):
         return replace(self, noise=self.noise[which], rate=self.rate[which], steps=self.steps[which])
 
     @cached_property
+    def laws(self) -> tuple[tuple[StepLaw, int], ...]:
+        """The laws of other steps, and how often they are made."""
+        if not self.others:
+            return ()
+        from deniable.accounting.transform.laws import law_of
+
+        found = [(law_of(step), count) for step, count in self.others]
+        return tuple((law, count) for law, count in found if law is not None)
+
+    @cached_property
+    def mixtures(self) -> list[tuple[Mixture, int]]:
+        """Those laws whose transforms decay."""
+        return [(law, count) for law, count in self.laws if isinstance(law, Mixture)]
+
+    @property
+    def has_transform(self) -> bool:
+        """Whether every part has a transform, and that of some decays."""
+        decays = self.gaussian > 0 or self.steps.size > 0 or bool(self.mixtures)
+        return not self.others or (len(self.laws) == len(self.others) and decays)
+
+    @cached_property
     def truncation(self) -> PrivacyLoss:
         """The same without outcomes so rare (about 5e-26) that they only make real transforms at large c explode."""
-        return replace(self, ceiling=math.sqrt(2 * DIGITS) + 1 / float(self.noise.min())) if self.steps.size else self
+        steepest = [*(1 / self.noise), *(law.steepest for law, _ in self.mixtures)]
+        return replace(self, ceiling=math.sqrt(2 * DIGITS) + float(max(steepest))) if steepest else self
 
     @cached_property
     def dropped(self) -> tuple[float, float]:
-        """Mass that the ceiling takes from the composed law under "out" and under "in" (union bound)."""
-        if math.isinf(self.ceiling):
-            return 0.0, 0.0
+        """Mass that the ceiling, and laws themselves, take from the composed law under "out" and under "in"."""
         more = 1 + 1e-9  # for the rounding of these functions
         out, *hit = (more * math.erfc(x / math.sqrt(2)) / 2 for x in (self.ceiling, *(self.ceiling - 1 / self.noise)))
-        return float(np.sum(self.steps * out)), float(self.steps @ ((1 - self.rate) * out + self.rate * np.array(hit)))
+        both = np.array([np.sum(self.steps * out), self.steps @ ((1 - self.rate) * out + self.rate * np.array(hit))])
+        for (step, count), (law, _) in zip(self.others, self.laws, strict=True):
+            both += count * np.array(law.dropped(self.ceiling) if isinstance(law, Mixture) else step.lost[::-1])
+        return float(both[0]), float(both[1])
+
+    @cached_property
+    def unseen(self) -> float:
+        """Mass that "in" has, and its laws lack."""
+        return sum(count * law.unseen for law, count in self.mixtures)
+
+    @property
+    def farthest(self) -> tuple[float, float]:
+        """Bounds on −L and on L of any single step below the ceiling."""
+        found = [law.farthest(self.ceiling) for law, _ in self.laws]
+        if self.steps.size:
+            right = log_ratio(np.array(self.ceiling), self.noise, self.rate).max()
+            found.append((float(np.max(-np.log1p(-self.rate))), float(right)))
+        return max((left for left, _ in found), default=0.0), max((right for _, right in found), default=0.0)
+
+    def at_ceiling(self, points: FloatArray) -> FloatArray:
+        """About the height of tilted densities where the ceiling cuts: a guide to where lines may stand."""
+        tilt = np.multiply.outer(points, log_ratio(np.array(self.ceiling), self.noise, self.rate))
+        found: FloatArray = np.exp(np.minimum(tilt - self.ceiling**2 / 2, 0.0)) @ self.steps
+        for law, count in self.mixtures:
+            terms = law.terms(float(points.min()), float(points.max()), 0.0, self.ceiling)
+            found += count * terms.at_ceiling(points)[0] / (2 * terms.unit)
+        return found
 
     def line(self, c: float, t_max: float = 0.0) -> Line:
         """Prepare evaluations at w = c + it for 0 ≤ t ≤ ``t_max``."""
-        return Line.on(self, c, nodes(self.noise, self.rate, self.ceiling, c, c, t_max))
+        return self._line(c, c, t_max)
+
+    def _line(self, least: float, most: float, t_max: float) -> Line:
+        phases = Phases.on(self, least, nodes(self.noise, self.rate, self.ceiling, least, most, t_max))
+        others = [(law, law.terms(least, most, t_max, self.ceiling), count) for law, count in self.laws]
+        return Line(self, least, phases, tuple(others))
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """K(c), K′(c) and K″(c) of the composed loss under "out", for real c."""
@@ -56,28 +109,13 @@ class PrivacyLoss(ComposedLoss):
 
     def cumulants_at(self, points: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """K, from above but for rounding, K′ and K″ at several real points."""
-        grid = nodes(self.noise, self.rate, self.ceiling, float(points.min()), float(points.max()))
-        line = Line.on(self, float(points.min()), grid)
+        line = self._line(float(points.min()), float(points.max()), 0.0)
         k, first = self.gaussian * points * (points - 1) / 2, self.gaussian * (points - 0.5)
         second = np.full_like(points, self.gaussian)
         for epsilon, count in self.randomized_responses:
             parts = randomized_response_cumulants(epsilon, points)
             k, first, second = (a + count * b for a, b in zip((k, first, second), parts, strict=True))
-        cut = line.at_ceiling(points)
-        for phase, steps in enumerate(self.steps):
-            loss, log_weight = line.loss[phase], line.log_weight[phase]
-            exponent = np.multiply.outer(points, loss)
-            top = np.max(exponent + log_weight, axis=1)
-            scale = np.where(top > FAR, top, 0.0)
-            rise = increments(exponent, log_weight, line.density_unit)  # free of cancellation
-            mass = rise + line.density[phase]
-            large = scale > 0
-            mass[large] = np.exp(exponent[large] + log_weight - scale[large, None]) * line.density_unit
-            rise = np.where(large, 0.0, rise.sum(axis=1))
-            total = np.where(large, mass.sum(axis=1), 1 + rise)
-            mean = mass @ loss / total
-            log_m = np.where(large, np.log(total), np.log1p(rise))
-            k = k + steps * (log_m + scale + np.log1p(cut[phase] * np.exp(-scale) / total))
-            first = first + steps * mean
-            second = second + steps * np.maximum(mass @ loss**2 / total - mean**2, 0.0)
+        for terms, row, steps in line.rows:
+            found = terms.cumulants_at(row, points)
+            k, first, second = (a + steps * b for a, b in zip((k, first, second), found, strict=True))
         return k, first, second

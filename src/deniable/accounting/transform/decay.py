@@ -34,7 +34,8 @@ from deniable._check import FloatArray
 from deniable._floats import MOST_EXPONENT, SQUARE_EXPONENT
 from deniable.accounting.sizes import DIGITS, UNDERFLOW
 from deniable.accounting.steps.base import TooSlowError
-from deniable.accounting.transform.line import Line
+from deniable.accounting.transform.line import Line, Phases
+from deniable.accounting.transform.mixtures import Mixture
 from deniable.accounting.transform.nodes import MISSED
 
 _PLACES = 3.0 * 1.25 ** np.arange(47)  # where B is known, in units of 1/√K″
@@ -59,12 +60,25 @@ class Envelope:
         log_bound: FloatArray = -loss.gaussian * t**2 / 2
         end, variance = float(t[-1]), loss.gaussian
         rest = 1 / (variance * end**2) if variance > 0 else math.inf
+        count, several = (
+            4 if near else 8,
+            float(loss.steps.sum()) + sum(n for law, _, n in line.others if isinstance(law, Mixture)),
+        )
+        pairs: list[float] = []  # logarithms of what two steps leave beyond the last edge, over what is known of them
         if loss.steps.size:
-            moved = shifted(line, t, lifts(loss.steps, float(loss.steps.sum()), 4 if near else 8))
+            moved = shifted(line.phases, t, lifts(loss.steps, several, count))
             log_bound = log_bound + loss.steps @ moved
             if loss.steps.sum() >= 2:
-                two = math.pi / end * math.exp(min(_log_density(line) - 2 * float(moved[:, -1].min()), SQUARE_EXPONENT))
-                rest = min(rest, two)
+                pairs.append(_log_density(line.phases) - 2 * float(moved[:, -1].min()))
+        for law, terms, steps in line.others:
+            if isinstance(law, Mixture):
+                heights = lifts(np.array([float(steps)]), several, count)[0]
+                fallen, log_density = law.decay(line.c, t, heights, float(terms.log_mgf[0]), loss.ceiling)
+                log_bound = log_bound + steps * fallen
+                if steps >= 2:
+                    pairs.append(log_density - 2 * float(fallen[-1]))
+        if pairs and min(pairs) < SQUARE_EXPONENT:
+            rest = min(rest, math.pi / end * math.exp(min(pairs)))
         return cls(t, log_bound, math.exp(log_bound[-1]) * rest)
 
     def cut(self, target: float, spacing: float) -> tuple[float, FloatArray]:
@@ -108,7 +122,7 @@ def lifts(steps: FloatArray, total: float, count: int = 8) -> FloatArray:
     return np.asarray(low * (high / low) ** np.linspace(0.0, 1.0, count))
 
 
-def shifted(line: Line, t: FloatArray, heights: FloatArray) -> FloatArray:
+def shifted(line: Phases, t: FloatArray, heights: FloatArray) -> FloatArray:
     """Bound on log |ψ| from every t on, the best of some heights y, both one row per phase."""
     spacing = line.spacing / 2
     u = np.arange(line.u[0], line.u[-1] + spacing / 2, spacing)
@@ -144,7 +158,7 @@ def _missed(sigma: float, y: FloatArray, c: float, spacing: float, room: float) 
     return np.asarray((2 * np.exp(np.minimum(log_size - apart, MOST_EXPONENT)) / -np.expm1(-apart)).min(axis=1))
 
 
-def _log_density(line: Line) -> float:
+def _log_density(line: Phases) -> float:
     """log D, the largest of all phases."""
     noise, rate = line.of.noise, line.of.rate
     scale = np.maximum(line.c * np.log1p(-rate), -line.log_mgf) + np.log1p(max(line.c, 0.0) / noise)

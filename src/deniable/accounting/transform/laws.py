@@ -1,0 +1,122 @@
+"""Which steps besides sampled Gaussian ones have a transform that is known along lines, and it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import roots_legendre
+
+from deniable._check import FloatArray
+from deniable._floats import EPS
+from deniable.accounting.sizes import DIGITS, POINTS
+from deniable.accounting.steps.base import Step, TooSlowError
+from deniable.accounting.steps.discrete import DiscreteStep
+from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep
+from deniable.accounting.steps.laplace import BoundedRangeStep, LaplaceStep
+from deniable.accounting.steps.ratios import sampled_losses
+from deniable.accounting.steps.sampled_gaussian import ReplacedGaussianStep
+from deniable.accounting.transform.mixtures import Bells, LabelledPair, Mixture
+from deniable.accounting.transform.terms import StepLaw, StepTerms
+
+_STRETCHED = np.array([1.3, 1.6, 2.0, 3.0, 5.0, 9.0, 20.0])  # ellipses of Bernstein that are tried
+
+
+@dataclass(frozen=True, eq=False)
+class Atoms(StepLaw):
+    """Outcomes one by one; losses are known to ``shift``, masses to a share, and to what is left out."""
+
+    loss: FloatArray
+    q: FloatArray
+    shift: float
+    relative: float
+
+    def terms(self, least: float, most: float, t_max: float, ceiling: float) -> StepTerms:
+        moved, none = 8 * np.abs(self.loss) + self.shift / EPS, np.zeros(0)
+        rows = self.loss[None], np.log(self.q)[None], 1.0, self.q[None]
+        return StepTerms(least, *rows, moved, self.relative, (none, none, none))
+
+    def farthest(self, ceiling: float) -> tuple[float, float]:
+        return max(-float(self.loss.min()), 0.0), max(float(self.loss.max()), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Flat(StepLaw):
+    """Losses ℓ of density ``scale``·¼·e^{−(ε + ℓ)/2} under Q for |ℓ| < ε, the rest in atoms at the ends, then sampled.
+
+    *Quadrature.* On an ellipse of Bernstein with parameter ρ around [−ε, ε] Re ℓ is at most εR, R = (ρ + 1/ρ)/2, and
+    Im ℓ at most η = ε(ρ − 1/ρ)/2 in size. The integrand e^{−ℓ/2}·r^w, r = 1 − q + q·e^ℓ, is analytic there (η < π, or
+    q = 1), |arg r| ≤ η, r(Re ℓ) ≥ |r| ≥ r(Re ℓ)·cos(η/2), and |log r(Re ℓ)| ≤ εR: it is at most
+    e^{εR(½ + |c|) + tη}·cos(η/2)^{min(c, 0)}, and n nodes of Gauss and Legendre err by ε·(64/15) times that and
+    ρ^{2 − 2n}/(1 − ρ^{−2}) (see :mod:`deniable.accounting.steps.outcomes`). M(c) is at least e^{−ε}.
+    """
+
+    epsilon: float
+    rate: float
+    scale: float
+
+    def terms(self, least: float, most: float, t_max: float, ceiling: float) -> StepTerms:
+        eps, rho = self.epsilon, _STRETCHED
+        wide, high = eps * (rho + 1 / rho) / 2, eps * (rho - 1 / rho) / 2
+        size = wide * (0.5 + max(abs(least), abs(most))) + t_max * high
+        if self.rate < 1:
+            allowed = high < 3
+            size = np.where(allowed, size - max(-least, 0.0) * np.log(np.cos(np.where(allowed, high, 0.0) / 2)), np.inf)
+        size = size + DIGITS + eps + np.log1p(eps) + 2 - np.log1p(-1 / rho**2)
+        count = 1 + math.ceil(float((size / (2 * np.log(rho))).min())) if np.isfinite(size).any() else POINTS
+        if not count < POINTS >> 3:
+            raise TooSlowError(f"{count} nodes")
+        x, weight = _gauss(max(4, math.ceil(math.log2(count))))
+        loss, q = eps * x, self.scale / 4 * eps * weight * np.exp(-eps * (1 + x) / 2)
+        if self.scale == 1:
+            ends = np.array([0.5, math.exp(-eps) / 2])
+            loss, q = np.append(loss, [-eps, eps]), np.append(q, ends)
+        atoms = Atoms(sampled_losses(loss, self.rate), q, 4 * EPS * eps, 32 * EPS * (1 + eps))
+        return atoms.terms(least, most, t_max, ceiling)
+
+    def farthest(self, ceiling: float) -> tuple[float, float]:
+        return self.epsilon, self.epsilon
+
+
+@lru_cache(maxsize=16)
+def _gauss(power: int) -> tuple[FloatArray, FloatArray]:
+    x, weight = roots_legendre(1 << power)
+    return x, weight
+
+
+@lru_cache(maxsize=64)
+def law_of(step: Step) -> StepLaw | None:
+    """Return the law of a step whose transform is known; None of others, and of outcomes of one world alone."""
+    if any(step.only):
+        return None
+    match step:
+        case GaussianMixtureStep():
+            if any(len(case.likely.weight) < 2 for case in step.cases):
+                return None  # hardly ever anything, of which lattices know how little
+            cases = [_labelled(case.likely, step) for case in step.cases]
+            others = math.fsum(case.probability for case in cases[1:])
+            cases[0] = LabelledPair(1 - others, cases[0].a, cases[0].b)
+            return Mixture(tuple(cases), step.error if len(cases) > 1 else 0.0, step.lost[0])
+        case ReplacedGaussianStep(noise, rate):
+            bells = Bells(np.array([1 - rate, rate]), np.array([0.0, 1 / noise]), 0.0)
+            return Mixture((LabelledPair(1.0, bells, bells),), 0.0, 0.0)
+        case DiscreteStep():
+            found = step.outcomes()
+            seen = (found.p > 0) & (found.q > 0)
+            if not 0 < np.count_nonzero(seen) < POINTS >> 2:
+                return None
+            return Atoms(found.loss[seen], found.q[seen], found.shift, found.relative_error + found.lost[1])
+        case LaplaceStep(epsilon, rate):
+            return Flat(epsilon, rate, 1.0)
+        case BoundedRangeStep(epsilon):
+            return Flat(epsilon, 1.0, 2 / -math.expm1(-epsilon))
+        case _:
+            return None
+
+
+def _labelled(case: Case, step: GaussianMixtureStep) -> LabelledPair:
+    slope = np.array(case.records) / step.noise
+    none = Bells(np.ones(1), np.zeros(1), 0.0)
+    return LabelledPair(case.probability, Bells(np.array(case.weight), slope, step.error), none)
