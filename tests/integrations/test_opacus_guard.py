@@ -340,10 +340,10 @@ def test_the_page_of_a_run_names_its_sampling_and_keeps_its_notes():
     module, optimizer, loss, loader = private()
     train(module, optimizer, loss, loader, 1)
     for source in (optimizer, optimizer.private_run):
-        notes = dn.assess(source).assumptions.notes
-        assert set(NOTES) < set(notes)
-        assert any("Poisson samples" in note for note in notes)
-    assert any("Poisson samples" in note for note in dn.assess(optimizer.private_run.engine).assumptions.notes)
+        assumed = dn.assess(source).assumptions
+        assert set(NOTES) < set(assumed.notes)
+        assert "by its own coin (Poisson)" in assumed.batches
+    assert "by its own coin (Poisson)" in dn.assess(optimizer.private_run.engine).assumptions.batches
 
 
 def test_a_training_that_trains_nothing_and_noise_that_is_known_are_warned_of():
