@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from deniable.audit import audit_one_run
+import deniable as dn
+from deniable._check import InputError
+from deniable.audit import ReversedScoresWarning, audit_one_run
 from deniable.audit.families import EpsilonDelta
 from deniable.audit.guessing import largest_rejected, rejects_f_dp
 
@@ -99,3 +101,47 @@ def test_what_the_pilot_chooses_is_not_overstated():
         limits.append(run._low(EpsilonDelta(0.0), 0.05))
     assert np.mean(np.array(limits) > 1.0) <= stats.binom.ppf(1 - 1e-5, 60, 0.05) / 60
     assert np.median(limits) > 0.4
+
+
+def test_equal_scores_do_not_show_in_which_order_the_canaries_are_stored():
+    """Canaries stored by side, with scores that say nothing: "violated", ε above 5.4."""
+    rng, stored = np.random.default_rng(0), np.arange(1000) >= 500
+    for scores in (np.zeros(1000), rng.integers(0, 2, 1000)):
+        run = audit_one_run(scores, stored)
+        assert run.epsilon().low < 0.3
+        assert run.compare(dn.PureDP(0.5)).outcome != "violated"
+        assert run.failed == (np.ptp(scores) == 0)
+
+
+def test_false_alarms_of_tied_scores_stored_by_side():
+    rng, stored = np.random.default_rng(1), np.arange(300) >= 150
+    found = [audit_one_run(rng.normal(size=300).round(), stored).epsilon().low > 0 for _ in range(200)]
+    assert np.mean(found) <= stats.binom.ppf(1 - 1e-5, 200, 0.05) / 200
+
+
+@pytest.mark.parametrize("share", [1.0, 0.0, 0.7])
+def test_coins_that_cannot_be_fair_are_refused(share):
+    """All canaries in: whoever says "in" is always right, and an ε of 5.7 was shown of scores that say nothing."""
+    rng = np.random.default_rng(2)
+    with pytest.raises(InputError, match="fair coins"):
+        audit_one_run(rng.normal(size=1000), rng.random(1000) < share)
+
+
+def test_reversed_scores_are_refused_or_warned_of():
+    rng = np.random.default_rng(3)
+    included = rng.random(400) < 0.5
+    losses = rng.normal(size=400) - 2 * included
+    with pytest.raises(InputError, match="--reverse"):
+        audit_one_run(losses, included)
+    assert audit_one_run(losses, included, direction="smaller").epsilon().low > 1
+    with pytest.warns(ReversedScoresWarning):
+        run = audit_one_run(losses, included, direction="larger")
+    assert run.warnings
+    assert dn.assess(run).warnings == run.warnings
+
+
+def test_equal_scores_decide_nothing():
+    run = audit_one_run(np.zeros(400), np.random.default_rng(4).random(400) < 0.5)
+    assert run.compare(dn.PureDP(0.01)).outcome == "inconclusive"
+    assert dn.assess(run).status == "inconclusive"
+    assert "The attack failed" in dn.assess(run).headline

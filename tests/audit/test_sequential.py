@@ -222,3 +222,16 @@ def test_an_attack_without_any_difference_is_not_consistent():
     assert q.verdict().outcome == "inconclusive"
     q.update(0.25, 0.5)
     assert q.verdict().outcome == "consistent"
+
+
+def test_reversed_scores_speak_for_no_promise():
+    """Losses in place of scores: "consistent", and no word of it."""
+    rng = np.random.default_rng(11)
+    q = dn.SequentialAudit(dn.GaussianDP(1.0))
+    q.update(rng.normal(0, 1, 300), rng.normal(1, 1, 300))
+    verdict = q.verdict()
+    assert verdict.outcome == "inconclusive"
+    assert "is the direction right?" in str(verdict)
+    assert dn.assess(q).warnings == verdict.warnings
+    q.update(rng.normal(9, 1, 300), rng.normal(0, 1, 300))  # a contradiction is one, whatever came before
+    assert q.verdict().violated

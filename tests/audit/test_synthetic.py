@@ -132,6 +132,23 @@ def test_to_know_more_never_weakens_a_verdict(tables):
         assert more.advantage().low >= alone.advantage().low
 
 
+def test_a_reference_does_not_silence_the_attack_without_one(tables):
+    """One row in eight is a member with another age: "not decided", and with a reference "no leakage"."""
+    sides = {name: tables[name] for name in ("members", "nonmembers")}
+    changed = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        near = tables["members"][:12].copy()
+        number = near.select_dtypes("number").columns[0]
+        near[number] = near[number].to_numpy() + rng.normal(0, 0.05, len(near))
+        released = pd.concat([near, population(400, rng)], ignore_index=True)
+        alone, more = (dn.attack_synthetic(released, **given).audit() for given in (sides, tables))
+        if alone.shows or alone.excluding():
+            assert more.shows or more.excluding()
+            changed.append(more.advantage().low == 0)
+    assert any(changed)
+
+
 def test_common_rows_are_no_evidence():
     """Tables of three yes-or-no columns: everybody equals a released row."""
     rng = np.random.default_rng(9)

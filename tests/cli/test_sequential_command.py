@@ -32,3 +32,10 @@ def test_a_file_that_keeps_the_promise(tmp_path, capsys):
     path.write_text(lines(0.5, 100))
     assert run(["audit", str(path), "epsilon,3", "--stream"]) == 0
     assert "Verdict: consistent at 95 % confidence after 100 pairs" in capsys.readouterr().out.replace("\u00a0", " ")
+
+
+def test_a_stream_of_losses_warns(tmp_path, capsys):
+    path = tmp_path / "losses.csv"
+    path.write_text(lines(-2.0, 300))
+    assert run(["audit", str(path), "epsilon,3", "--stream"]) == 1
+    assert "is the direction right?" in " ".join(capsys.readouterr().out.split())

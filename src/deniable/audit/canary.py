@@ -76,7 +76,9 @@ class Canaries:
                 "nothing shows that the model was trained on the canaries: its losses on those that are in are not "
                 "smaller. Train on canaries.X, canaries.y; if you did, say trained=True"
             )
-        return replace(audit_one_run(scores, inside, confidence=confidence), repetitions=self.repetitions)
+        return replace(
+            audit_one_run(scores, inside, confidence=confidence, direction="larger"), repetitions=self.repetitions
+        )
 
 
 def canaries(

@@ -12,15 +12,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import binomtest, mannwhitneyu
 
-from deniable._check import FloatArray, InputError, Seed, number, numbers
+from deniable._check import FloatArray, InputError, Seed, choice, number, numbers
 from deniable._search import bisect, bisect_integers
 from deniable.audit.families import EpsilonDelta, Family, Gaussian, Shift
 from deniable.audit.guessing import PromisedFamily, largest_rejected, rejects_f_dp
 from deniable.audit.intervals import Interval
 from deniable.audit.ordered import SHARES, Ordered, guesses_in_order
 from deniable.audit.promises import in_words, promised_curve
-from deniable.audit.scores import seeded_by
+from deniable.audit.scores import REVERSED, Direction, seeded_by, warned_of_reversal
 from deniable.audit.verdict import Outcome, Verdict
 from deniable.curves import ApproximateTradeoff, Tradeoff
 from deniable.mechanisms import Mechanism
@@ -42,7 +43,8 @@ class OneRunAudit:
     ``canaries`` are those that were tested, ``guesses`` the number of guesses about them, of which ``right`` were;
     ``pilot`` others chose which of them to guess. ``ordered`` holds the guesses about all of them, in the order of
     confidence; ``controls`` the same for coins that were tossed anew. A canary stood in the data ``repetitions`` times:
-    limits and promises are for one record, those of as many by group privacy.
+    limits and promises are for one record, those of as many by group privacy. The attack ``failed`` if all scores are
+    equal; ``warnings`` say what speaks against them.
     """
 
     canaries: int
@@ -50,9 +52,11 @@ class OneRunAudit:
     right: int
     confidence: float
     pilot: int
-    ordered: tuple[Ordered, ...]
+    ordered: tuple[Ordered, ...] = ()
     controls: tuple[tuple[Ordered, ...], ...] = field(default=(), repr=False)
     repetitions: int = 1
+    failed: bool = False
+    warnings: tuple[str, ...] = ()
 
     @property
     def false_alarms(self) -> float:
@@ -137,7 +141,7 @@ class OneRunAudit:
         p_value, outcome = float(np.exp(1 - smallest)), "consistent"
         if refuted(self, allowed):
             outcome, p_value = "violated", min(p_value, allowed)
-        elif p_value <= 2 * allowed or not refuted(self._perfect(), allowed):
+        elif self.failed or p_value <= 2 * allowed or not refuted(self._perfect(), allowed):
             outcome, p_value = "inconclusive", max(p_value, allowed)
         if epsilon > 0:
             promised, measured = epsilon, self.epsilon(delta)
@@ -173,6 +177,7 @@ def audit_one_run(
     included: ArrayLike,
     *,
     confidence: float = 0.95,
+    direction: Direction | None = None,
     rng: Seed = None,
 ) -> OneRunAudit:
     """Audit one training run into which canaries were inserted by independent fair coins.
@@ -184,6 +189,8 @@ def audit_one_run(
     included
         Whether each canary was in, shape (m,). The coins must be fair and independent, and tossed before training;
         a fixed number of included canaries is another game.
+    direction
+        Which scores say "in", as for :func:`deniable.audit_scores`.
     rng
         Seed or generator that draws a fifth of the canaries; by default seeded by the scores. The fifth chooses the
         scores above which, and below which, to guess about the others, for μ, the advantage and curves; ε uses all
@@ -192,7 +199,8 @@ def audit_one_run(
     Raises
     ------
     InputError
-        If shapes differ or a score is NaN.
+        If shapes differ or a score is NaN; if no fair coins toss as many canaries in or out, or if no direction is
+        given and the scores are reversed (both: rank or binomial test, 0.1 %).
     """
     values = numbers("scores", scores, hint="drop the canaries whose score is missing")
     inside = np.asarray(included)
@@ -205,10 +213,28 @@ def audit_one_run(
         raise InputError("included must hold True or False for every canary")
     confidence = number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")
     truth = inside.astype(bool)
-    order, coins = np.argsort(values, kind="stable"), seeded_by(values, rng=rng)
-    found = _with_pilot(values, truth, confidence, coins, _in_order(truth[order]))
+    if binomtest(int(truth.sum()), len(truth)).pvalue <= REVERSED:
+        raise InputError(
+            f"included must come from fair coins, one a canary, and {truth.sum():,} of {len(truth):,} are in: whoever "
+            "guesses the likelier side is right too often. Give all canaries, those that stayed out as well"
+        )
+    if direction is not None and choice("direction", direction, ("larger", "smaller")) == "smaller":
+        values = -values
+    coins = seeded_by(values, rng=rng)
+    found = _with_pilot(values, truth, confidence, coins)
     anew = coins.random((_CONTROLS, len(truth))) < 0.5
-    return replace(found, controls=tuple(_in_order(toss) for toss in anew))
+    order = np.lexsort((coins.random(len(values)), values))  # whoever stores the canaries by side must not show by ties
+    found = replace(
+        found,
+        ordered=_in_order(truth[order]),
+        controls=tuple(_in_order(toss) for toss in anew),
+        failed=bool(values.min() == values.max()),
+    )
+    ranked = mannwhitneyu(values[truth], values[~truth], alternative="less") if 0 < truth.sum() < len(truth) else None
+    if ranked is None or found.failed or ranked.pvalue > REVERSED:
+        return found
+    auc = float(ranked.statistic) / int(truth.sum() * (~truth).sum())
+    return replace(found, warnings=(warned_of_reversal(auc, direction),))
 
 
 def _in_order(inside: NDArray[np.bool_]) -> tuple[Ordered, ...]:
@@ -217,11 +243,7 @@ def _in_order(inside: NDArray[np.bool_]) -> tuple[Ordered, ...]:
 
 
 def _with_pilot(
-    scores: FloatArray,
-    inside: NDArray[np.bool_],
-    confidence: float,
-    rng: np.random.Generator,
-    ordered: tuple[Ordered, ...],
+    scores: FloatArray, inside: NDArray[np.bool_], confidence: float, rng: np.random.Generator
 ) -> OneRunAudit:
     """Let a random fifth of the canaries choose the scores above and below which the others are guessed.
 
@@ -248,7 +270,7 @@ def _with_pilot(
 
     best = max(_thresholds(values[pilot]), key=promising)
     r, v = guessed(tested, best)
-    return OneRunAudit(m, r, v, confidence, len(pilot), ordered)
+    return OneRunAudit(m, r, v, confidence, len(pilot))
 
 
 def _thresholds(pilot: FloatArray) -> list[tuple[float, float]]:

@@ -44,7 +44,8 @@ class ScoreAudit:
     model are independent only as far as the records are: what they show is about that attack on that population.
 
     TPR at an FPR is that of the best rule that thresholds the score, at random if need be. ``warnings`` say what speaks
-    against the scores; ``copies`` counts the records that a released table holds as they are.
+    against the scores; ``copies`` counts the records that a released table holds as they are,
+    and ``alone`` holds what the attack that needs no reference counted.
     """
 
     member: FloatArray = field(repr=False)
@@ -54,15 +55,17 @@ class ScoreAudit:
     command: str | None = None
     warnings: tuple[str, ...] = ()
     copies: Copies | None = None
+    alone: Evidence | None = field(default=None, repr=False)
 
     def shared(self, copies: Copies, parts: Sequence[tuple[float, FloatArray, FloatArray]]) -> ScoreAudit:
         """Return the audit in which exact copies, and several attacks on the same records, share the permitted error.
 
         ``parts`` are shares of the error with the scores of members and of nonmembers.
         """
-        tests = [(share, Evidence.of(x, y, seeded_by(x, y)).tests) for share, x, y in parts]
+        found = [Evidence.of(x, y, seeded_by(x, y)) for _, x, y in parts]
+        tests = [(part[0], evidence.tests) for part, evidence in zip(parts, found, strict=True)]
         joined = NestedTests.joined([*tests, (SHARE, copies.tests)])
-        return replace(self, evidence=replace(self.evidence, tests=joined), copies=copies)
+        return replace(self, evidence=replace(self.evidence, tests=joined), copies=copies, alone=found[0])
 
     @property
     def failed(self) -> bool:
@@ -75,8 +78,12 @@ class ScoreAudit:
         return max(self.evidence.tests.advantage(self._error / 2), self.epsilon().low, self.mu().low) > 0
 
     def excluding(self, fpr: Sequence[float] = USUAL_FPRS) -> tuple[Interval, ...]:
-        """Return the intervals of the TPR at each ``fpr``, and of the AUC, that exclude guessing, each on its own."""
-        rows = [*((self.tpr(a), a) for a in fpr), (self.auc(), 0.5)]
+        """Return the intervals of the TPR at each ``fpr``, and of the AUC, that exclude guessing, each on its own.
+
+        Those of the attack without a reference count, too: whoever knows more could have left it out.
+        """
+        counted = [self, *([] if self.alone is None else [replace(self, evidence=self.alone, alone=None)])]
+        rows = [row for one in counted for row in (*((one.tpr(a), a) for a in fpr), (one.auc(), 0.5))]
         return tuple(row for row, guess in rows if row.resolvable and guess not in row)
 
     def could_find(self, promise: Tradeoff | None = None) -> float:
@@ -253,16 +260,19 @@ def audit_scores(
     audit = ScoreAudit(inside, outside, confidence, evidence, command)
     if not _reversed(audit):
         return audit
-    found = (
-        f"members score lower than non-members: the AUC is {audit.auc().estimate:.3f}, and in reverse the scores leak"
-    )
+    return replace(audit, warnings=(warned_of_reversal(audit.auc().estimate, direction),))
+
+
+def warned_of_reversal(auc: float, direction: Direction | None) -> str:
+    """Refuse reversed scores, or warn of them if their direction was given, and return the warning."""
+    found = f"members score lower than non-members: the AUC is {auc:.3f}, and in reverse the scores leak"
     if direction is None:
         raise InputError(
             f"{found}. If a small score says 'member' (a loss, a distance), or 1 means non-member, give --reverse "
             "(direction='smaller'); if the scores are what they should be, direction='larger'"
         )
-    warnings.warn(found, ReversedScoresWarning, stacklevel=2)
-    return replace(audit, warnings=(f"{found[0].upper()}{found[1:]}; is the direction right?",))
+    warnings.warn(found, ReversedScoresWarning, stacklevel=3)
+    return f"{found[0].upper()}{found[1:]}; is the direction right?"
 
 
 def _reversed(audit: ScoreAudit) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import binom
 
 from deniable._check import FloatArray, InputError, IntArray, Seed, number, numbers, seeded
 from deniable._floats import MOST_EXPONENT
@@ -24,7 +25,7 @@ from deniable._shown import shown
 from deniable.audit.betting import GAMMAS, THRESHOLDS, Bets, choose, log_gain, reference_curves
 from deniable.audit.intervals import Interval
 from deniable.audit.promises import in_words, promised_curve
-from deniable.audit.scores import seeded_by
+from deniable.audit.scores import REVERSED, seeded_by
 from deniable.audit.verdict import Outcome
 from deniable.curves import ApproximateTradeoff, GaussianTradeoff, Tradeoff
 from deniable.mechanisms import Mechanism
@@ -70,6 +71,7 @@ class SequentialVerdict(Textual):
     largest_wealth: float
     violated_at: int | None
     promise: str
+    warnings: tuple[str, ...] = ()
 
     @property
     def violated(self) -> bool:
@@ -85,6 +87,7 @@ class SequentialVerdict(Textual):
         return (
             f"{self.outcome} at {100 * self.confidence:g} % confidence{after}, at any time "
             f"(wealth {shown(self.wealth, 'number', 'lower')}, p = {self.p_value:.2g}); promise: {self.promise}"
+            + "".join(f"; {said}" for said in self.warnings)
         )
 
 
@@ -148,6 +151,7 @@ class SequentialAudit(Textual):
         share = np.repeat([0.5, *[0.5 / others] * others], THRESHOLDS) / THRESHOLDS
         self._log_share: FloatArray = np.log(share)
         self._ends = np.inf, -np.inf  # the smallest and the largest score
+        self._above = np.zeros(2, dtype=np.int64)  # pairs in which the member scores higher, and lower
         self._past: list[tuple[FloatArray, FloatArray]] = []
         self._pairs = 0
         self._bets = Bets.none(len(share))
@@ -196,6 +200,7 @@ class SequentialAudit(Textual):
     def _take(self, member: FloatArray, nonmember: FloatArray) -> None:
         both = np.concatenate([member, nonmember])
         self._ends = both.min(initial=self._ends[0]), both.max(initial=self._ends[1])
+        self._above = self._above + (np.sum(member > nonmember), np.sum(member < nonmember))
         while len(member):
             if self.pairs >= self._next:
                 inside, outside = (np.sort(np.concatenate(side)) for side in zip(*self._past, strict=True))
@@ -273,13 +278,21 @@ class SequentialAudit(Textual):
         p_value = float(np.exp(-max(largest - _ROUNDING, 0.0)))
         at: int | None = None
         outcome: Outcome = "consistent"
+        higher, lower = self._above
+        backwards = bool(binom.cdf(higher, higher + lower, 0.5) <= REVERSED * (1 - self.confidence))
+        said = (f"members score lower in {lower:,} of {self.pairs:,} pairs: is the direction right?",) * backwards
         if largest >= needed:
             outcome, at = "violated", int(pairs[np.argmax(wealth >= needed)])
-        elif largest >= needed - np.log(2) or self._ends[0] == self._ends[1] or not self._could_refute(delta):
+        elif (
+            backwards
+            or largest >= needed - np.log(2)
+            or self._ends[0] == self._ends[1]
+            or not self._could_refute(delta)
+        ):
             outcome = "inconclusive"
         certain = self.confidence - (1 - curve.confidence)  # a promise that may itself fail uses up confidence
         now, most = (float(np.exp(min(value, MOST_EXPONENT))) for value in (wealth[-1], max(largest, 0.0)))
-        return SequentialVerdict(outcome, p_value, certain, self.pairs, now, most, at, words)
+        return SequentialVerdict(outcome, p_value, certain, self.pairs, now, most, at, words, said)
 
     def epsilon(self, delta: float = 0.0) -> Interval:
         """Return a one-sided interval: no (ε, ``delta``)-DP mechanism with ε < low explains the scores so far."""

@@ -94,9 +94,8 @@ def attack_synthetic(
     if method != "auto" and known is not None:  # the attack that was asked for, and no other
         scored, shares = {name: scored[name]}, {name: ALONE + REFERRED}
     n = inside.stop - inside.start
-    found = scored[name].copy()
-    found[alone] = found.max() + 1
-    parts = tuple((shares[other], values[:n], values[n:]) for other, values in scored.items())
+    scored = {other: np.where(alone, values.max() + 1, values) for other, values in scored.items()}
+    parts, found = tuple((shares[other], values[:n], values[n:]) for other, values in scored.items()), scored[name]
     details = {"released": table.stop, "rng": rng}
     return AttackScores(found[:n], found[n:], name, "synthetic table", details, copies, parts)
 

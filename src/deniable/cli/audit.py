@@ -96,7 +96,7 @@ def audit(
         streamed = _sequential(scores, promised, confidence)
         draw(streamed, picture)
         judged = dn.assess(streamed, **said)
-        return show(judged, owner_report, as_json, policy, full=full)
+        return max(show(judged, owner_report, as_json, policy, full=full), MISSED if judged.warnings else FINE)
     if picture is not None:
         raise InputError("--plot goes with --stream, whose wealth it draws; for a picture of scores use --owner-report")
     if members is None and nonmembers is None:

@@ -103,7 +103,7 @@ class GradientCanaries:
         """Audit the run so far; for the parameters see :func:`deniable.audit.audit_one_run`."""
         if not self._phases:
             raise InputError("canaries must have been trained with: no step was taken yet")
-        return audit_one_run(self.scores, self.included, confidence=confidence)
+        return audit_one_run(self.scores, self.included, confidence=confidence, direction="larger")
 
     def attack(self) -> AttackScores:
         """Return the scores of both sides, for the intervals of independent trainings; sharper than :meth:`audit`.

@@ -9,7 +9,7 @@ from deniable._shown import Unit, shown
 from deniable.audit import Interval, OneRunAudit, PromiseCheck, SequentialAudit
 from deniable.curves import Assumptions, Tradeoff
 from deniable.mechanisms import Mechanism
-from deniable.report.measured import OTHER_ATTACKS, OUTCOMES, attack_section, sure_of
+from deniable.report.measured import FAILED, OTHER_ATTACKS, OUTCOMES, attack_section, sure_of
 from deniable.report.model import Assessment, Number, Status
 from deniable.report.sections import NOT_COVERED, Asked
 from deniable.workflows.assessing import assesses
@@ -56,7 +56,7 @@ def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mecha
                f"Of {len(source.controls)}: the same scores, guessing coins that were tossed anew; about "
                f"{100 * (1 - source.confidence):.2g} % or fewer may.", "exact"),
     )  # fmt: skip
-    status: Status = "measured"
+    status: Status = "inconclusive" if source.failed else "measured"
     notes = [f"{source.canaries:,} canaries; {sure}. {source.pilot:,} others chose which of them to guess."]
     low = source.epsilon().low
     headline = (
@@ -65,6 +65,8 @@ def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mecha
         else f"The guesses about {source.canaries:,} canaries show no leakage ({sure}). Other canaries may. These "
         "numbers do not show that the canaries were trained on."
     )
+    if source.failed:
+        headline = FAILED
     if source.repetitions > 1:
         notes.append(f"A canary stood {source.repetitions} times in the data; the limits are for one record.")
     if bound is not None:
@@ -75,6 +77,8 @@ def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mecha
         title=asked.title or "An audit of one training run",
         status=status,
         headline=headline,
+        warnings=source.warnings,
+        alert=" ".join(source.warnings),
         sections=(attack_section(numbers, sure, notes),),
         assumptions=Assumptions(
             game="each canary is in by a fair coin tossed before the one training; the attacker guesses the coins",
@@ -109,6 +113,8 @@ def _against_a_promise(audit: SequentialAudit, asked: Asked, attack: str, title:
         title=asked.title or title,
         status=verdict.outcome,
         headline=OUTCOMES[verdict.outcome],
+        warnings=verdict.warnings,
+        alert=" ".join(verdict.warnings),
         sections=(attack_section(numbers, sure, [f"{attack}; {sure}.", f"Verdict: {verdict}"]),),
         assumptions=Assumptions(
             game=_TWO_WORLDS,
