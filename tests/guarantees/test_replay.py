@@ -6,6 +6,7 @@ that differ in spelling, format, order, extremes, words and classes.
 
 import datetime as dt
 import logging
+import math
 import warnings
 from decimal import Decimal
 from fractions import Fraction
@@ -213,6 +214,53 @@ def test_a_cell_of_another_type_moves_nothing_else(run):
         if found.differ or found.mu > MU[""] * MORE:
             wrong[name] = found
     assert wrong == {}
+
+
+def of_listed_targets(table):
+    frame, targets = table
+    model = dn.PrivateClassifier(advantage=0.1, classes=[False, True]).fit(frame[["age"]], targets)
+    amounts = dn.PrivateRegressor(advantage=0.1, target_range=(0, 9)).fit(
+        frame[["age"]], [2.0 + one for one in targets]
+    )
+    return {"model": model, "certificate": str(model.certificate_), "amounts": amounts}
+
+
+def test_a_target_in_a_list_moves_no_other():
+    frame = pd.DataFrame(ROWS)
+    targets = [row["ill"] == "yes" for row in ROWS]
+    recorded = Recorded(of_listed_targets, (frame, targets))
+    assert "error" not in recorded.left
+    for her in (True, 2, 0.5, np.float64(0)):
+        found = recorded.replay((pd.DataFrame([ROWS[3], *ROWS]), [her, *targets]))
+        assert not found.differ
+        assert found.mu <= math.hypot(MU[""], MU[""]) * MORE
+
+
+def test_targets_with_a_gap_are_read_as_the_others():
+    frame, targets = pd.DataFrame(ROWS)[["age"]], pd.Series([row["ill"] == "yes" for row in ROWS])
+    kinds = ("bool", "boolean", "bool[pyarrow]", "category", "object")
+    fits = [
+        Recorded(lambda y: {"m": dn.PrivateClassifier(classes=[False, True]).fit(frame, y)}, targets.astype(kind))
+        for kind in kinds
+    ]
+    assert all(fit.replay(targets.astype(kind)) == Replayed(0.0, {}) for fit in fits for kind in kinds)
+
+
+ODD_CELLS = ["\ud800", [1, 2], {"a": 1}, {1}, b"\xff", 10**400, np.datetime64(10**17, "s"), object(), 1 + 2j]
+
+
+def test_no_cell_ends_a_training():
+    frame = pd.DataFrame(ROWS).drop(columns=["who"]).astype(object)
+
+    def run(frame):
+        made = train_table(frame, target="ill", advantage=0.1, classes=["no", "yes"], holdout=0.0)
+        return {"model": made.model, "remarks": made.remarks, "page": made.public.to_json()}
+
+    recorded = Recorded(run, frame)
+    for cell in ODD_CELLS:
+        added = pd.DataFrame({name: pd.Series([cell], dtype=object) for name in frame})
+        found = recorded.replay(pd.concat([added, frame], ignore_index=True))
+        assert (found.differ, found.mu <= MU[""] * MORE) == ({}, True), cell
 
 
 @pytest.mark.parametrize("run", ["classifier of persons", "train_table of persons", "release_statistics by a schema"])

@@ -7,6 +7,7 @@ import tempfile
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from uuid import UUID
 
 import numpy as np
@@ -15,10 +16,12 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from deniable import InputError
 from deniable.tables import NUMBER, ColumnSchema, read_cell
 from deniable.tables.columnar import on_disk
 from deniable.tables.files import open_table
 from deniable.tables.persons import person, persons_of
+from deniable.training.features import as_table
 
 TEXTS = [
     *("7", "007", "7.0", "1,5", "1.5", "1,234", "1.234", "1.234,5", "1,234.50", "12  345", "12 345", "1'234", "12 %"),
@@ -194,6 +197,56 @@ def test_columns_of_a_type_hold_what_its_cells_hold(name, tmp_path):
         expected = read(own, column)
         assert [read(own, column[i : i + 1])[0] for i in range(len(column))] == expected
         assert {way: read(own, found) for way, found in ways.items()} == dict.fromkeys(ways, expected)
+
+
+def categories(*cells):
+    return pd.Series(pd.Categorical(cells))
+
+
+def in_a_dictionary(*cells):
+    return pd.Series(pd.arrays.ArrowExtensionArray(pa.array(cells).dictionary_encode()))
+
+
+PARTS = {
+    "no cell": pd.Series([None, None], dtype=object),
+    "no category": categories(None, None),
+    "cells of any type": pd.Series(["Ulm", 7, None], dtype=object),
+    "words": categories("Ulm", "a\0x", None),
+    "truth values": categories(True, False, None),
+    "whole numbers": categories(2**62 + 1, 7, None),
+    "durations": categories(pd.Timedelta(1), pd.Timedelta("1D"), None),
+    "moments": categories(pd.Timestamp(1, tz="Europe/Oslo"), None),
+    "any categories": categories("7", dt.date(2021, 4, 19), None),
+    "durations of Arrow": in_a_dictionary(pd.Timedelta(1), None),
+    "words of Arrow": in_a_dictionary("a\0x", "a\0y", "a", None),
+    "bytes of Arrow": in_a_dictionary(b"7", b"\xff", None),
+}
+
+
+@pytest.mark.parametrize("one", PARTS)
+@pytest.mark.parametrize("other", PARTS)
+def test_neither_gaps_nor_categories_of_a_block_change_a_cell(one, other):
+    parts = [PARTS[name] for name in (one, one, other)]
+    spilled = on_disk([pd.DataFrame({"x": part}) for part in parts])["x"]
+    given = pd.Series([cell for part in parts for cell in part.tolist()], dtype=object)
+    for own in (SCHEMAS["nothing"], SCHEMAS["code"], SCHEMAS["comma"]):
+        assert read(own, spilled) == read(own, given)
+
+
+def test_a_text_with_a_zero_is_no_other_category(tmp_path):
+    parquet.write_table(pa.table({"x": pa.array(["a\0x", "a", "a\0y"]).dictionary_encode()}), tmp_path / "t.parquet")
+    assert ColumnSchema().read(open_table(tmp_path / "t.parquet").frame["x"]).spelled.tolist() == ["a\0x", "a", "a\0y"]
+
+
+def test_a_frame_of_addresses_is_refused():
+    frame = SimpleNamespace(dtypes=["Int64", "Object"], __arrow_c_stream__=None)  # as one of Polars is
+    with pytest.raises(InputError, match="Python objects"):
+        as_table(frame)
+
+
+def test_moments_of_all_units_are_spelled():
+    far = pd.Series(np.array([2**63 - 1, -(2**62), 10**16, 10**12], dtype="M8[s]"))
+    assert len(set(ColumnSchema().read(far).spelled)) == len(set(persons_of(far)[1])) == 4
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)

@@ -40,6 +40,7 @@ Value = float | str | None  # of a number or a date, of a word, of nothing
 _DAY = 86_400_000_000_000  # nanoseconds
 WHOLE = 2.0**53  # whole numbers below are written with all their digits
 _EPOCH = dt.date(1970, 1, 1).toordinal()
+_LATEST = 1e8  # days that microseconds can count
 _EMPTY = (
     "|?|NA|N/A|n/a|na|n.a.|N.A.|k.A.|k. A.|NaN|nan|NAN|NaT|None|null|NULL|Null|#N/A|#NA|#NV|#DIV/0!|#VALUE!|<NA>|"
     "(null)|-|--|---|.|..|\\N|nil|inf|Inf|INF|-inf|-Inf|+inf|Infinity|-Infinity|infinity"
@@ -301,7 +302,7 @@ class ColumnCells:
 
 def spelled(kind: int, value: Value) -> str | None:
     """Return the canonical text of a cell; read again, it is the same cell (of dates: to the microsecond)."""
-    if isinstance(value, float) and kind == DATE:
+    if isinstance(value, float) and kind == DATE and abs(value) < _LATEST:
         day = value.is_integer()
         moment = np.datetime64(int(value), "D") if day else np.datetime64(round(value * 86_400_000_000), "us")
         return str(moment).removesuffix(".000000")

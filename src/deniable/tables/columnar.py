@@ -80,13 +80,13 @@ class ColumnsOnDisk:
         import pyarrow as pa
 
         name = self.stored[place]
-        parts, categories = [], False
+        parts = []
         for path in self.paths:
             with _opened(path, name) as file:
                 part = file.read(columns=[name], use_threads=False)
             kind = part.schema.field(name).type
             if pa.types.is_dictionary(kind):
-                categories, part = True, part.set_column(0, name, part.column(0).cast(kind.value_type))
+                part = part.set_column(0, name, part.column(0).cast(kind.value_type))
             parts.append(part.replace_schema_metadata())
         kinds = {part.schema.field(name).type for part in parts} - {pa.null()}
         numbers = all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds)
@@ -95,8 +95,7 @@ class ColumnsOnDisk:
         except pa.ArrowException:  # other types in other files: a column of cells
             found = [_as_given(part.column(0), path) for part, path in zip(parts, self.paths, strict=True)]
             return pd.concat([one.astype(object) for one in found], ignore_index=True)
-        made = _as_given(whole.column(0), self.paths[0])
-        return made.astype("category") if categories else made
+        return _as_given(whole.column(0), self.paths[0])
 
     @overload
     def __getitem__(self, name: list[Any]) -> ColumnsOnDisk: ...
@@ -207,6 +206,8 @@ def _stored(column: pd.Series[Any]) -> Any:
     """Return a column of a block for Arrow: one of one type as it is, else its cells, pickled one by one."""
     import pyarrow as pa
 
+    if isinstance(column.dtype, pd.CategoricalDtype) and set(map(type, column.cat.categories)) != {str}:
+        column = column.astype(object)  # Parquet gives back other categories as numbers, and has none without any
     if _of_one_type(column):
         with suppress(pa.ArrowException, TypeError, ValueError, OverflowError):  # a lone surrogate, a time too large
             made = pa.array(column, from_pandas=True)
@@ -218,10 +219,10 @@ def _stored(column: pd.Series[Any]) -> Any:
 def _of_one_type(column: pd.Series[Any]) -> bool:
     """Whether Arrow holds each cell as it is, whatever the others are."""
     dtype: Any = column.dtype
-    if isinstance(dtype, pd.CategoricalDtype):
-        return _of_one_type(pd.Series(dtype.categories))
-    if isinstance(dtype, pd.StringDtype | pd.ArrowDtype):
-        return "large_binary" not in str(dtype)
+    if isinstance(dtype, pd.CategoricalDtype | pd.StringDtype):
+        return True
+    if isinstance(dtype, pd.ArrowDtype):
+        return dtype.kind in "UbiufmM"
     kinds = set(map(type, column.dropna())) if dtype.kind == "O" else set()
     plain = dtype.kind in "OUbiufmM" and getattr(dtype, "itemsize", 16) <= 8
     return plain and len(kinds) < 2 and kinds <= {str, int, float, bool}
@@ -238,7 +239,7 @@ def _pickled(cell: Any) -> bytes:
 def _as_given(column: Any, path: Path | Spilled) -> pd.Series[Any]:
     """Return a column of Arrow as one of pandas, with the cells that were pickled."""
     if isinstance(path, Spilled) and str(column.type) == "large_binary":
-        return pd.Series([pickle.loads(cell) for cell in column.to_pylist()], dtype=object)
+        return pd.Series([None if cell is None else pickle.loads(cell) for cell in column.to_pylist()], dtype=object)
     return as_series(column)
 
 

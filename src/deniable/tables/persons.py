@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from deniable.tables.cell import NUMBER, WHOLE, CellFormat, read_cell, spelled, whole_of
+from deniable.tables.cell import NUMBER, WHOLE, CellFormat, read_cell, read_cells, spelled, whole_of
 from deniable.tables.schema import ColumnSchema
 
 _ALIKE = str.maketrans("\u2212\u2018\u2019\u02bc", "-'''")  # a minus is a dash; apostrophes
@@ -69,7 +69,11 @@ def copies_line(columns: Iterable[Any]) -> tuple[str, ...]:
     """
     keys: NDArray[np.uint64] = np.zeros(1, dtype=np.uint64)
     for cells in columns:
-        keys = keys * np.uint64(1_000_003) + pd.util.hash_array(np.asarray(cells))
+        try:
+            found = pd.util.hash_array(np.asarray(cells))
+        except Exception:  # a list, a lone surrogate: no cell refuses a table
+            found = read_cells(cells).coded[0].astype(np.uint64)
+        keys = keys * np.uint64(1_000_003) + found
     copies = len(keys) - len(np.unique(keys))
     words = (
         f"{copies:,} of {len(keys):,} rows are exact copies of another row: a person with k of them counts as k, "

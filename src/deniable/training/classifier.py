@@ -22,6 +22,7 @@ from deniable.noise.queries import Queries
 from deniable.tables import NUMBER, ColumnCells, read_cell, spelled
 from deniable.tables.schema import ColumnSchema, Schema
 from deniable.training.base import Begun, PrivateModel
+from deniable.training.features import target_cells
 from deniable.training.losses import ClippedLogistic, ClippedSoftmax
 
 CLASSES_SHARE, MOST_CLASSES = 0.05, 0.30  # of μ²: which classes there are, where they are to be discovered
@@ -147,14 +148,13 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         """Return the classes and each record's; the cells where classes are to be discovered."""
         if isinstance(y, ColumnCells) and not self._declared_target:
             raise InputError("classes must be given where the cells of the target are read alone")
-        labels: Any = y if isinstance(y, ColumnCells) else column_or_1d(y, warn=True)
         if self._declared_target:
-            aim = self._aim
-            cells = labels if isinstance(labels, ColumnCells) else aim.read(labels)
+            cells = target_cells(y, aim := self._aim)
             if not isinstance(self.classes, str):
                 return self._listed(cells, aim.classes, look)
             choice("classes", self.classes, ("discover",))
             return cells
+        labels: Any = column_or_1d(y, warn=True)
         check_classification_targets(labels)
         classes, codes = np.unique(labels + 0.0 if labels.dtype.kind == "f" else labels, return_inverse=True)  # no −0.0
         return classes, codes.astype(np.float64)

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import column_or_1d
 
 from deniable._check import FloatArray, InputError, choice, mapping
 from deniable.noise.columns import ColumnKind
@@ -16,7 +17,7 @@ from deniable.tables import DATE, NUMBER, ColumnCells, read_cell, spelled
 from deniable.tables.cell import CellFormat
 from deniable.tables.columnar import PAIR_TARGET, ColumnsOnDisk, on_disk
 from deniable.tables.parquet import few, frame_of, target_among
-from deniable.tables.schema import Schema
+from deniable.tables.schema import ColumnSchema, Schema
 
 _WORDS = ("hash", "discover")
 _KEPT = 1 << 20  # cells of a table in memory up to which numbers are kept as read, at 13 bytes each
@@ -176,10 +177,20 @@ def as_table(X: Any) -> Any:
     if hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__"):
         import pyarrow as pa
 
+        if "Object" in map(str, getattr(X, "dtypes", ())):
+            raise InputError("X must have no column of Python objects, of which Polars gives addresses; convert it")
         return frame_of(pa.table(X))  # its own conversion makes floats of whole numbers next to a gap
     if hasattr(X, "to_pandas"):
         return X.to_pandas()
     return np.array(X, dtype=object) if isinstance(X, list | tuple) else X  # NumPy would give all cells one type
+
+
+def target_cells(y: Any, aim: ColumnSchema) -> ColumnCells:
+    """Return the cells of a target as they stand: scikit-learn makes numbers of truth values next to one."""
+    if isinstance(y, ColumnCells):
+        return y
+    given = np.array(y, dtype=object) if isinstance(y, list | tuple) else y
+    return aim.read(given if isinstance(given, pd.Series) else column_or_1d(given, warn=True))
 
 
 class TableReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import _check_y, column_or_1d
+from sklearn.utils.validation import _check_y
 
 from deniable._check import FloatArray, InputError, choice, nearest_names
 from deniable._floats import MANY_ROUNDINGS
@@ -29,6 +29,7 @@ from deniable.tables import DATE, NUMBER, ColumnCells
 from deniable.tables.schema import ColumnSchema, Schema
 from deniable.training import bins
 from deniable.training.base import LEVEL_SHARE, Begun, PrivateModel, TrainingWarning
+from deniable.training.features import target_cells
 from deniable.training.fitting import Additive, Task
 from deniable.training.looks import number_cells
 from deniable.training.losses import CLIP, ClippedLoss, ClippedPoisson, ClippedSquared
@@ -119,7 +120,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         span, kind = aim.span, DATE if aim.kind == "date" else NUMBER
         if self.loss == "poisson" and span is not None and span[0] < 0:
             raise InputError("loss='poisson' needs counts of at least 0 in target_range")
-        cells = y if isinstance(y, ColumnCells) else aim.read(column_or_1d(y, warn=True))
+        cells = target_cells(y, aim)
         fits = cells.kind == kind
         if not (aim.kind or isinstance(y, ColumnCells)):
             values = _check_y(np.where(fits, cells.number, np.nan), y_numeric=True, estimator=self)
