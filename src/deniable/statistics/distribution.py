@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import product
 
@@ -78,7 +78,7 @@ class Choice:
         ends += [min(ends[0], low), max(ends[1], high)]
         noise, sampling = math.sqrt(2) / self.value.rate * slope, math.sqrt(self.p * (1 - self.p) * n) * slope
         least, most, lowest, highest = (min(max(end, scale.low), scale.high) for end in ends)
-        return Row(group, f"{self.p:g}", value, noise, sampling, least, most, lowest, highest)
+        return _to_whole(Row(group, f"{self.p:g}", value, noise, sampling, least, most, lowest, highest), scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,8 +175,18 @@ def quantiles(answer: QueryAnswer, scale: ColumnScale, probabilities: tuple[floa
             near, far = curve.limits(p, limits.z, False), curve.limits(p, limits.z, True)
             noise, whole = ((high - low) / (2 * limits.z) for low, high in (near, far))
             sampling = math.sqrt(max(whole**2 - noise**2, 0.0))
-            rows.append(Row(group, item, curve.quantile(p), noise, sampling, *near, *far))
+            rows.append(_to_whole(Row(group, item, curve.quantile(p), noise, sampling, *near, *far), scale))
     return rows
+
+
+def _to_whole(row: Row, scale: ColumnScale) -> Row:
+    """Return limits that reach the next whole numbers where all are whole: chosen values often lie between two."""
+    if not scale.whole:
+        return row
+    near = min(scale.half / CANDIDATES, 0.5)  # as far as a chosen value is from the one that it stands for
+    low, least = (math.floor(end + near) for end in (row.low, row.population_low))
+    high, most = (math.ceil(end - near) for end in (row.high, row.population_high))
+    return replace(row, low=low, high=high, population_low=least, population_high=most)
 
 
 def distribution_function(answer: QueryAnswer, scale: ColumnScale, points: int, limits: Limits) -> list[Row]:

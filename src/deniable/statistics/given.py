@@ -69,7 +69,11 @@ class Given:
             if {OTHER, ABSENT} & set(found):
                 raise InputError(f"the categories of {name!r} must not be {OTHER} or {ABSENT}, which every column has")
         spans = {name: span for name in numbers if (span := own[name].span) is not None}
-        scales = {name: ColumnScale(*span, own[name].kind == "date") for name, span in spans.items()}
+        kinds = {name: own[name].kind for name in spans}
+        scales = {
+            name: ColumnScale(*span, kinds[name] == "date", kinds[name] in ("whole", "yes/no"))
+            for name, span in spans.items()
+        }
         free = {
             name: ColumnScale(-bounds.get(name, 0.0), bounds.get(name, 1.0), name in cut_at_dates)
             for name in numbers

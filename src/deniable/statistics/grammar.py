@@ -302,11 +302,12 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class ColumnScale:
-    """What is public about a numeric column: its range, and whether it holds dates (days since 1970-01-01)."""
+    """What is public about a numeric column: range, whether of dates (days since 1970-01-01) or of whole numbers."""
 
     low: float
     high: float
     dates: bool = False
+    whole: bool = False
 
     @property
     def centre(self) -> float:

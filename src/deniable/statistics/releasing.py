@@ -263,7 +263,7 @@ class _Asking:
     def _scale(self, name: str, kind: columns.ColumnKind, cells: ColumnCells, mu: float) -> ColumnScale:
         """Return the range of a column of numbers or dates; from no to yes where most cells say that."""
         if kind.most == "flag":
-            return ColumnScale(0.0, 1.0)
+            return ColumnScale(0.0, 1.0, whole=True)
         dates = kind.most == "date"
         values = numbers_of(cells, dates)
         rows, sd = np.flatnonzero(~np.isnan(values)), 1 / mu
@@ -273,7 +273,7 @@ class _Asking:
         if not columns.standing_out(counts, sd) > 0:
             self.lost.append(name)
         found = columns.years_from_counts if dates else columns.range_from_counts
-        return ColumnScale(*found(counts, sd), dates=dates)
+        return ColumnScale(*found(counts, sd), dates, kind.whole and not dates)
 
     def sums(self, query: Query, records: Records, mu: float, purpose: str) -> QueryAnswer:
         """Return the noisy sums of a query."""

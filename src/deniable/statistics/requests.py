@@ -19,6 +19,8 @@ _LOCATIONS = ("mean", "median", "quantile", "trimmed_mean")  # statistics of dat
 _UNITS = {"sd": "in days", "variance": "in days squared"}  # of columns of dates
 _POINTS = 16.0  # intervals of a distribution function, unless ``points`` is given
 _LEAST_OWN = 0.1  # of a part that counts keep beside moments that tell nearly all
+_NAMES = {"trimmed_mean": "trimmed mean", "ecdf": "share below each point"}
+_GAPS = "; limits as for values without gaps (of whole numbers: declare them as such)"
 _POPULATION = dict.fromkeys(
     ("variance", "sd", "covariance", "correlation"), "; limits for the population as for normal records"
 ) | {"regression": "; limits for the population as for errors of one variance"}
@@ -68,15 +70,16 @@ def estimand(statistic: Statistic, scales: Mapping[str, ColumnScale], unit: str)
     """Return what a statistic's numbers and limits are of: of values limited to their ranges, of records or persons."""
     function, columns = statistic.function, statistic.columns
     names = columns if len(columns) > 1 else ("values",)
+    gaps = function in ("median", "quantile") and not scales[columns[0]].whole
     ends = (scales[column].exactly() for column in columns if column in scales)
     limited = ", ".join(f"{name} limited to ({own})" for name, own in zip(names, ends, strict=False))
     bound = statistic.option("per_person", ())
     if bound:
         return f"sum of {limited}, what one person adds in all limited to ±{bound[0]:g}"
     counted = {"count": "number", "share": "share", "histogram": "number", "survival": "share alive"}.get(function)
-    named = f"{counted} of {unit}s" if counted else f"{function.replace('_', ' ')} of {limited}"
+    named = f"{counted} of {unit}s" if counted else f"{_NAMES.get(function, function)} of {limited}"
     shares = "; each person's records count as one together" if unit == "person" else ""
-    return f"{named}{shares}{_POPULATION.get(function, '')}"
+    return f"{named}{shares}{_POPULATION.get(function, '')}{_GAPS if gaps else ''}"
 
 
 def shares_of(queries: list[Query]) -> dict[Query, float]:
