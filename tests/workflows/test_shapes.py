@@ -135,4 +135,32 @@ def test_a_pair_is_drawn_and_listed_over_the_cells_in_which_both_values_are():
     rows = {row[0]: row[1:] for row in dn.assess(model).section("shapes").grids[0].rows}
     assert model.model_.spread(place) == pytest.approx(np.ptp(values), rel=1e-12)
     if pair.name in rows:
-        assert rows[pair.name] == [pytest.approx(np.ptp(values)), "a joint term of both"]
+        assert rows[pair.name][:2] == [pytest.approx(np.ptp(values)), "a joint term of both"]
+
+
+def test_the_table_says_what_a_missing_value_moves():
+    """Columns in which only being absent says something stood there with 0.2 where the model moves by 4."""
+    rng, n = np.random.default_rng(1), 4000
+    gone = rng.random((4, n)) < 0.4
+    table = pd.DataFrame({"lab": rng.uniform(0, 10, n), "told": rng.choice(["no", "yes"], n)})
+    table["three"], table["seen"] = rng.choice(["a", "b", "c"], n), pd.Timestamp("2024-01-01")
+    table["seen"] += pd.to_timedelta(rng.integers(0, 365, n), unit="D")
+    table = table.mask(gone.T)
+    schema = dn.Schema({"lab": {"range": (0, 10)}, "three": {"categories": ["a", "b", "c"]}})
+    model = dn.PrivateClassifier(advantage=0.7, schema=schema).fit(table, gone.sum(axis=0) + rng.logistic(size=n) > 1.5)
+    rows = {row[0]: row[1:] for row in dn.assess(model).section("shapes").grids[0].rows}
+    for j, encoder in enumerate(model.model_.encoders):
+        lone = table.head(1).copy()
+        usual = {"lab": list(np.linspace(0, 10, 2001)), "told": ["no", "yes"], "three": ["a", "b", "c"]}
+        values = usual.get(encoder.name) or list(pd.date_range("2020-01-01", "2028-01-01"))
+        rows_of = pd.concat([lone] * (len(values) + 1), ignore_index=True)
+        rows_of[encoder.name] = [*values, None]
+        found = model.decision_function(rows_of)
+        block = model.model_.block(j)[:, -1]
+        spread, best, missing = rows[encoder.name]
+        if best != "(missing)":  # of a list whose noisy counts stand out it is one of the cells
+            assert missing == pytest.approx(block[-1], abs=1e-9), encoder.name
+            spread = max(spread, missing - block[model.model_.occupied(j)].min())
+        assert spread == pytest.approx(np.ptp(found), rel=1e-6), encoder.name
+        assert spread > 0.5
+    assert "-" in rows["seen"][1]  # a date

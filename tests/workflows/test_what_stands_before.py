@@ -46,6 +46,13 @@ class Wrapper(BaseEstimator):
         self.parts = parts
 
 
+class OwnModel(dn.PrivateClassifier):
+    """A private model that prepares its columns itself."""
+
+    def fit(self, X, y, **given):
+        return super().fit(X.assign(age=X["age"] - X["age"].mean()), y, **given)
+
+
 class OwnPipeline(Pipeline):
     """A pipeline that could do anything in its fit."""
 
@@ -161,3 +168,10 @@ def test_certificates_say_what_they_do_not_cover(model):
     released = dn.release_statistics(table, ["mean(age)"], advantage=0.4, ranges={"age": (0, 120)})
     for text in (str(released.certificate), released.certificate._repr_html_(), dn.assess(released).to_html()):
         assert words in text
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_subclass_may_prepare_what_it_fits_and_is_refused(steps):
+    own = OwnModel(advantage=0.4, ranges={"age": (-60, 60)}).fit(*people())
+    with pytest.raises(dn.InputError, match=SENTENCE.format("OwnModel")):
+        dn.assess(make_pipeline(*["passthrough"] * steps, own))

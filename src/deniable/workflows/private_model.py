@@ -14,6 +14,7 @@ from deniable.curves import Tradeoff
 from deniable.noise.certificate import AS_GIVEN
 from deniable.report.model import Assessment, Grid, Number, Section, Series
 from deniable.report.sections import TUNING_WARNING, Asked, bound_headline, bound_section, risk_section
+from deniable.tables import DATE, spelled
 from deniable.training.base import PrivateModel
 from deniable.training.encoders import Encoder, Levels, Listed, Pair, Thermometer
 from deniable.workflows.assessing import assesses
@@ -121,8 +122,11 @@ def _shapes(model: PrivateModel) -> Section:
     order = [int(j) for j in np.argsort(-spread, kind="stable")]
     numeric = [j for j in order if j < len(fitted.encoders) and fitted.encoders[j].bins][:_MOST_SHAPES]
     highest = [cells[np.argmax(values[j][cells])] for j, cells in enumerate(map(fitted.occupied, range(len(values))))]
+    beside = [np.delete(block, fitted.occupied(j)) for j, block in enumerate(values)]
+    farthest = np.array([rest[np.argmax(np.abs(rest))] if rest.size else 0.0 for rest in beside])
     rows: list[list[Any]] = [
-        [str(fitted.blocks[j].name), float(spread[j]), _cell(fitted.blocks[j], int(highest[j]))] for j in order
+        [str(fitted.blocks[j].name), float(spread[j]), _cell(fitted.blocks[j], int(highest[j])), float(farthest[j])]
+        for j in np.argsort(-np.maximum(spread, np.abs(farthest)), kind="stable")
     ]
     classes: Any = getattr(model, "classes_", ())
     which = f" of class {classes[-1]}" if len(classes) else ""
@@ -136,7 +140,7 @@ def _shapes(model: PrivateModel) -> Section:
             Grid(
                 "columns",
                 f"How far each column moves the score (the largest of {len(rows)} terms)",
-                ["column", "from lowest to highest", "highest at"],
+                ["column", "from lowest to highest", "highest at", "missing or other values add (the farthest)"],
                 rows[:_MOST_COLUMNS],
             ),
         ),
@@ -170,10 +174,10 @@ def _cell(block: Encoder | Pair, cell: int) -> str:
         return "a joint term of both"
     number = block.number
     if isinstance(number, Thermometer):
-        edges = number.edges
-        if not 0 < cell < edges.size:
-            return "all values" if not edges.size else f"below {edges[0]:.5g}" if cell == 0 else f"from {edges[-1]:.5g}"
-        return f"{edges[cell - 1]:.5g} to {edges[cell]:.5g}"
+        edges = [spelled(DATE, edge) if block.axis == DATE else f"{edge:.5g}" for edge in number.edges.tolist()]
+        if not 0 < cell < len(edges):
+            return "all values" if not edges else f"below {edges[0]}" if cell == 0 else f"from {edges[-1]}"
+        return f"{edges[cell - 1]} to {edges[cell]}"
     if isinstance(number, Levels):
         return f"{np.linspace(number.low, number.high, block.bins)[cell]:.4g}"
     if isinstance(block.word, Listed):
