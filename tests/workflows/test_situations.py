@@ -67,6 +67,8 @@ def test_a_run_says_its_unit_and_its_batches_in_text_and_json(capsys, name, word
     said = capsys.readouterr().out
     assert said.splitlines()[-1].startswith(line) if ZEROED not in words else all(word in said for word in words)
     assert [word for word in SAMPLERS if word in said] == [word for word in words if word in SAMPLERS]
+    (precision,) = (line for line in said.splitlines() if "says 'in'" in line)
+    assert precision.endswith(("prior 30 %", "a false positive rate is stated"))
     assert run(["bound", name, "--json", "--prior", "0.3", "--fpr", "0.01"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["unit"] == words[0].split()[1]

@@ -54,9 +54,10 @@ class BoundSummary:
     def lines(self) -> list[str]:
         """Return the summary in words, one fact per line."""
         where = "for any attack" if self.fpr is None else f"at FPR {_percent(self.fpr, 'nearest')}"
+        prior = f"prior {_percent(self.prior, 'nearest')}"
         facts = [
             f"advantage at even odds        at most {_percent(self.advantage)}",
-            f"accuracy at prior {_percent(self.prior, 'nearest'):<11} at most {_percent(self.accuracy)}",
+            f"accuracy at {prior:<17} at most {_percent(self.accuracy)}",
         ]
         if self.positive_accuracy is None or self.negative_accuracy is None:
             facts.append(
@@ -65,7 +66,7 @@ class BoundSummary:
         else:
             for word, (low, high) in (("in", self.positive_accuracy), ("out", self.negative_accuracy)):
                 claim = f"right when it says '{word}'"
-                facts.append(f"{claim:<29} between {_percent(low, 'lower')} and {_percent(high)}, {where}")
+                facts.append(f"{claim:<29} between {_percent(low, 'lower')} and {_percent(high)}, {where}, {prior}")
         for rate, found in self.tpr:
             claim = f"TPR at FPR {_percent(rate, 'nearest')}"
             facts.append(f"{claim:<29} at most {_percent(found)}")

@@ -111,6 +111,7 @@ def _rows(curve: Tradeoff, prior: float, fpr: float, delta: float, baseline: flo
     def percent(value: float) -> str:
         return shown(value, "rate", "nearest")
 
+    at = f"{percent(fpr)}, prior {percent(prior)}"
     rows = [
         at_most("advantage", "advantage at even odds", curve.advantage()),
         at_most("accuracy", f"accuracy at prior {percent(prior)}", curve.accuracy(prior)),
@@ -118,7 +119,7 @@ def _rows(curve: Tradeoff, prior: float, fpr: float, delta: float, baseline: flo
             at_most(f"tpr@fpr={rate:g}", f"TPR at FPR {percent(rate)}", curve.tpr(rate))
             for rate in dict.fromkeys((*_RATES, fpr))
         ),
-        at_most("precision", "right when it says 'in'", curve.precision(fpr, prior), more=f", at FPR {percent(fpr)}"),
+        at_most("precision", "right when it says 'in'", curve.precision(fpr, prior), more=f", at FPR {at}"),
         at_most("epsilon", f"ε at δ = {delta:g}", curve.epsilon(delta), "number"),
     ]
     if curve.universal:

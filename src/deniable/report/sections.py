@@ -78,7 +78,8 @@ def bound_section(tradeoff: Tradeoff, asked: Asked, *, comparisons: Mapping[str,
         *((f"tpr@fpr={rate:g}", f"TPR at FPR {_percent(rate)}", tradeoff.tpr(rate), rate,
            f"An attacker who wrongly accuses at most {_percent(rate)} of non-members finds at most this share of "
            "members.") for rate in fpr),
-        *((f"precision@fpr={rate:g}", f"Precision at FPR {_percent(rate)}", tradeoff.precision(rate, prior), prior,
+        *((f"precision@fpr={rate:g}", f"Precision at FPR {_percent(rate)}, prior {at}",
+           tradeoff.precision(rate, prior), prior,
            f"Of the records that such an attacker calls members, at most this share are, at a prior of {at}.")
           for rate in fpr),
     ]  # fmt: skip
