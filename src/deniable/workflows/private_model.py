@@ -122,8 +122,8 @@ def _shapes(model: PrivateModel) -> Section:
     order = [int(j) for j in np.argsort(-spread, kind="stable")]
     numeric = [j for j in order if j < len(fitted.encoders) and fitted.encoders[j].bins][:_MOST_SHAPES]
     highest = [cells[np.argmax(values[j][cells])] for j, cells in enumerate(map(fitted.occupied, range(len(values))))]
-    beside = [np.delete(block, fitted.occupied(j)) for j, block in enumerate(values)]
-    farthest = np.array([rest[np.argmax(np.abs(rest))] if rest.size else 0.0 for rest in beside])
+    beside = [block[getattr(fitted.blocks[j], "bins", 0) or -1 :] for j, block in enumerate(values)]
+    farthest = np.array([rest[np.argmax(np.abs(rest))] for rest in beside])
     rows: list[list[Any]] = [
         [str(fitted.blocks[j].name), float(spread[j]), _cell(fitted.blocks[j], int(highest[j])), float(farthest[j])]
         for j in np.argsort(-np.maximum(spread, np.abs(farthest)), kind="stable")
@@ -140,7 +140,7 @@ def _shapes(model: PrivateModel) -> Section:
             Grid(
                 "columns",
                 f"How far each column moves the score (the largest of {len(rows)} terms)",
-                ["column", "from lowest to highest", "highest at", "missing or other values add (the farthest)"],
+                ["column", "from lowest to highest", "highest at", "missing, or words among numbers: adds"],
                 rows[:_MOST_COLUMNS],
             ),
         ),
