@@ -2,9 +2,10 @@
 
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 import deniable as dn
 from deniable._floats import EPS
@@ -12,7 +13,7 @@ from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.gaussian_mixture import several_records, truncated_poisson
 from deniable.accounting.steps.laplace import BoundedRangeStep, LaplaceStep
 from deniable.accounting.steps.sampled_gaussian import ReplacedGaussianStep
-from deniable.accounting.transform.laws import law_of
+from deniable.accounting.transform.laws import _gauss, law_of
 from deniable.accounting.transform.mixtures import Mixture
 
 CEILING = 10.5
@@ -136,6 +137,36 @@ def test_flat_laws_by_quadrature(step, c):
     truth = np.array([np.exp((c + 1j * s) * loss) @ mass for s in (0.0, *t)])
     assert np.exp(terms.log_mgf[0]) == pytest.approx(truth[0].real, rel=1e-12)
     assert np.exp(terms.log_ratio_of(0, t)) == pytest.approx(truth[1:] / truth[0], abs=1e-12)
+
+
+def test_weights_of_quadrature_are_good_to_the_last_node():
+    """Of 2 over (1 − x²)·P′(x)² at the outermost node of a long rule SciPy's lacks half of the digits."""
+    for power, n in ((6, 64), (9, 512)):
+        x, weight = _gauss(power)
+        with mp.workdps(40):
+            for k in (0, 1, n // 2 - 1):
+                node = mp.findroot(lambda y, n=n: mp.legendre(n, y), mp.mpf(float(x[k])), tol=1e-60)
+                before = mp.legendre(n - 1, node)
+                truth = 2 * (1 - node**2) / (n * before) ** 2
+                assert abs(float(x[k] - node)) < 2 * EPS
+                assert abs(float(weight[k] / truth - 1)) < 32 * EPS
+
+
+def test_outcomes_that_are_left_out_at_the_low_end_are_charged():
+    """Chernoff's bound of the other tail, too: both ends of discrete noise and of a replaced record are cut."""
+    rare = dn.DiscreteGaussian(3.0, 1)
+    curve = dn.tradeoff(dn.SubsampledGaussian(2.0, 1e-3, 5) + rare)
+    with mp.workdps(40):
+        total = 2 * mp.nsum(lambda x: mp.exp(-(x**2) / 18), [1, 200]) + 1
+        for epsilon in (6.0, 8.0):  # as much as the discrete noise gives away alone
+            tail = [(mp.exp(-(mp.mpf(x - 1) ** 2) / 18), (2 * x - 1) / mp.mpf(18)) for x in range(1, 200)]
+            alone = mp.fsum(p * (1 - mp.exp(epsilon - loss)) for p, loss in tail if loss > epsilon) / total
+            for way in ("remove", "add"):
+                assert curve.delta(epsilon, way) >= alone
+    curve = dn.tradeoff(dn.SubsampledGaussian(0.5, 0.01, 3), adjacency="replace").inverted
+    thrice = (0.01 * norm.sf(14.0)) ** 3  # of u > 16 in every step: then the loss is above 60
+    for way in ("remove", "add"):
+        assert curve._chernoff.hockey_stick(np.array([60.0]), way) >= thrice * 0.5
 
 
 def test_what_only_one_world_produces_and_kinked_laws_have_no_transform_here():

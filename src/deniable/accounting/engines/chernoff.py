@@ -88,14 +88,14 @@ class Chernoff:
     def masses(self, threshold: FloatArray, side: int) -> tuple[FloatArray, FloatArray]:
         """Bounds under "out" and "in" on the mass above thresholds (side 0) or below them (side 1).
 
-        For θ ≤ 0 what a ceiling leaves out adds at most its own mass to M(θ) ≥ 1, far less than is charged anyway.
+        For θ ≤ 0 what a ceiling leaves out above adds at most its own mass to M(θ) ≥ 1, less than is charged anyway.
         """
         keep = self.points >= 1 if side == 0 else self.points <= 0
         points = self.points[keep]
         exponent = self.bounded_growth[keep] - np.multiply.outer(threshold, points)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             out, inside = np.exp(exponent.min(axis=1)), np.exp((exponent + threshold[:, None]).min(axis=1))
-        left_out = self.loss.dropped if side == 0 else (0.0, 0.0)
+        left_out = self.loss.dropped if side == 0 else self.loss.dropped_below
         unseen = left_out[1] + self.loss.unseen
         return np.nan_to_num(out, nan=1.0) + left_out[0], np.nan_to_num(inside, nan=1.0) + unseen
 
@@ -117,7 +117,7 @@ class Chernoff:
         log_bound = self.bounded_growth[keep] + log_constant + 64 * EPS * order
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             found = np.exp((log_bound - np.multiply.outer(log_gamma, order - 1)).min(axis=1))
-        left_out = self.loss.unseen + (self.loss.dropped[1] if direction == "remove" else 0.0)
+        left_out = self.loss.unseen + (self.loss.dropped[1] if direction == "remove" else self.loss.dropped_below[0])
         return np.asarray(np.minimum(np.nan_to_num(found, nan=1.0) * (1 + 8 * EPS) + left_out, 1.0))
 
     def saddles(self, poles: tuple[float, ...], *, above: bool) -> tuple[FloatArray, FloatArray]:

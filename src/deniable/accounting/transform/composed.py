@@ -72,6 +72,15 @@ class PrivacyLoss(ComposedLoss):
         return float(both[0]), float(both[1])
 
     @cached_property
+    def dropped_below(self) -> tuple[float, float]:
+        """That mass where some of it may have the lowest losses; nothing where only a ceiling above cuts."""
+        both_ends = [
+            law.slopes[1] > 0 if isinstance(law, Mixture) else any(step.lost)
+            for (step, _), (law, _) in zip(self.others, self.laws, strict=True)
+        ]
+        return self.dropped if any(both_ends) else (0.0, 0.0)
+
+    @cached_property
     def unseen(self) -> float:
         """Mass that "in" has, and its laws lack."""
         return sum(count * law.unseen for law, count in self.mixtures)

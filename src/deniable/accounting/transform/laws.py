@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import roots_legendre
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
@@ -73,7 +72,7 @@ class Flat(StepLaw):
         if self.scale == 1:
             ends = np.array([0.5, math.exp(-eps) / 2])
             loss, q = np.append(loss, [-eps, eps]), np.append(q, ends)
-        atoms = Atoms(sampled_losses(loss, self.rate), q, 4 * EPS * eps, 32 * EPS * (1 + eps))
+        atoms = Atoms(sampled_losses(loss, self.rate), q, 4 * EPS * eps, 64 * EPS * (1 + eps))
         return atoms.terms(least, most, t_max, ceiling)
 
     def farthest(self, ceiling: float) -> tuple[float, float]:
@@ -82,8 +81,23 @@ class Flat(StepLaw):
 
 @lru_cache(maxsize=16)
 def _gauss(power: int) -> tuple[FloatArray, FloatArray]:
-    x, weight = roots_legendre(1 << power)
-    return x, weight
+    """Nodes and weights, from Newton's method on P_n(cos θ): those of SciPy err by up to 8·n² roundings at the ends.
+
+    The recurrence is that of differences P_{k+1} − P_k, in which nothing cancels near θ = 0, and a weight is 2 over
+    the square of the derivative in θ: 54 roundings of itself at most up to n = 1,024 (against ball arithmetic).
+    """
+    n = 1 << power
+    angle = math.pi * (4 * np.arange(1, n // 2 + 1) - 1) / (4 * n + 2)
+    angle += 1 / (8 * n * n * np.tan(angle))
+    for _ in range(4):
+        fall, value, rise = 2 * np.sin(angle / 2) ** 2, np.ones_like(angle), np.zeros_like(angle)
+        for k in range(n):
+            rise = (k * rise - (2 * k + 1) * fall * value) / (k + 1)
+            value = value + rise
+        slope = n * (rise - fall * value) / np.sin(angle)
+        x, weight = np.cos(angle), 2 / slope**2
+        angle = angle - value / slope
+    return np.concatenate([-x, x[::-1]]), np.concatenate([weight, weight[::-1]])
 
 
 @lru_cache(maxsize=64)
