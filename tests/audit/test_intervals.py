@@ -5,17 +5,18 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import integrate, stats
 
-from deniable.audit.evidence import Evidence
-from deniable.audit.families import EpsilonDelta, Gaussian, Tangent
+from deniable.audit.fixed_sample import Decisions, Evidence, NestedTests
 from deniable.audit.intervals import (
+    EpsilonDelta,
+    Gaussian,
     Interval,
     Ranking,
+    Tangent,
     advantage_upper,
     clopper_pearson,
     lower_limit,
     p_value,
 )
-from deniable.audit.nested import Decisions, NestedTests
 
 
 def slow_p_value(ceiling, k, n, hits, m):

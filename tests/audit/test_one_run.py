@@ -9,8 +9,8 @@ from scipy import optimize, stats
 import deniable as dn
 from deniable._check import InputError
 from deniable.audit import ReversedScoresWarning, audit_one_run
-from deniable.audit.families import EpsilonDelta
-from deniable.audit.guessing import largest_rejected, rejects_f_dp
+from deniable.audit.intervals import EpsilonDelta
+from deniable.audit.one_run import largest_rejected, rejects_f_dp
 
 
 def largest_tail(epsilon, delta, m, r, v):

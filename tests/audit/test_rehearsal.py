@@ -9,8 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 import deniable as dn
 from deniable.audit.rehearsal import LEAST_SHADOWS, Scorer, area_under_log_roc, candidates, plain, rehearse, strongest
-from deniable.audit.resolution import half_gap, smoothed_log_odds
-from deniable.audit.scoring import METHODS
+from deniable.audit.scoring import METHODS, half_gap, smoothed_log_odds
 from deniable.audit.shadow import balanced_design, split_signals, train_models
 
 

@@ -10,9 +10,8 @@ from scipy import stats
 from scipy.special import ndtr, ndtri
 
 import deniable as dn
+from deniable.audit.fixed_sample import Ceiling, Threshold, candidate_ranks
 from deniable.audit.intervals import clopper_pearson
-from deniable.audit.nested import Ceiling, Threshold
-from deniable.audit.thresholds import candidate_ranks
 
 SIMULATIONS = 120
 NOMINAL = 0.95
@@ -105,7 +104,7 @@ def test_negative_control_the_best_looking_threshold_overstates_epsilon():
     def held(member, nonmember):
         audit = dn.audit_scores(member, nonmember)
         ranking = audit.evidence.full
-        from deniable.audit.families import EpsilonDelta
+        from deniable.audit.intervals import EpsilonDelta
 
         return max(ranking.lower_limit(EpsilonDelta(0.0), k, 0.05) for k in (2, 5, 10, 20, 50, 100, 150)) <= 0.0
 

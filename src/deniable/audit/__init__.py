@@ -3,16 +3,15 @@
 from deniable.audit.canary import Canaries, canaries
 from deniable.audit.checking import NothingChecked, PromiseBroken, PromiseCheck, check_promise, promise
 from deniable.audit.estimators import attack_estimator, attack_model
-from deniable.audit.exposure import RecordExposure
 from deniable.audit.intervals import Interval
 from deniable.audit.one_run import OneRunAudit, audit_one_run
-from deniable.audit.readers import read_scores
 from deniable.audit.record_canaries import RecordCanaries, log_mixture
-from deniable.audit.results import AttackScores, RepeatedRecordsWarning
+from deniable.audit.results import AttackScores, RecordExposure, RepeatedRecordsWarning
 from deniable.audit.scores import ReversedScoresWarning, ScoreAudit, audit_scores
 from deniable.audit.sequential import SequentialAudit, SequentialVerdict
 from deniable.audit.synthetic import attack_synthetic, synthetic_scores
 from deniable.audit.verdict import Verdict
+from deniable.tables import read_scores
 
 __all__ = [
     "AttackScores",

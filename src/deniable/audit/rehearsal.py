@@ -9,8 +9,17 @@ from typing import Literal
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.audit.resolution import half_gap, smoothed_log_odds, stabilised
-from deniable.audit.scoring import METHODS, Method, Shown, ShownByOthers, joint, score
+from deniable.audit.scoring import (
+    METHODS,
+    Method,
+    Shown,
+    ShownByOthers,
+    half_gap,
+    joint,
+    score,
+    smoothed_log_odds,
+    stabilised,
+)
 from deniable.audit.shadow import LARGEST_LOGIT, BoolArray, LearningTask, split_signals
 
 Scale = Literal["log-odds", "arcsine", "residual"]

@@ -6,6 +6,7 @@ import hashlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count, takewhile
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -13,11 +14,8 @@ from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, Seed, choice, number, numbers, seeded
 from deniable._optional import require
-from deniable.audit.copies import SHARE, Copies
-from deniable.audit.evidence import Evidence
-from deniable.audit.families import EpsilonDelta, Gaussian
-from deniable.audit.intervals import Interval, as_interval, tpr_lower, tpr_upper
-from deniable.audit.nested import Ceiling, NestedTests
+from deniable.audit.fixed_sample import Ceiling, Evidence, NestedTests, Threshold
+from deniable.audit.intervals import EpsilonDelta, Gaussian, Interval, Ranking, as_interval, tpr_lower, tpr_upper
 from deniable.audit.verdict import USUAL_FPRS, Verdict, judge
 from deniable.curves import ApproximateTradeoff, Tradeoff
 from deniable.mechanisms import Mechanism
@@ -25,6 +23,41 @@ from deniable.mechanisms import Mechanism
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+
+SHARE = 0.2  # of the permitted error: 0.01 of 0.05, while the scores have the other 0.04
+_GROWTH = 4  # ranks that are tested: 1, 4, 16, …
+
+
+@dataclass(frozen=True)
+class Copies:
+    """How many released rows equal a member, or a nonmember, and how many members and nonmembers equal a released row.
+
+    ``members`` and ``nonmembers`` are the numbers of records that were looked at.
+    """
+
+    rows_of_members: int
+    rows_of_nonmembers: int
+    copied_members: int
+    copied_nonmembers: int
+    members: int
+    nonmembers: int
+
+    def __str__(self) -> str:
+        return (
+            f"Exact copies: {self.rows_of_members:,} released rows equal a member, {self.rows_of_nonmembers:,} equal a "
+            f"non-member ({self.copied_members:,} of {self.members:,} members, {self.copied_nonmembers:,} of "
+            f"{self.nonmembers:,} non-members)"
+        )
+
+    @property
+    def tests(self) -> NestedTests:
+        """The rule "accuse whoever equals a released row", at ranks fixed beforehand; equal scores count against it."""
+        above = np.where(np.arange(self.nonmembers) < self.copied_nonmembers, 0, self.copied_members)
+        ranking = Ranking(above.astype(np.int64), self.members)
+        ranks = takewhile(lambda rank: rank <= self.nonmembers, (_GROWTH**j for j in count()))
+        each = tuple(Threshold(ranking, rank, 1 / ((j + 1) * (j + 2))) for j, rank in enumerate(ranks))
+        return NestedTests(each, each)
 
 
 Direction = Literal["larger", "smaller"]
@@ -156,7 +189,7 @@ class ScoreAudit:
         """Judge the promise that no attack exceeds ``tradeoff`` (its upper side).
 
         Verdicts are monotone: a curve that lies below a violated one is violated. They come from the tests that give
-        :meth:`epsilon`, :meth:`mu` and the lower limit of :meth:`advantage` (:mod:`deniable.audit.nested`).
+        :meth:`epsilon`, :meth:`mu` and the lower limit of :meth:`advantage` (:mod:`deniable.audit.fixed_sample`).
 
         Parameters
         ----------

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from deniable._check import FloatArray, Indices, InputError, IntArray, Seed, choice
-from deniable.audit.copies import Copies
 from deniable.audit.results import AttackScores
+from deniable.audit.scores import Copies
 from deniable.tables import SharedColumn, read_alike
 
 SyntheticMethod = Literal["nearest", "density", "marginals"]

@@ -8,16 +8,36 @@ from typing import Literal
 
 import numpy as np
 
-from deniable._check import FloatArray
+from deniable._check import FloatArray, InputError
 from deniable._notebook import Textual
 from deniable._search import false_position
 from deniable._shown import shown
-from deniable.audit.evidence import Evidence
+from deniable.accounting import tradeoff
+from deniable.audit.fixed_sample import Ceiling, Decisions, Evidence, Threshold
 from deniable.audit.intervals import Interval, Ranking, above, as_interval, tpr_lower
-from deniable.audit.nested import Ceiling, Decisions, Threshold
-from deniable.audit.promises import in_words, promised_curve
 from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
+
+
+def promised_curve(promise: Mechanism | Tradeoff, name: str = "tradeoff") -> Tradeoff:
+    """Return a trade-off as it is, and a mechanism's as :func:`deniable.tradeoff` computes it.
+
+    The curve is the claim against which an attack is tested; no score and no measurement depends on it.
+    """
+    if isinstance(promise, Mechanism):
+        return tradeoff(promise)
+    if not isinstance(promise, Tradeoff):
+        raise InputError(
+            f"{name} must be a Tradeoff such as dn.tradeoff(dn.PureDP(1)), or a mechanism such as dn.PureDP(1), "
+            f"got {promise!r}"
+        )
+    return promise
+
+
+def in_words(promise: Mechanism | Tradeoff) -> str:
+    """Return what was promised: a mechanism as it is written, or a curve's kind and method."""
+    return repr(promise) if isinstance(promise, Mechanism) else f"{type(promise).__name__}, {promise.method}"
+
 
 Outcome = Literal["consistent", "violated", "inconclusive"]
 USUAL_FPRS = (0.001, 0.01, 0.1)
@@ -89,7 +109,7 @@ class Verdict(Textual):
 
 
 def judge(evidence: Evidence, promise: Tradeoff | Mechanism, confidence: float, command: str | None) -> Verdict:
-    """Test the promise that no attack exceeds ``promise`` with the tests of the audit (:mod:`deniable.audit.nested`).
+    """Test the promise that no attack exceeds ``promise`` with the tests of :mod:`deniable.audit.fixed_sample`.
 
     They are also the tests behind ε, μ and the lower limit of the advantage: verdict and limits cannot disagree.
     """

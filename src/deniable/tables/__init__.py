@@ -1,4 +1,4 @@
-"""Tables: cells that are each read alone, a draft of what columns hold for their owner, and matrices out of it."""
+"""Tables: cells that are each read alone, a draft of what columns hold, matrices out of it, files of attack scores."""
 
 from deniable.tables.alike import SharedColumn, read_alike, read_column
 from deniable.tables.cell import DATE, MISSING, NUMBER, WORD, ColumnCells, flag_of, read_cell, read_cells, spelled
@@ -8,6 +8,7 @@ from deniable.tables.encoding import Encoded, encode
 from deniable.tables.files import open_table
 from deniable.tables.persons import copies_line
 from deniable.tables.schema import ColumnSchema, Schema
+from deniable.tables.score_files import each_pair, read_scores
 
 __all__ = [
     "DATE",
@@ -25,6 +26,7 @@ __all__ = [
     "Understood",
     "copies_line",
     "draft_schema",
+    "each_pair",
     "encode",
     "flag_of",
     "open_table",
@@ -32,6 +34,7 @@ __all__ = [
     "read_cell",
     "read_cells",
     "read_column",
+    "read_scores",
     "spelled",
     "understand",
 ]

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import deniable as dn
-from deniable.audit.families import EpsilonDelta, Gaussian, Shift
-from deniable.audit.nested import Ceiling, Decisions
+from deniable.audit.fixed_sample import Ceiling, Decisions
+from deniable.audit.intervals import EpsilonDelta, Gaussian, Shift
 
 SAMPLES = {
     "Gaussian": lambda rng, n: (rng.normal(1, 1, n), rng.normal(0, 1, n)),

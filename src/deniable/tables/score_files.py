@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError
-from deniable.tables import flag_of, open_table, read_column
+from deniable.tables.alike import read_column
+from deniable.tables.cell import flag_of
+from deniable.tables.files import open_table
 
 SCORE_NAMES = ("score", "scores", "mia_score", "mia_scores", "llr", "signal_values", "member_prob")
 MEMBER_NAMES = (

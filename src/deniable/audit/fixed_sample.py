@@ -1,0 +1,330 @@
+"""Tests of a sample of fixed size: one set for every claim, so that no two answers of an audit contradict each other.
+
+The tests are fixed before the scores that they test are seen, and each is monotone: a ROC ceiling that lies above a
+rejected one may survive, one that lies below a rejected one never does. A ceiling is *refuted* if some test j has
+p_j ≤ w_j·error, where the weights w_j sum to 1; by the union bound a true ceiling is refuted with probability at most
+``error``. It follows, whatever the scores are:
+
+- the refuted members of a growing family (ε at any δ, μ, the advantage) are exactly those below one value, and that
+  value is the family's lower limit;
+- a promise below a refuted promise, at every FPR, is refuted;
+- a promise that allows less than the lower limit of the advantage is refuted, and so is one that implies an ε or μ
+  below its lower limit.
+
+Two samples of scores are divided once: a fifth chooses thresholds, before the rest, which tests them, is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import betaincinv, expit, logit
+
+from deniable._check import FloatArray, IntArray
+from deniable._search import bisect_integers
+from deniable._tails import binomial_above
+from deniable.audit.intervals import EpsilonDelta, Promise, Ranking, Shift, advantage_upper, clopper_pearson, p_value
+
+WEIGHT_OF_ALL = 0.5  # weight of the advantage's test: its own two-sided interval spends as much on its lower side
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """A promise as the tests see it: its largest TPR at given rates, and its advantage; both upper bounds."""
+
+    tpr: Callable[[FloatArray], FloatArray]
+    advantage: float
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """How many of equally many members and nonmembers one threshold, fixed beforehand, classifies correctly.
+
+    The right decisions are a sum of two binomials with mean (1 + TPR − FPR)/2 a decision. Above its mean such a sum
+    exceeds a value with at most the probability of one binomial with the average rate (Hoeffding 1956, Theorem 4).
+    """
+
+    right: int
+    made: int
+    weight: float
+
+    def p_value(self, ceiling: Ceiling, error: float) -> float:
+        """Return the largest probability of so many correct decisions if the advantage is at most the ceiling's."""
+        rate = min(1.0, (1 + ceiling.advantage) / 2)
+        if self.right == 0 or self.right - 1 < self.made * rate:
+            return 1.0
+        return float(binomial_above(self.right - 1, self.made, rate))
+
+    def advantage(self, error: float) -> float:
+        """Return the largest advantage that is rejected at level ``error`` (0 if none)."""
+        if self.made == 0:
+            return 0.0
+        return max(0.0, 2 * clopper_pearson(self.right, self.made, error)[0] - 1)
+
+    def lower(self, family: Promise, error: float) -> float:
+        """Return the largest value of ``family`` that is rejected at level ``error`` (0 if none)."""
+        return max(0.0, family.explaining(self.advantage(error)))
+
+    def needed(self, ceiling: Ceiling, error: float) -> float:
+        """Return the smallest measured advantage that rejects the ceiling."""
+
+        def survives(right: Any) -> bool:
+            return replace(self, right=int(right)).p_value(ceiling, error) > error
+
+        return 2 * int(bisect_integers(survives, self.made // 2, self.made + 1)[1]) / max(self.made, 1) - 1
+
+    def could_reject(self, ceiling: Ceiling, error: float) -> bool:
+        """Return whether deciding everything correctly would reject the ceiling."""
+        return Decisions(self.made, self.made, 1.0).p_value(ceiling, error) <= error
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Hits above the nonmember of a rank that was fixed beforehand (:mod:`deniable.audit.intervals`)."""
+
+    ranking: Ranking
+    rank: int
+    weight: float
+
+    @property
+    def fpr(self) -> float:
+        """The expected false positive rate."""
+        return self.rank / (self.ranking.n + 1)
+
+    @property
+    def hits(self) -> int:
+        """Number of members above the threshold."""
+        return self.ranking.hits(self.rank)
+
+    def p_value(self, ceiling: Ceiling, error: float) -> float:
+        """Return the largest probability of so many hits below the ceiling."""
+        n, m = self.ranking.n, self.ranking.m
+        return float(p_value(ceiling.tpr, self.rank, n, self.hits, m, kink=None, error=error))
+
+    def lower(self, family: Promise, error: float) -> float:
+        """Return the largest value of ``family`` that is rejected at level ``error`` (0 if none)."""
+        return self.ranking.lower_limit(family, self.rank, error)
+
+    def needed(self, ceiling: Ceiling, error: float) -> float:
+        """Return the smallest measured TPR − FPR at the threshold that rejects the ceiling."""
+        n, m = self.ranking.n, self.ranking.m
+
+        def survives(hits: Any) -> bool:
+            return float(p_value(ceiling.tpr, self.rank, n, int(hits), m, kink=None, error=error)) > error
+
+        return int(bisect_integers(survives, 0, m + 1)[1]) / m - self.fpr
+
+    def could_reject(self, ceiling: Ceiling, error: float) -> bool:
+        """Return whether hitting every member, at some threshold, would reject the ceiling."""
+        n, m = self.ranking.n, self.ranking.m
+        return any(
+            float(p_value(ceiling.tpr, int(k), n, m, m, kink=None, error=error)) <= error
+            for k in candidate_ranks(n)[::4]
+        )
+
+
+@dataclass(frozen=True)
+class NestedTests:
+    """The tests of an audit; the weights sum to at most 1, and so do those of the tests of the advantage alone."""
+
+    each: tuple[Decisions | Threshold, ...]
+    of_advantage: tuple[Decisions | Threshold, ...]
+
+    @classmethod
+    def joined(cls, shares: Sequence[tuple[float, NestedTests]]) -> NestedTests:
+        """Return all tests of several audits of the same records, each of which has a share of the error."""
+        return cls(*(
+            tuple(replace(test, weight=test.weight * share) for share, tests in shares for test in getattr(tests, name))
+            for name in ("each", "of_advantage")
+        ))  # fmt: skip
+
+    def advantage(self, error: float) -> float:
+        """Return a lower limit of the advantage, from the tests that are about it."""
+        return max(test.lower(Shift(), error * test.weight) for test in self.of_advantage)
+
+    def p_value(self, ceiling: Ceiling, error: float) -> tuple[float, Decisions | Threshold]:
+        """Return the p-value of the promise that no attack exceeds ``ceiling``, and the test that it comes from.
+
+        ``error`` is the size at which it will be judged.
+        """
+        found = [test.p_value(ceiling, error * test.weight) / test.weight for test in self.each]
+        best = int(np.argmin(found))
+        return min(1.0, found[best]), self.each[best]
+
+    def lower(self, family: Promise, error: float) -> float:
+        """Return the value of ``family`` below which, and only below which, all of it is refuted."""
+        return max(test.lower(family, error * test.weight) for test in self.each)
+
+    def could_find(self, ceiling: Ceiling, error: float) -> float:
+        """Return the advantage at which the first test, that of the advantage, rejects the ceiling every other time."""
+        return min(1.0, self.each[0].needed(ceiling, error * self.each[0].weight))
+
+    def could_reject(self, ceiling: Ceiling, error: float) -> bool:
+        """Return whether a perfect attack would have been noticed: only then does silence mean anything."""
+        return any(test.could_reject(ceiling, error * test.weight) for test in self.each)
+
+
+LOOKED_AT = 40  # thresholds compared, evenly spaced in logit(FPR)
+_NEAR = 8  # nonmembers at the top of the pilot from which the ROC beyond them is extrapolated
+_CAUTION = 0.05  # one-sided error of the limits by which thresholds are compared
+
+TAIL = (EpsilonDelta(0.0), EpsilonDelta(0.01))  # the threshold for pure ε, and one less extreme
+WHOLE = Shift()  # the threshold for the advantage
+
+
+def candidate_ranks(n: int) -> IntArray:
+    """Return distinct ranks k in 1…``n``, evenly spaced in logit(k/n)."""
+    end = logit(min(0.4, 1 / n))
+    ranks = np.rint(n * expit(np.linspace(end, -end, LOOKED_AT)))
+    return np.unique(np.clip(ranks, 1, n)).astype(np.int64)
+
+
+def choose_ranks(pilot: Ranking, n: int, m: int, families: Sequence[EpsilonDelta | Shift]) -> list[int]:
+    """Return, for each family, the rank among ``n`` nonmembers at which the largest lower limit is expected.
+
+    The ROC guessed from the pilot predicts the counts of the larger part (``n`` nonmembers, ``m`` members), and these
+    a lower limit of the parameter at every rank, as cautious as if the sample were half-way between the two parts in
+    size. Of equally good ranks, the one with the most hits is taken: the larger the counts, the less depends on
+    a single score.
+    """
+    ranks = candidate_ranks(n)
+    if not pilot.n or not pilot.m:
+        return [n // 2 + 1 for _ in families]
+    fpr = ranks / (n + 1)
+    hits = guessed_roc(pilot, fpr)
+    others, members = (pilot.n + n) / 2, (pilot.m + m) / 2
+    x = np.maximum(hits * members, 1e-12)
+    low_tpr = np.where(hits > 0, betaincinv(x, members - x + 1, _CAUTION), 0.0)
+    high_fpr = betaincinv(fpr * (others + 1), (1 - fpr) * (others + 1), 1 - _CAUTION)
+    return [
+        int(ranks[_last_of_the_best(family.through(np.asarray(high_fpr, np.float64), low_tpr))]) for family in families
+    ]
+
+
+def guessed_roc(pilot: Ranking, fpr: FloatArray) -> FloatArray:
+    """Return a guess of the TPR at each rate: the pilot's, and below its first nonmember a continuation.
+
+    How fast the hits fall over the first few nonmembers says how they go on to fall: in between a straight line and a
+    power of the rate. The guess decides where to test, never the result of a test.
+    """
+    n, m = pilot.n, pilot.m
+    known = np.append(np.arange(1, n + 1) / (n + 1), 1.0)
+    found = np.interp(fpr, known, np.append(pilot.above, m) / m)
+    beyond = fpr < known[0]
+    share = fpr[beyond] / known[0]
+    near = min(n, _NEAR)
+    first, last = float(pilot.above[0]), float(pilot.above[near - 1])
+    power = np.clip(np.log((last + 1) / (first + 1)) / np.log(near), 0.0, 1.0) if near > 1 else 1.0
+    line = np.maximum(first - (last - first) / max(near - 1, 1) * (1 - share), first * share)
+    found[beyond] = np.sqrt(first * share**power * line) / m
+    return np.asarray(found, dtype=np.float64)
+
+
+def best_threshold(member: FloatArray, nonmember: FloatArray) -> float:
+    """Return the smallest score to accuse, for the largest TPR − FPR in the sample; ties go to the most hits."""
+    if not len(member) or not len(nonmember):
+        return 0.0
+    values = np.unique(np.concatenate([member, nonmember]))
+    missed = np.searchsorted(np.sort(member), values) / len(member)
+    cleared = np.searchsorted(np.sort(nonmember), values) / len(nonmember)
+    return float(values[np.argmax(cleared - missed)])
+
+
+def _last_of_the_best(values: FloatArray) -> int:
+    return int(np.flatnonzero(values >= values.max() * (1 - 1e-9))[-1])
+
+
+PILOT = 0.2  # share of the scores on which thresholds are chosen
+_VERY_UNEQUAL = 0.1  # ratio of the smaller sample to the larger, below which pointwise limits use more of the scores
+_UNEQUAL = 0.5  # the same, below which deciding about equally many of each wastes too much of the larger sample
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """All counts that an audit uses.
+
+    Attributes
+    ----------
+    full
+        Ranking of all scores, for statements at a threshold that is fixed beforehand.
+    tests
+        Tests on four fifths of the scores, at thresholds that the others chose. Every verdict, and every lower limit
+        that holds for a whole curve, comes from them.
+    pairs, pairs_won
+        Number of random disjoint (member, nonmember) pairs, and of those in which the member scores higher.
+    most_right
+        The most of the 2·pairs decisions (about equally many members and nonmembers) that any one threshold gets right.
+    constant
+        Whether all scores are equal.
+    """
+
+    full: Ranking
+    tests: NestedTests
+    pairs: int
+    pairs_won: int
+    most_right: int
+    constant: bool = False
+
+    @classmethod
+    def of(cls, member: FloatArray, nonmember: FloatArray, rng: np.random.Generator) -> Self:
+        """Divide and count two samples; ties are broken at random."""
+        inside, outside = rng.permutation(member), rng.permutation(nonmember)
+        a, b = (int(np.ceil(PILOT * len(side))) if len(side) > 1 else 0 for side in (inside, outside))
+        pairs = min(len(inside), len(outside))
+        x, y = inside[:pairs], outside[:pairs]
+        won = np.sum(x > y) + np.sum((x == y) & (rng.random(pairs) < 0.5))
+        full = Ranking.of(inside, outside, rng)
+        return cls(
+            full=full,
+            tests=_tests((inside[:a], inside[a:]), (outside[:b], outside[b:]), rng),
+            pairs=pairs,
+            pairs_won=int(won),
+            most_right=pairs + (full if full.n == full.m else Ranking.of(x, y, rng)).largest_lead(),
+            constant=bool(min(member.min(), nonmember.min()) == max(member.max(), nonmember.max())),
+        )
+
+    def auc(self, error: float) -> tuple[float, float]:
+        """Return limits of P(member scores higher), each with one-sided ``error``."""
+        return clopper_pearson(self.pairs_won, self.pairs, error)
+
+    def advantage_upper(self, error: float) -> float:
+        """Return an upper limit of sup(TPR − FPR) = 2·accuracy − 1.
+
+        The supremum is taken at one fixed, unknown threshold, which gets at most as many decisions right as the best
+        one in the sample. A sum of two binomials is at most some value, its mean less 1 or below, with at most the
+        probability of one binomial (Hoeffding 1956, Theorem 4). Pointwise limits use more of very unequal samples.
+        """
+        if self.pairs < _VERY_UNEQUAL * max(self.full.n, self.full.m):
+            return advantage_upper(self.full, error)
+        high = clopper_pearson(self.most_right, 2 * self.pairs, error)[1]
+        return 2 * high - 1 if self.most_right <= 2 * self.pairs * high - 1 else 1.0
+
+    def lower(self, family: Promise, error: float) -> float:
+        """Return the lower limit of a family's parameter: exactly the values below it are refuted."""
+        return self.tests.lower(family, error)
+
+
+def _tests(
+    member: tuple[FloatArray, FloatArray], nonmember: tuple[FloatArray, FloatArray], rng: np.random.Generator
+) -> NestedTests:
+    """Choose thresholds on the first part of each sample and count on the second."""
+    pilot, rest = (Ranking.of(x, y, rng) for x, y in zip(member, nonmember, strict=True))
+    values = np.concatenate([member[1], nonmember[1]])
+    if values.min() == values.max():  # all scores are equal: breaking ties at random must not create evidence
+        rest = Ranking(np.zeros(rest.n, dtype=np.int64), rest.m)
+    half = min(rest.n, rest.m)
+    first: Decisions | Threshold
+    if half < _UNEQUAL * max(rest.n, rest.m):
+        first = Threshold(rest, choose_ranks(pilot, rest.n, rest.m, (WHOLE,))[0], WEIGHT_OF_ALL)
+    else:
+        least = best_threshold(member[0], nonmember[0])
+        right = np.sum(member[1][:half] >= least) + np.sum(nonmember[1][:half] < least)
+        first = Decisions(int(right), 2 * half, WEIGHT_OF_ALL)
+    share: dict[int, float] = {}
+    for rank in choose_ranks(pilot, rest.n, rest.m, TAIL):
+        share[rank] = share.get(rank, 0.0) + (1 - WEIGHT_OF_ALL) / len(TAIL)
+    tails = (Threshold(rest, rank, weight) for rank, weight in share.items())
+    return NestedTests((first, *tails), (replace(first, weight=1.0),))
