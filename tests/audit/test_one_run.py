@@ -10,7 +10,7 @@ import deniable as dn
 from deniable._check import InputError
 from deniable.audit import ReversedScoresWarning, audit_one_run
 from deniable.audit.intervals import EpsilonDelta
-from deniable.audit.one_run import largest_rejected, rejects_f_dp
+from deniable.audit.one_run_bounds import largest_rejected, rejects_f_dp
 
 
 def largest_tail(epsilon, delta, m, r, v):

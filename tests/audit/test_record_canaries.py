@@ -121,3 +121,15 @@ def test_the_model_is_that_of_the_run_and_a_canary_is_a_record():
     own = torch.nn.Embedding(9, 2)
     tokens = dn.audit.RecordCanaries([(torch.arange(3), 0)] * 30, 20)
     assert tokens.model(own)(torch.stack([x for x, _ in tokens.dataset])).shape == (len(tokens.dataset), 3, 2)
+
+
+def test_canaries_that_had_no_loss_speak_for_no_run():
+    """In evaluation mode, or with a loss that is 0, no canary has a gradient: "consistent", whatever the run does."""
+    canaries, module, optimizer, loss, loader = audited(k=200, private=False)
+    nothing = lambda out, y: 0.0 * loss(out, y)  # noqa: E731
+    train(canaries, module, optimizer, nothing, loader)
+    for asked in (canaries.verdict, canaries.attack):
+        with pytest.raises(dn.InputError, match="must be trained on"):
+            asked()
+    trained = train(*audited(k=200, private=False))
+    assert trained.verdict().outcome in ("consistent", "inconclusive")  # negative control

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 import deniable as dn
-from deniable.audit.sequential import GAMMAS, choose, log_gain, reference_curves
+from deniable.audit.supermartingale import GAMMAS, choose, log_gain, reference_curves
 from deniable.curves import ApproximateTradeoff, GaussianTradeoff
 
 CURVES = [GaussianTradeoff(1.0), ApproximateTradeoff(1.0, 0.0), ApproximateTradeoff(0.5, 0.05), GaussianTradeoff(0.2)]

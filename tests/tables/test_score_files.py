@@ -8,7 +8,7 @@ import pytest
 
 import deniable as dn
 from deniable.audit import read_scores
-from deniable.tables import each_pair
+from deniable.tables.score_files import each_pair
 
 SCORES, MEMBER = [0.9, 0.1, 0.8, 0.3], [1, 0, 1, 0]
 

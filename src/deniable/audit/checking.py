@@ -25,7 +25,8 @@ from scipy.special import expit
 from deniable._check import FloatArray, InputError, function, integer, number
 from deniable._notebook import Textual
 from deniable._search import bisect
-from deniable.audit.sequential import GAMMAS, SequentialAudit, SequentialVerdict, loudest
+from deniable.audit.sequential import SequentialAudit, SequentialVerdict
+from deniable.audit.supermartingale import GAMMAS, loudest
 from deniable.audit.verdict import promised_curve
 from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism

@@ -302,10 +302,6 @@ class Evidence:
         high = clopper_pearson(self.most_right, 2 * self.pairs, error)[1]
         return 2 * high - 1 if self.most_right <= 2 * self.pairs * high - 1 else 1.0
 
-    def lower(self, family: Promise, error: float) -> float:
-        """Return the lower limit of a family's parameter: exactly the values below it are refuted."""
-        return self.tests.lower(family, error)
-
 
 def _tests(
     member: tuple[FloatArray, FloatArray], nonmember: tuple[FloatArray, FloatArray], rng: np.random.Generator

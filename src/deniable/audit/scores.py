@@ -173,7 +173,7 @@ class ScoreAudit:
         for all δ, of μ and of the advantage hold together with probability at least ``confidence``.
         """
         delta = number("delta", delta, at_least=0.0, below=1.0)
-        low = self.evidence.lower(EpsilonDelta(delta), self._error)
+        low = self.evidence.tests.lower(EpsilonDelta(delta), self._error)
         name = "epsilon" if delta == 0 else f"epsilon at delta {delta:g}"
         return Interval(low, float("inf"), low, name, self.confidence, sides="lower")
 
@@ -182,7 +182,7 @@ class ScoreAudit:
 
         Exactly the promises with μ < low are *violated* for :meth:`compare`.
         """
-        low = self.evidence.lower(Gaussian(), self._error)
+        low = self.evidence.tests.lower(Gaussian(), self._error)
         return Interval(low, float("inf"), low, "mu (Gaussian DP)", self.confidence, sides="lower")
 
     def compare(self, tradeoff: Tradeoff | Mechanism, *, command: str | None = None) -> Verdict:
@@ -316,7 +316,7 @@ def _reversed(audit: ScoreAudit) -> bool:
         return False
     inside, outside = -audit.member, -audit.nonmember
     back = Evidence.of(inside, outside, seeded_by(inside, outside))
-    return back.lower(EpsilonDelta(0.0), REVERSED) > 0
+    return back.tests.lower(EpsilonDelta(0.0), REVERSED) > 0
 
 
 def refuse_labels(member: FloatArray, nonmember: FloatArray) -> None:

@@ -2,26 +2,9 @@
 
 A test for a fixed sample size holds for that size only: whoever looks at the verdict after every hundred trainings and
 stops at the first "violated" is wrong far more often than promised. Here the evidence is the capital of a bettor who
-starts with 1 and whose bets gain nothing on average if the promise is true. The capital then ever reaches
-1/(1 − confidence) with probability at most 1 − confidence, however often one looks and for whatever reason one stops.
-
-A *bet* is a threshold t, a slope γ > 0, a point q₀ and a stake c ≥ 0, all fixed before the pair that they are used on.
-Let the promise say that no attack exceeds the ROC g, and let δ = sup_q g(q) − γq (the hockey stick H_γ). For a member's
-score X and a nonmember's score Y, with p₀ = δ + γq₀, a bet multiplies the capital by
-
-    S = (1 + c·(1{X > t} − p₀)) · (1 − cγ·(1{Y > t} − q₀))        (0 if c·p₀ ≥ 1).
-
-*Nobody gains on average under the promise.* Given the past, let X and Y be independent with P(X > t) = p and P(Y > t) =
-q, any rates with p ≤ g(q). Then E[S] = (1 + x)(1 + y) with x = c(p − p₀) and y = −cγ(q − q₀). Stakes keep both factors
-at least 0, hence E[S] ≤ exp(x + y), and x + y = c(p − γq − δ) ≤ 0 as p ≤ g(q) ≤ δ + γq. So the capital is a nonnegative
-supermartingale, and by Ville's inequality the probability that it ever reaches 1/a is at most a, however often one
-looks.
-
-*Bets do not depend on the promise* that they test, and S falls as δ grows: the more a promise allows, the less is
-gained against it, bet by bet. All conclusions are therefore nested: a promise below a refuted one is refuted.
-
-The best bet at a threshold with true rates (p, q) is the ratio of (p, q) to the closest permitted point in
-relative entropy; at the line p = δ + γq that point is (p₀, q₀) (Turner, Ly & Grünwald 2024, for convex hypotheses).
+starts with 1 and whose bets gain nothing on average if the promise is true (:mod:`deniable.audit.supermartingale`). The
+capital then ever reaches 1/(1 − confidence) with probability at most 1 − confidence, however often one looks and
+whatever the reason for stopping.
 """
 
 from __future__ import annotations
@@ -31,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import binom
 
 from deniable._check import FloatArray, InputError, IntArray, Seed, number, numbers, seeded
@@ -39,144 +22,15 @@ from deniable._floats import MOST_EXPONENT
 from deniable._notebook import Textual
 from deniable._search import bisect
 from deniable._shown import shown
-from deniable.audit.fixed_sample import candidate_ranks
 from deniable.audit.intervals import Interval
 from deniable.audit.scores import REVERSED, seeded_by
+from deniable.audit.supermartingale import GAMMAS, THRESHOLDS, Bets, choose, log_gain, reference_curves
 from deniable.audit.verdict import Outcome, in_words, promised_curve
 from deniable.curves import ApproximateTradeoff, GaussianTradeoff, Tradeoff
 from deniable.mechanisms import Mechanism
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-_FINE, _WIDE = np.arange(-40, 41) / 10, np.array([5.0, 6.0, 7.0, 8.0, 10.0])
-GAMMAS: FloatArray = np.exp(np.concatenate([-_WIDE[::-1], _FINE, _WIDE]))  # slopes γ that bets may use
-
-# ε, μ and advantages of the curves against which the bets for limits of whole families are tuned
-EPSILONS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0)
-MUS = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
-ADVANTAGES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-
-THRESHOLDS = 3  # chosen for each reference curve
-_TAIL = 0.1  # a threshold with a rate up to this counts as one in a tail
-_SHARE = 0.7  # of the stake that would be best if the past rates were the true ones: they are estimates
-_HALVINGS = 26  # of [0, 1]: q₀ is then known to 1.5e-8
-_LARGEST = 0.99  # of a stake, as a share of what keeps the capital above 0
-
-
-@dataclass(frozen=True, eq=False)
-class Bets:
-    """One bet per strategy, as arrays of one shape; ``gamma`` are indices into :data:`GAMMAS`."""
-
-    threshold: FloatArray
-    gamma: IntArray
-    q0: FloatArray
-    stake: FloatArray
-
-    @classmethod
-    def joined(cls, each: list[Bets]) -> Bets:
-        """Return bets made at several times as arrays, one row per time."""
-        names = ("threshold", "gamma", "q0", "stake")
-        return cls(*(np.stack([getattr(bets, name) for bets in each]) for name in names))
-
-    @classmethod
-    def none(cls, strategies: int) -> Bets:
-        """Return bets with stake 0, for a time at which nothing is known."""
-        zero = np.zeros(strategies)
-        return cls(zero, np.zeros(strategies, dtype=np.int64), zero, zero)
-
-
-def log_gain(bets: Bets, above: IntArray, false: IntArray, pairs: ArrayLike, delta: FloatArray) -> FloatArray:
-    """Return log of the product of S (module docstring) over ``pairs`` pairs, for a promise with H_γ = ``delta``.
-
-    ``above`` and ``false`` count members and nonmembers above the threshold; ``delta`` belongs to GAMMAS.
-    """
-    slope, q0, stake = GAMMAS[bets.gamma], bets.q0, bets.stake
-    p0, n = delta[bets.gamma] + slope * q0, np.asarray(pairs)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        lost = np.log1p(-np.minimum(stake * p0, 1.0))
-        gained = above * np.log1p(np.maximum(stake * (1 - p0), -1.0)) + (n - above) * lost
-        gained = np.where(stake * p0 < 1, gained, np.where(n > 0, -np.inf, 0.0))
-    tipped = stake * slope
-    kept = false * np.log1p(-tipped * (1 - q0)) + (n - false) * np.log1p(tipped * q0)
-    return np.asarray(gained + kept)
-
-
-def reference_curves() -> FloatArray:
-    """Return H_γ of the curves against which the bets for families are tuned, shape (curves, slopes)."""
-    curves: list[Tradeoff] = [ApproximateTradeoff(e, 0.0) for e in EPSILONS] + [GaussianTradeoff(m) for m in MUS]
-    curves += [ApproximateTradeoff(0.0, a) for a in ADVANTAGES]
-    return np.stack([curve.hockey_stick(GAMMAS) for curve in curves])
-
-
-def choose(member: FloatArray, nonmember: FloatArray, references: FloatArray) -> Bets:
-    """Choose bets by earlier scores (sorted, equally many): three thresholds for each reference curve.
-
-    The thresholds are the one that contradicts the reference most (in standard errors, over all slopes), and the same
-    among those that accuse at most a tenth of the nonmembers, or spare at most a tenth of the members.
-    """
-    t = _candidates(member, nonmember)
-    p, q = _rates(member, t), _rates(nonmember, t)
-    loud = _loudness(p, q, references)
-    slopes = loud.argmax(axis=2)
-    best = np.take_along_axis(loud, slopes[:, :, None], axis=2)[:, :, 0]
-    groups: list[NDArray[np.bool_]] = [np.ones(len(t), dtype=bool), q <= _TAIL, 1 - p <= _TAIL]
-    places = np.stack([np.where(g, best, -np.inf).argmax(axis=1) for g in groups], axis=1)  # curves × groups
-    promising = np.stack([np.where(g, best, -np.inf).max(axis=1) for g in groups], axis=1) > 0
-    slope = np.take_along_axis(slopes, places, axis=1)
-    delta = np.take_along_axis(references, slope, axis=1)
-    q0, stake = _closest(p[places], q[places], GAMMAS[slope], delta)
-    return Bets(t[places].ravel(), slope.ravel(), q0.ravel(), np.where(promising, _SHARE * stake, 0.0).ravel())
-
-
-def loudest(member: FloatArray, nonmember: FloatArray, delta: FloatArray) -> float:
-    """Return how strongly scores contradict a promise with H_γ = ``delta``: the largest excess, in standard errors.
-
-    An estimate for choosing among attacks, without any guarantee.
-    """
-    inside, outside = np.sort(member), np.sort(nonmember)
-    t = _candidates(inside, outside)
-    return float(_loudness(_rates(inside, t), _rates(outside, t), delta[None]).max())
-
-
-def _rates(scores: FloatArray, thresholds: FloatArray) -> FloatArray:
-    """Return the shares of sorted scores above each threshold, kept away from 0 and 1."""
-    n = len(scores)
-    return np.asarray((n - np.searchsorted(scores, thresholds, side="right") + 0.5) / (n + 1))
-
-
-def _loudness(p: FloatArray, q: FloatArray, references: FloatArray) -> FloatArray:
-    """Return (p − γq − H_γ) in standard errors of one pair, shape (curves, thresholds, slopes)."""
-    error = np.sqrt((p * (1 - p))[:, None] + GAMMAS**2 * (q * (1 - q))[:, None])
-    return np.asarray(((p[:, None] - GAMMAS * q[:, None]) - references[:, None, :]) / error)
-
-
-def _candidates(member: FloatArray, nonmember: FloatArray) -> FloatArray:
-    """Return thresholds: scores at ranks evenly spaced in the log-odds of the rate, of either side."""
-    ranks = candidate_ranks(len(member))[::2]
-    return np.unique(np.concatenate([member[-ranks], nonmember[-ranks]]))
-
-
-def _closest(p: FloatArray, q: FloatArray, gamma: FloatArray, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return q₀ of the point on p₀ = δ + γq₀ closest to (p, q) in relative entropy, and the stake that it suggests.
-
-    The derivative along the line falls in q₀; where its sign changes is found by halving. An inexact root costs a
-    little gain and nothing else: the stake is made to fit it.
-    """
-
-    def rises(q0: FloatArray) -> NDArray[np.bool_]:
-        p0 = delta + gamma * q0
-        return np.asarray(gamma * (p / p0 - (1 - p) / (1 - p0)) + (q / q0 - (1 - q) / (1 - q0)) > 0)
-
-    with np.errstate(divide="ignore", invalid="ignore"):
-        low, high = bisect(rises, np.zeros_like(q), np.clip((1 - delta) / gamma, 0.0, 1.0), halvings=_HALVINGS)
-        q0 = np.clip((low + high) / 2, 1e-12, 1 - 1e-12)
-        p0 = np.clip(delta + gamma * q0, 1e-12, 1 - 1e-12)
-        stake = p / p0 - (1 - p) / (1 - p0)
-    most = _LARGEST * np.minimum(1 / p0, 1 / (gamma * (1 - q0)))
-    return q0, np.clip(np.nan_to_num(stake), 0.0, most)
-
 
 _FIRST = 4  # pairs without bets, since nothing is known before them
 _GROWTH = 1.1  # bets are chosen anew each time the number of pairs has grown by this factor
@@ -258,7 +112,7 @@ class SequentialAudit(Textual):
     *Why it holds.* Scores come in pairs of a member's and a nonmember's, both of one attack: were one of them made by
     another, no promise would say anything about the pair. Before each pair, thresholds and stakes are fixed from
     earlier pairs alone. Given these, a bet's payoff has mean at most 1 for any rates (FPR, TPR) under the promised
-    curve (proof at the top of this module; the two scores must be independent given the past). The capital,
+    curve (proof: :mod:`deniable.audit.supermartingale`; both scores must be independent given the past). The capital,
     spread over three thresholds for each of some tuned bettors (half of it for the promise itself, the rest for known
     curves), is a sum of such products: a nonnegative supermartingale that starts at 1, and Ville's inequality bounds
     the chance that it ever reaches 1/(1 − confidence).
@@ -423,17 +277,12 @@ class SequentialAudit(Textual):
         p_value = float(np.exp(-max(largest - _ROUNDING, 0.0)))
         at: int | None = None
         outcome: Outcome = "consistent"
-        higher, lower = self._above
+        (higher, lower), constant = self._above, self._ends[0] == self._ends[1]
         backwards = bool(binom.cdf(higher, higher + lower, 0.5) <= REVERSED * (1 - self.confidence))
         said = (f"members score lower in {lower:,} of {self.pairs:,} pairs: is the direction right?",) * backwards
         if largest >= needed:
             outcome, at = "violated", int(pairs[np.argmax(wealth >= needed)])
-        elif (
-            backwards
-            or largest >= needed - np.log(2)
-            or self._ends[0] == self._ends[1]
-            or not self._could_refute(delta)
-        ):
+        elif backwards or constant or largest >= needed - np.log(2) or not self._could_refute(delta):
             outcome = "inconclusive"
         certain = self.confidence - (1 - curve.confidence)  # a promise that may itself fail uses up confidence
         now, most = (float(np.exp(min(value, MOST_EXPONENT))) for value in (wealth[-1], max(largest, 0.0)))

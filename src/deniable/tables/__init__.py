@@ -8,7 +8,7 @@ from deniable.tables.encoding import Encoded, encode
 from deniable.tables.files import open_table
 from deniable.tables.persons import copies_line
 from deniable.tables.schema import ColumnSchema, Schema
-from deniable.tables.score_files import each_pair, read_scores
+from deniable.tables.score_files import read_scores
 
 __all__ = [
     "DATE",
@@ -26,7 +26,6 @@ __all__ = [
     "Understood",
     "copies_line",
     "draft_schema",
-    "each_pair",
     "encode",
     "flag_of",
     "open_table",

@@ -8,7 +8,7 @@ from scipy import stats
 
 import deniable as dn
 from deniable.audit import audit_one_run
-from deniable.audit.one_run import Ordered, _crossing, _limits, guesses_in_order
+from deniable.audit.one_run_bounds import Ordered, _crossing, _limits, guesses_in_order
 
 SEQUENCES = np.array(list(product((False, True), repeat=3)))
 
