@@ -233,9 +233,9 @@ class Mixture(StepLaw):
         if not 0 < c < 1:
             log_m = max(log_m, 0.0)
         y = y[:, None]
-        asked = np.zeros(y.size)
+        asked, digits = np.zeros(y.size), DIGITS + max(math.log((high - low) / 40), 0.0)  # of many modes
         for _, most, a, b in cells:
-            weight = DIGITS - log_m + most
+            weight = digits - log_m + most
             slope = y / 2
             ends = (a.mean[1:], a.square[1:], c), (b.mean[:-1], b.square[:-1], 1 - c)
             for (mean, square, power), s in zip(ends, self.slopes, strict=True):
@@ -248,7 +248,7 @@ class Mixture(StepLaw):
             slope = np.where(weight > 0, slope, 0.0)
             asked = np.maximum(asked, (np.maximum(weight, 0.0) / y + slope).max(axis=1))
             asked = np.maximum(asked, 1.25 * np.maximum(slope[:, 0], slope[:, -1]))
-        return np.maximum(asked, DIGITS / y[:, 0] + y[:, 0] / 2)
+        return np.maximum(asked, digits / y[:, 0] + y[:, 0] / 2)
 
     def _on(self, c: float, low: float, high: float, h: float, ceiling: float) -> StepTerms:
         """Lay nodes; where the law is cut, half a spacing before."""
@@ -314,7 +314,8 @@ class Mixture(StepLaw):
             if cuts.size:
                 at_a, at_b = case.loss_at(cuts)
                 edge = np.exp(np.minimum(c * at_a.log + (1 - c) * at_b.log - cuts**2 / 2 + share, MOST_EXPONENT)).sum()
-                bound += (edge * (y + 4 * h) * np.exp(np.minimum(size.max(axis=0), MOST_EXPONENT)))[:, None]
+                grown = np.maximum(size.max(axis=0), fall)
+                bound += (edge * (y + 4 * h) * np.exp(np.minimum(grown, MOST_EXPONENT)))[:, None]
         return np.log(np.clip(bound.min(axis=0), UNDERFLOW, 1.0)), self._log_density(c, low, high, log_m)
 
     def _log_density(self, c: float, low: float, high: float, log_m: float) -> float:
@@ -324,7 +325,7 @@ class Mixture(StepLaw):
             slope = a.mean[:-1] + b.mean[1:]
             with np.errstate(divide="ignore"):
                 inside = float((most - np.log(slope)).max())
-                right = float(most[-1] - np.log(a.mean[-1] + b.mean[-1]))
+                right = float(most[-1] - np.log(a.mean[-1]))  # that of B falls beyond
             if self.slopes[1] > 0:
                 with np.errstate(divide="ignore"):
                     left = float(most[0] - np.log(b.mean[0]))
