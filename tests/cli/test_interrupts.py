@@ -46,7 +46,7 @@ LONG = {
     "audit": (["audit", "scores.npz", "epsilon,1", "--owner-report", "audit.html"], "deniable:audit_scores"),
     "compare": (
         ["compare", *(f"dpsgd,{0.3 + i / 100},0.003,10" for i in range(26)), "--plot", "roc.svg"],
-        "deniable:assess",
+        "deniable.workflows:alike",
     ),
 }
 

@@ -119,7 +119,9 @@ def test_commands_answer_for_the_same_run(capsys, tmp_path):
     assert "RandomAllocation" in answered(capsys, "assess", "allocation,1,20,2")["title"]
     row = answered(capsys, "compare", "dpsgd,4,0.2,5", "shuffled,4,5", "laplace,2")["rows"][0]["numbers"]
     runs = (dn.SubsampledGaussian(4.0, 0.2, 5), dn.ShuffledBatches(4.0, 5), dn.Laplace(2.0))
-    assert [number["value"] for number in row] == pytest.approx([dn.tradeoff(one).advantage() for one in runs])
+    assert [number["value"] for number in row] == pytest.approx(
+        [dn.tradeoff(one, adjacency="replace").advantage() for one in runs]
+    )
     found = answered(capsys, "assess", "person,3: gaussian,0.1")
     assert found["title"].endswith(", persons of 3 records")
 

@@ -51,11 +51,13 @@ def share(sample, n, held):
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize(("n", "fpr"), [(50, 0.1), (2000, 0.001)])
+@pytest.mark.filterwarnings("ignore::deniable.audit.ReversedScoresWarning")
 def test_intervals_cover(name, n, fpr):
     sample, roc, advantage, auc = CASES[name]
 
     def held(member, nonmember):
-        audit = dn.audit_scores(member, nonmember, NOMINAL)
+        # of the null samples one in 1,000 looks reversed
+        audit = dn.audit_scores(member, nonmember, NOMINAL, direction="larger")
         return roc(fpr) in audit.tpr(fpr), advantage in audit.advantage(), auc in audit.auc()
 
     assert np.all(share(sample, n, held) >= ENOUGH)

@@ -25,7 +25,7 @@ from deniable.audit.one_run_bounds import (
     largest_rejected,
     rejects_f_dp,
 )
-from deniable.audit.scores import REVERSED, Direction, seeded_by, warned_of_reversal
+from deniable.audit.scores import REVERSED, ScoreDirection, seeded_by, warned_of_reversal
 from deniable.audit.verdict import Outcome, Verdict, in_words, promised_curve
 from deniable.curves import ApproximateTradeoff, Tradeoff
 from deniable.mechanisms import Mechanism
@@ -181,7 +181,7 @@ def audit_one_run(
     included: ArrayLike,
     *,
     confidence: float = 0.95,
-    direction: Direction | None = None,
+    direction: ScoreDirection | None = None,
     rng: Seed = None,
 ) -> OneRunAudit:
     """Audit one training run into which canaries were inserted by independent fair coins.

@@ -60,7 +60,7 @@ class Copies:
         return NestedTests(each, each)
 
 
-Direction = Literal["larger", "smaller"]
+ScoreDirection = Literal["larger", "smaller"]
 REVERSED = 1e-3  # one-sided error of what is taken for reversed scores
 
 
@@ -249,7 +249,7 @@ def audit_scores(
     nonmember_scores: ArrayLike,
     confidence: float = 0.95,
     *,
-    direction: Direction | None = None,
+    direction: ScoreDirection | None = None,
     rng: Seed = None,
     command: str | None = None,
 ) -> ScoreAudit:
@@ -296,7 +296,7 @@ def audit_scores(
     return replace(audit, warnings=(warned_of_reversal(audit.auc().estimate, direction),))
 
 
-def warned_of_reversal(auc: float, direction: Direction | None) -> str:
+def warned_of_reversal(auc: float, direction: ScoreDirection | None) -> str:
     """Refuse reversed scores, or warn of them if their direction was given, and return the warning."""
     found = f"members score lower than non-members: the AUC is {auc:.3f}, and in reverse the scores leak"
     if direction is None:

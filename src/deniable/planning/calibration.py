@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from deniable._check import FloatArray, InputError, flag, function, integer, number
 from deniable._search import bisect, bisect_integers
 from deniable._shown import plural
+from deniable._special import ndtri
 from deniable.accounting.curve import first_engine
 from deniable.accounting.dispatch import tradeoff
 from deniable.curves import Tradeoff
@@ -135,7 +135,7 @@ def _equal_noise(limit: Limit | AsTellingAs, leakage: float) -> float:
 
 
 def _probit(rate: float) -> float:
-    return NormalDist().inv_cdf(rate) if 0 < rate < 1 else math.copysign(math.inf, rate - 0.5)
+    return float(ndtri(rate)) if 0 < rate < 1 else math.copysign(math.inf, rate - 0.5)
 
 
 def calibrate(
