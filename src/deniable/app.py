@@ -5,10 +5,12 @@ Started by ``deniable app``, which binds it to 127.0.0.1 and switches Streamlit'
 
 from __future__ import annotations
 
+import sys
 import warnings
 from base64 import b64encode
 from collections.abc import Callable
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,6 +44,8 @@ _RISKS: dict[str, tuple[str, float, Callable[[float, float], dict[str, float]]]]
 
 def main() -> None:
     """Draw the page."""
+    here = str(Path(__file__).parent)  # Streamlit puts it first, where ``statistics`` of ours hides Python's own
+    sys.path[:] = [folder for folder in sys.path if folder != here]
     st.set_page_config(page_title="deniable", layout="wide")
     st.header("Could an attacker tell whether a record was in the training data?")
     st.html("<style>[data-testid=stMainBlockContainer] { padding-top: 2rem; }</style>")

@@ -1,6 +1,7 @@
 """The local page: numbers equal the library's, a target gives the noise, a bad upload leaves the page standing."""
 
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,13 @@ def page():
 
 def metrics(page):
     return {metric.label: metric.value for metric in page.metric}
+
+
+def test_no_package_of_ours_hides_a_module_of_python(monkeypatch):
+    testing = pytest.importorskip("streamlit.testing.v1", reason="pip install 'deniable[app]'")
+    monkeypatch.syspath_prepend(str(Path(PAGE).parent))  # as `streamlit run` does
+    assert not testing.AppTest.from_file(PAGE, default_timeout=60).run().exception
+    assert str(Path(PAGE).parent) not in sys.path
 
 
 def test_numbers_equal_the_library(page):
