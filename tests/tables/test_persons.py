@@ -13,7 +13,7 @@ import pytest
 from deniable.noise.queries import HEAVIEST, units_of
 from deniable.tables import ColumnSchema
 from deniable.tables.columnar import on_disk
-from deniable.tables.persons import person, persons_of
+from deniable.tables.persons import copies_line, person, persons_of
 from deniable.training.features import as_table
 
 SPELLINGS = [
@@ -103,3 +103,12 @@ def test_a_person_of_eight_spellings_weighs_one():
     units = units_of(pd.Series([*eight, "2"], dtype=object), 1)
     assert units.labels == ("1", "2")
     assert units.weights[:8].sum() == units.weights[8] == HEAVIEST
+
+
+def test_copies_are_counted_as_pandas_counts_them_however_late_rows_part():
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 7, 40):
+        table = pd.DataFrame({"a": rng.integers(0, 3, n), "b": rng.choice(["x", "y"], n), "c": rng.integers(0, 2, n)})
+        said = copies_line(table[name] for name in table.columns)
+        copies = int(table.duplicated().sum())
+        assert [line.partition(" are ")[0] for line in said] == [f"{copies} of {n} rows"] * (copies > 0)

@@ -67,16 +67,23 @@ def copies_line(columns: Iterable[Any]) -> tuple[str, ...]:
     >>> copies_line([["a", "b", "a"], [1, 2, 1]])
     ('1 of 3 rows are exact copies of another row: a person with k of them counts as k, unless ... (--group)',)
     """
-    keys: NDArray[np.uint64] = np.zeros(1, dtype=np.uint64)
-    for cells in columns:
+    keys, rows, total = np.zeros(1, dtype=np.uint64), np.zeros(0, dtype=np.intp), 0
+    for k, column in enumerate(columns):
+        given = column if isinstance(column, pd.Series) else pd.Series(column, dtype=object)
+        cells = given if k == 0 else given.iloc[rows]
         try:
             found = pd.util.hash_array(np.asarray(cells))
         except Exception:  # a list, a lone surrogate: no cell refuses a table
             found = read_cells(cells).coded[0].astype(np.uint64)
         keys = keys * np.uint64(1_000_003) + found
+        alike = pd.Series(keys).duplicated(keep=False).to_numpy()  # the others are no copies, whatever follows
+        total, rows = (len(given), np.flatnonzero(alike)) if k == 0 else (total, rows[alike])
+        keys = keys[alike]
+        if not rows.size:
+            return ()
     copies = len(keys) - len(np.unique(keys))
     words = (
-        f"{copies:,} of {len(keys):,} rows are exact copies of another row: a person with k of them counts as k, "
+        f"{copies:,} of {total:,} rows are exact copies of another row: a person with k of them counts as k, "
         "unless a column says whose each is (--group)"
     )
     return (words,) * bool(copies)

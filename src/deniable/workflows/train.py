@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -171,7 +172,7 @@ def train_table(
             reproduction={**facts, **made.reproduction},
         )
 
-    copied = () if group is not None else copies_line([*(X[name] for name in X.columns), frame[target]])
+    copied = () if group is not None else copies_line(chain((X[name] for name in X.columns), [frame[target]]))
     copied = tuple(f"{line}; exact, not protected" for line in copied)
     owners, public = page(useful, (*opened.notes, *copied, *told)), page(None, told)
     remarks = (
