@@ -43,8 +43,10 @@ INNER = {  # exported for other packages of deniable: no user calls them, and no
     "deniable.planning": {"AsTellingAs"},
     "deniable.risks": {"replaced", "require_universal"},
     "deniable.tables": {
-        *("ColumnCells", "Encoded", "EncodedRows", "Table", "encode", "encode_rows", "flag_of", "open_table"),
-        *("read_cell", "read_cells", "read_table", "spelled"),
+        *("Block", "CellFormat", "ColumnCells", "ColumnsOnDisk", "Encoded", "Opened", "RowPart", "Source"),
+        *("as_schema", "as_source", "copies_line", "each_pair", "encode", "few", "flag_of", "frame_of", "listed"),
+        *("mapped_rows", "near", "on_disk", "open_file", "open_table", "persons_of", "read_cell", "read_cells"),
+        *("shorthand", "spelled", "target_among", "values_of"),
     },
 }
 

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import warnings
+from concurrent.futures import CancelledError
 
 import numpy as np
 import pytest
@@ -104,18 +105,23 @@ def test_sums_have_the_same_bits_wherever_an_array_comes_to_lie(two_workers):
 def test_a_scheduler_that_is_gone_is_told(monkeypatch):
     import joblib
 
-    class Closed:
-        status = "closed"
+    class Future:
+        def result(self):
+            raise CancelledError("cancelled for reason: scheduler-connection-lost")
 
+    class Client:
         def submit(self, *call, **options):
-            raise RuntimeError("Client is closed")
+            return Future()
+
+        def cancel(self, futures):
+            assert len(futures) == 2
 
     class Backend(joblib.parallel.SequentialBackend):
-        client = Closed()
+        client = Client()
 
     monkeypatch.setattr(joblib, "effective_n_jobs", lambda n_jobs: 2)
     monkeypatch.setattr(joblib.parallel, "get_active_backend", lambda: (Backend(), 2))
-    with pytest.raises(ConnectionError, match=r"scheduler is gone; start another"):
+    with pytest.raises(ConnectionError, match=r"scheduler-connection-lost; start another"):
         list(in_order(_times, [1, 2], None, Counted(1.0)))
 
 
@@ -142,6 +148,28 @@ def test_a_profile_on_a_cluster_is_that_of_one_process(two_workers, tmp_path):
         there = dn.privacy_profile(tmp_path, **options)
     np.testing.assert_array_equal(there.distance, alone.distance)
     np.testing.assert_array_equal(there.privacy_loss(), alone.privacy_loss())
+
+
+def test_blocks_and_partitions_travel_to_workers_that_see_no_file_of_this_process(two_workers):
+    import pandas as pd
+
+    from deniable.tables import as_source
+
+    frames = pytest.importorskip("dask.dataframe")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(300, 3)) / 10, columns=["a", "b", "c"]).assign(y=rng.integers(0, 2, 300))
+    dask = frames.from_pandas(frame, npartitions=3)
+    options = {"target": "y", "regularization": 1e-2, "rng": 0}
+    alone = dn.privacy_profile([frame], **options)
+    with dn.records.cluster(two_workers):
+        for data in (dask, [frame[:100], frame[100:]], iter([frame[:7], frame[7:7], frame[7:]])):
+            there = dn.privacy_profile(data, **options)
+            np.testing.assert_allclose(there.distance, alone.distance, rtol=1e-9)
+        bad = frames.from_pandas(frame.assign(b=frame["b"].mask(frame.index == 250)), npartitions=3)
+        with pytest.raises(InputError, match=r"column 'b' must be finite, partition 2 row 50 has nan"):
+            dn.privacy_profile(bad, **options)
+        parts = as_source([frame[:100], frame[100:]], "y").tasks
+        assert [type(path) for part in parts for path in part.table.paths] == [bytes]
 
 
 class _killing:  # noqa: N801
@@ -203,9 +231,7 @@ def test_ctrl_c_ends_a_command_on_a_cluster_and_leaves_the_cluster(two_workers):
         assert list(in_order(_times, [1, 2], None, Counted(1.0))) == [1.0, 2.0]
 
 
-def test_no_scheduler_no_workers_other_versions(two_workers, monkeypatch):
-    from deniable import _parallel
-
+def test_no_scheduler_no_workers_other_versions(two_workers):
     with (
         pytest.raises(InputError, match=r"address of a running scheduler, got 'tcp://127.0.0.1:9'"),
         dn.records.cluster("tcp://127.0.0.1:9"),
@@ -219,16 +245,20 @@ def test_no_scheduler_no_workers_other_versions(two_workers, monkeypatch):
         words = f"address of a running scheduler, got '{wrong}': {why}"
         with pytest.raises(InputError, match=words), dn.records.cluster(wrong):
             pass
-    monkeypatch.setattr(_parallel, "_versions", lambda: ("Python 3.11", "numpy 0.1"))
 
     class Client:
-        def __init__(self, found):
-            self.found = found
+        def __init__(self, **workers):
+            self.workers = workers
 
-        def run(self, call):
-            return self.found
+        def get_versions(self, packages):
+            mine = dict.fromkeys(("python", "numpy", *packages), "1.0")
+            there = {name: {"packages": mine | theirs} for name, theirs in self.workers.items()}
+            return {"client": {"packages": mine}, "workers": there}
 
-    with pytest.raises(InputError, match=r"must have the versions of this process: numpy 0.1 here, numpy 0.2 there"):
-        _same_versions(Client({"tcp://a": ("Python 3.11", "numpy 0.2")}))
+    _same_versions(Client(a={}, b={"dask": "0.1"}))
+    for name, theirs in (("numpy", "0.2"), ("python", "3.9"), ("deniable", None), ("scipy", "1.1")):
+        words = f"worker b must have the versions of this process: {name} 1.0 here, {theirs} there"
+        with pytest.raises(InputError, match=words):
+            _same_versions(Client(a={}, b={name: theirs}))
     with pytest.raises(InputError, match="no workers"):
-        _same_versions(Client({}))
+        _same_versions(Client())

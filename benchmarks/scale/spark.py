@@ -21,7 +21,7 @@ from deniable.records.fit import fit
 from deniable.records.losses import as_loss
 from deniable.records.problem import add_up
 from deniable.records.streamed import StreamedProblem, read_problem
-from deniable.tables.blocks import CallTask, as_source
+from deniable.tables import as_source
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +35,9 @@ class SparkProblem(StreamedProblem):
 
         def kernel(batches):  # one row of pickled sums a batch of rows: what travels does not grow with them
             for batch in batches:
-                task = CallTask(batch.to_pandas, "batch", "y", bare.encoder.names)
-                found = add_up(bare, bare.encoder.parts(task, 0), centre, None, precise=precise)
+                rows = as_source([batch.to_pandas()], "y")
+                each = (add_up(bare, bare.encoder.parts(one, 0), centre, None, precise=precise) for one in rows.tasks)
+                found = reduce(add, each)
                 yield pa.RecordBatch.from_pydict({"sums": [pickle.dumps(found)]})
 
         return reduce(add, (pickle.loads(row.sums) for row in self.frame.mapInArrow(kernel, "sums binary").collect()))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pickle
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -15,13 +16,7 @@ from deniable._optional import require
 T = TypeVar("T")
 R = TypeVar("R")
 
-_ATTEMPTS = 3
-# what joblib's own processes, and Dask's, raise when a worker is gone; named, so that neither need be installed
-_BROKEN = "CommClosedError"  # Dask's, when a connection to a worker or to the scheduler is gone
-_DEATHS = (
-    "TerminatedWorkerError", "BrokenProcessPool", "KilledWorker", "CancelledError", "FutureCancelledError", _BROKEN,
-)  # fmt: skip
-_NOTICED = 5.0  # seconds in which a client notices that its scheduler is gone
+_ATTEMPTS = 3  # of joblib's processes; Dask runs the tasks of a dead worker again by itself
 
 
 class WorkerWarning(UserWarning):
@@ -32,47 +27,44 @@ def in_order(call: Callable[..., R], tasks: Sequence[T], n_jobs: int | None = No
     """Yield ``call(*shared, task)`` for each task, in their order, whichever worker is done first.
 
     Workers are joblib's (``n_jobs``, or what ``joblib.parallel_config`` or :func:`cluster` say). What tasks share is
-    sent to each worker once. Tasks lost with a worker are run again, at most ``_ATTEMPTS`` times in all, with a
-    :class:`WorkerWarning` that tells the cause: they must be functions of the task alone. What a task itself raises is
-    raised; a scheduler that is gone is a ``ConnectionError``.
+    sent to each worker once. Tasks lost with a worker are run again, a few times at most: they must be functions of the
+    task alone. What a task itself raises is raised.
     """
     joblib = require("joblib", purpose="Running tasks")
     checked_jobs(n_jobs)
     if joblib.effective_n_jobs(n_jobs) == 1 or len(tasks) < 2:
         yield from (call(*shared, task) for task in tasks)
-        return
-    client = getattr(joblib.parallel.get_active_backend()[0], "client", None)
-    done = attempt = 0
-    while done < len(tasks):
-        left = tasks[done:]
-        running = _by_joblib(call, left, n_jobs, shared) if client is None else _by_dask(client, call, left, shared)
-        try:
-            for result in running:
-                yield result
-                done += 1
-        except Exception as error:
-            if client is not None and _scheduler_gone(client, error):
-                raise ConnectionError("the cluster's scheduler is gone; start another and call again") from error
-            attempt += 1
-            if not any(kind.__name__ in _DEATHS for kind in type(error).__mro__) or attempt == _ATTEMPTS:
-                raise
-            cause = (str(error).strip() or type(error).__name__).splitlines()[0]
-            warnings.warn(f"a worker died; its tasks are run again: {cause}", WorkerWarning, stacklevel=2)
+    elif (client := _client()) is not None:
+        yield from _by_dask(client, call, tasks, shared)
+    else:
+        done = attempt = 0
+        while done < len(tasks):
+            try:
+                for result in _by_joblib(call, tasks[done:], n_jobs, shared):
+                    yield result
+                    done += 1
+            except BrokenProcessPool as error:
+                attempt += 1
+                if attempt == _ATTEMPTS:
+                    raise
+                cause = (str(error).strip() or type(error).__name__).splitlines()[0]
+                warnings.warn(f"a worker died; its tasks are run again: {cause}", WorkerWarning, stacklevel=2)
+
+
+def _client() -> Any:
+    """Return the client of the cluster that joblib works on, None if it works on none."""
+    return getattr(require("joblib", purpose="Running tasks").parallel.get_active_backend()[0], "client", None)
+
+
+def on_cluster() -> bool:
+    """Whether tasks run on a cluster, whose workers need not see the files of this process."""
+    return _client() is not None
 
 
 def checked_jobs(n_jobs: int | None) -> None:
     """Refuse a number of workers that joblib does not know."""
     if n_jobs is not None and integer("n_jobs", n_jobs) == 0:
         raise InputError("n_jobs must be a number of workers, -1 for all processors or None, got 0")
-
-
-def _scheduler_gone(client: Any, error: Exception) -> bool:
-    """Whether it is the scheduler that is gone: after a broken connection the client may notice a moment later."""
-    broken = any(kind.__name__ == _BROKEN for kind in type(error).__mro__)
-    until = time.monotonic() + (_NOTICED if broken else 0.0)
-    while (status := getattr(client, "status", "running")) == "running" and time.monotonic() < until:
-        time.sleep(0.05)
-    return status not in ("running", "connecting") or (broken and status == "connecting")
 
 
 def _by_joblib(call: Callable[..., R], tasks: Sequence[Any], n_jobs: int | None, shared: Sequence[Any]) -> Iterator[R]:
@@ -104,6 +96,8 @@ def _by_dask(client: Any, call: Callable[..., R], tasks: Sequence[Any], shared: 
         for i, future in enumerate(futures):
             yield future.result().value
             futures[i] = None  # the cluster may forget it
+    except CancelledError as error:  # such as "scheduler-connection-lost"
+        raise ConnectionError(f"the cluster gave the work up: {error}; start another and call again") from error
     finally:
         client.cancel([future for future in futures if future is not None])
 
@@ -178,41 +172,15 @@ def cluster(address: Any) -> Iterator[Any]:
             client.close()
 
 
-def _versions() -> tuple[str, ...]:
-    """Versions on which numbers, or their transport, depend."""
-    import platform
-    from importlib.metadata import PackageNotFoundError, version
-
-    found = [f"Python {'.'.join(platform.python_version_tuple()[:2])}"]
-    for name in ("deniable", "numpy", "scipy"):
-        try:
-            found.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            found.append(f"{name} (not installed)")
-    return tuple(found)
-
-
-def _asked(client: Any) -> Any:
-    """Ask all workers; where one dies meanwhile, those that are left, or its successor, are asked again."""
-    for _ in range(2):
-        try:
-            return client.run(_versions)
-        except OSError:
-            time.sleep(0.2)
-    return client.run(_versions)
-
-
 def _same_versions(client: Any) -> None:
-    ours = _versions()
-    try:
-        theirs = _asked(client)
-    except Exception as error:
-        raise InputError(
-            f"the workers cannot import deniable ({type(error).__name__}: {error}); install the same version there"
-        ) from error
-    if not theirs:
+    """Refuse workers of other versions than those on which numbers, or their transport, depend."""
+    found = client.get_versions(packages=["deniable", "scipy"])
+    if not found["workers"]:
         raise InputError("the cluster has no workers; start some (dask worker ADDRESS)")
-    for worker, found in theirs.items():
-        if tuple(found) != ours:
-            different = [f"{a} here, {b} there" for a, b in zip(ours, found, strict=False) if a != b]
-            raise InputError(f"worker {worker} must have the versions of this process: {'; '.join(different)}")
+    for worker, there in found["workers"].items():
+        for name in ("deniable", "numpy", "python", "scipy"):
+            mine, theirs = (str(one["packages"].get(name)) for one in (found["client"], there))
+            if mine != theirs:
+                raise InputError(
+                    f"worker {worker} must have the versions of this process: {name} {mine} here, {theirs} there"
+                )

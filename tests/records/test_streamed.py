@@ -132,7 +132,7 @@ def test_the_kernel_on_batches_of_arrow_as_spark_gives_them(table, held):
 
     from deniable.records.losses import as_loss
     from deniable.records.streamed import read_problem
-    from deniable.tables.blocks import as_source
+    from deniable.tables import as_source
 
     module = loaded("benchmarks/scale/spark.py")
 

@@ -123,7 +123,7 @@ def _sequential(scores: Path, promise: Any, confidence: float) -> Any:
     if promise is None:
         raise InputError("RUN is missing: a stream judges a promise, as deniable audit - epsilon,2")
     import deniable as dn
-    from deniable.tables.score_files import each_pair
+    from deniable.tables import each_pair
 
     if str(scores) != _STREAM and not scores.is_file():
         raise InputError(f"score file {str(scores)!r} does not exist; give a .csv file, or - for standard input")

@@ -36,8 +36,7 @@ def check(
     schema holds some, in comments.
     """
     from deniable.noise.sealed import only_our_words
-    from deniable.tables import PUBLIC, copies_line, open_table, understand
-    from deniable.tables.drafting import draft_schema
+    from deniable.tables import PUBLIC, copies_line, draft_schema, open_table, understand
 
     if schema_out is not None:
         check_writable("--schema-out", schema_out, suffixes=(".toml",))
@@ -85,7 +84,7 @@ def _show(found: Understood, public: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from deniable.tables.draft import listed
+    from deniable.tables import listed
 
     console = Console()
     console.print(Text(f"{found.name}: {len(found.frame):,} rows, {len(found.kept)} columns to use"))

@@ -42,7 +42,7 @@ def predict(
         check_writable("--out", out, suffixes=(".csv",))
     fitted = _loaded(model)
     from deniable.noise.sealed import only_our_words
-    from deniable.tables.files import open_file
+    from deniable.tables import open_file
 
     with only_our_words():
         opened = open_file(data).checked()

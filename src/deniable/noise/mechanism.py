@@ -131,7 +131,7 @@ def _held(data: Any) -> Any:
     """Files and blocks as arrays; a list is the records themselves."""
     if not (isinstance(data, str | PathLike | Iterator) or hasattr(data, "to_delayed") or inspect.isroutine(data)):
         return data
-    from deniable.tables.rows import mapped_rows  # needs pandas
+    from deniable.tables import mapped_rows  # needs pandas
 
     return mapped_rows(data)
 

@@ -189,7 +189,7 @@ def units_of(owners: Any, records: int = 1, heaviest: int = HEAVIEST, declared: 
     inequality). ``records`` above 1 lets records of persons with fewer count equally. A record without a person weighs
     nothing. ``declared`` is the schema of the column ``owners``.
     """
-    from deniable.tables.persons import persons_of  # needs pandas
+    from deniable.tables import persons_of  # needs pandas
 
     records = integer("records_per_person", records, at_least=1)
     index, labels = persons_of(owners, declared)

@@ -106,7 +106,7 @@ class RadiusCertificate:
                 1 - np.einsum("iab,iba->i", block.leverage, block.curvature), UNIT
             )
         inverse = (4 * pivot.inverse_error + 64 * UNIT * amplified) * used * amplified + block.slope_error()
-        return np.asarray(inverse + (pivot.matrix_error + block._weight_gap()) * length + fit.gradient_error)
+        return np.asarray(inverse + (pivot.matrix_error + block.weight_gap()) * length + fit.gradient_error)
 
 
 def newton_radius(

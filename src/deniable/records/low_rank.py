@@ -149,13 +149,14 @@ class LowRank:
         """Lower bound of λ_min(H_i)."""
         share = np.einsum("iab,iba->i", self.leverage, self.curvature)
         keep: FloatArray = np.maximum(1 - share * (1 + 1e-10) - 1e-12, 0.0)  # H_i ⪰ (1 − ‖W^{1/2}U_iᵀH⁻¹U_iW^{1/2}‖)·H
-        return np.maximum(keep * self.pivot.smallest, self.pivot.ridge) - self._weight_gap()
+        return np.maximum(keep * self.pivot.smallest, self.pivot.ridge) - self.weight_gap()
 
     def ridge(self) -> FloatArray:
         """Strong convexity from the penalty alone, for each neighbouring problem."""
-        return np.maximum(self.pivot.ridge - self._weight_gap(), 0.0)
+        return np.maximum(self.pivot.ridge - self.weight_gap(), 0.0)
 
-    def _weight_gap(self) -> FloatArray:
+    def weight_gap(self) -> FloatArray:
+        """How much penalty a row of another weight than most takes with it, above that of theirs."""
         gap = np.abs(self.changes.weights - self.pivot.typical)
         return gap * float(self.pivot.fit.problem.relief.max())
 

@@ -21,7 +21,7 @@ from deniable.records.refine import refine
 from deniable.records.refits import with_each, without_groups
 from deniable.records.streamed import leave_each_out, read_problem
 from deniable.records.typical import ExactTypical, SampledTypical, Typical
-from deniable.tables.blocks import as_source, values_of
+from deniable.tables import as_source, values_of
 
 _CONFIDENCE = 0.95  # confidence of the band of quantities over sampled models
 _AT_A_TIME = 500_000  # records whose losses are computed at a time, to bound the memory

@@ -5,7 +5,7 @@ Every pass reads the rows anew. One number per record and quantity is held, neve
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
@@ -17,108 +17,17 @@ from numpy.typing import NDArray
 from deniable._check import FloatArray, Indices, InputError
 from deniable._parallel import in_order
 from deniable.records.certified_radius import RadiusCertificate
+from deniable.records.encoder import MOST_LABELS, BlockEncoder, Scan, scan_task
 from deniable.records.fit import Fit, margins_of
 from deniable.records.inputs import penalties
 from deniable.records.losses import Loss
 from deniable.records.low_rank import Changes, LowRank, Pivot
 from deniable.records.neighbours import Neighbours, lengths, make_pivot
-from deniable.records.problem import ROWS, Part, Problem, Sums, add_up, norms_of
+from deniable.records.problem import Part, Problem, Sums, add_up
 from deniable.records.refine import refine
-from deniable.tables.blocks import MOST_LEVELS, Block, RowPart, Source, matrix, numeric, texts
+from deniable.tables import RowPart, Source
 
-_MOST_LABELS = 1000  # number of distinct targets above which they are numbers, not classes
 _MOST_ITERATED = 20_000  # most records that are iterated because their certificate is too wide
-
-
-@dataclass(frozen=True, eq=False)
-class Scan:
-    """What one pass over the raw columns found; scans of several tasks add up."""
-
-    rows: tuple[int, ...]  # of each task
-    texts: tuple[frozenset[str] | None, ...]  # different texts of each column, None for numbers
-    labels: frozenset[Any] | None  # different targets, None if there are too many for classes
-    longest: float
-    longest_at: str
-
-    def __add__(self, other: Scan) -> Scan:
-        for mine, theirs in zip(self.texts, other.texts, strict=True):
-            if (mine is None) != (theirs is None):
-                raise InputError("a column must hold either numbers or texts in all blocks")
-        found = tuple(
-            a | b if a is not None and b is not None else None for a, b in zip(self.texts, other.texts, strict=True)
-        )
-        labels = self.labels | other.labels if self.labels is not None and other.labels is not None else None
-        if labels is not None and len(labels) > _MOST_LABELS:
-            labels = None
-        worst = self if self.longest >= other.longest else other
-        return Scan(self.rows + other.rows, found, labels, worst.longest, worst.longest_at)
-
-
-def scan_task(names: Sequence[str], task: RowPart) -> Scan:
-    """Check every value of a task's rows and collect what the encoding needs."""
-    found: Scan | None = None
-    for block in task.blocks():
-        seen = _scan_block(block, names)
-        found = seen if found is None else replace(found + seen, rows=(found.rows[0] + seen.rows[0],))
-    return found or Scan((0,), (None,) * len(names), frozenset(), 0.0, "")
-
-
-def _scan_block(block: Block, names: Sequence[str]) -> Scan:
-    squares = np.zeros(len(block.y))
-    found: list[frozenset[str] | None] = []
-    for column, name in zip(block.columns, names, strict=True):
-        if column.dtype == object:
-            found.append(frozenset(texts(block, column, name).tolist()))
-            if len(found[-1] or ()) > MOST_LEVELS:
-                raise InputError(f"column {name!r} has over {MOST_LEVELS} different texts; drop or encode it")
-            squares += 1.0
-        else:
-            found.append(None)
-            squares += numeric(block, column, name) ** 2
-    y = block.y
-    if y.dtype == object:
-        texts(block, y, "the target")
-    else:
-        numeric(block, y, "the target")
-    different = np.unique(y)
-    labels = frozenset(different.tolist()) if len(different) <= _MOST_LABELS else None
-    at = int(np.argmax(squares))
-    where = f"{block.where} row {block.first + at}"
-    return Scan((len(y),), tuple(found), labels, float(np.sqrt(squares[at])), where)
-
-
-@dataclass(frozen=True, eq=False)
-class BlockEncoder:
-    """Encode a block as numbers."""
-
-    names: tuple[str, ...]
-    levels: tuple[tuple[str, ...] | None, ...]
-    labels: NDArray[Any] | None  # sorted, for losses of classes
-    loss: Loss
-    intercept: bool
-
-    def parts(self, task: RowPart, start: int) -> Iterator[Part]:
-        """The task's rows, ``ROWS`` at a time; the first is row ``start`` of all."""
-        for block in task.blocks():
-            X = matrix(block, self.levels, self.names)
-            if self.intercept:
-                X = np.column_stack([X, np.ones(len(X))])
-            y = self._targets(block.y)
-            norms = norms_of(X)
-            for at in range(0, len(y), ROWS):
-                rows = slice(at, at + ROWS)
-                yield Part(start + at, X[rows], y[rows], np.ones(len(y[rows])), norms[rows])
-            start += len(y)
-
-    def _targets(self, y: NDArray[Any]) -> FloatArray:
-        if self.labels is None:
-            return self.loss.targets(y)[0]
-        return self.loss.targets(np.concatenate([self.labels, y]))[0][len(self.labels) :]
-
-    @property
-    def columns(self) -> int:
-        """Columns of X."""
-        return sum(1 if known is None else len(known) for known in self.levels) + self.intercept
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +111,7 @@ def read_problem(
     classes, labels = 1, None
     if loss.name in ("logistic", "squared_hinge", "softmax"):
         if found.labels is None:
-            raise InputError(f"the target must hold classes for loss={loss.name!r}, it has over {_MOST_LABELS} values")
+            raise InputError(f"the target must hold classes for loss={loss.name!r}, it has over {MOST_LABELS} values")
         labels = np.array(sorted(found.labels))
         classes = loss.targets(labels)[1]
     levels = tuple(None if known is None else tuple(sorted(known)) for known in found.texts)

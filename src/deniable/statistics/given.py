@@ -8,7 +8,7 @@ from typing import Any
 
 from deniable._check import InputError
 from deniable.statistics.grammar import ABSENT, OTHER, ColumnScale, Day, Statistic
-from deniable.tables.schema import Schema, as_schema, shorthand
+from deniable.tables import Schema, as_schema, shorthand
 
 _OF_PERSONS = "whole persons are hidden, so say how much one may add in all, as in sum(spend, per_person=5000)"
 _NO_PERSONS = "per_person bounds what a person's records add up to; name the column of persons (group=, --schema)"

@@ -24,7 +24,7 @@ from deniable._check import FloatArray, InputError, IntArray
 from deniable._floats import MANY_ROUNDINGS
 from deniable.noise.queries import Units
 from deniable.statistics.grammar import ABSENT, OTHER, ColumnScale
-from deniable.tables.cell import ColumnCells
+from deniable.tables import ColumnCells
 
 LATTICE = 2**20  # a number between −1 and 1 counts in whole steps of 1/LATTICE: a millionth of half its range
 _MOST_CELLS = 1_000_000  # of one statistic, to bound the memory

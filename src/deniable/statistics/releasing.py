@@ -39,9 +39,7 @@ from deniable.statistics.queries import (
 )
 from deniable.statistics.released import Row, StatisticsRelease
 from deniable.statistics.requests import answered, estimand, query_of, shared, shares_of
-from deniable.tables.cell import DATE, NUMBER, WORD, ColumnCells, flag_of
-from deniable.tables.files import open_table
-from deniable.tables.schema import Schema
+from deniable.tables import DATE, NUMBER, WORD, ColumnCells, Schema, flag_of, open_table
 
 _MOST_GROUPS = 1000  # in which quantiles are chosen one by one: about 3 ms each
 _COUNT = 0.01  # share of μ² for the number of records

@@ -1,39 +1,35 @@
 """Tables: cells that are each read alone, a draft of what columns hold, matrices out of it, files of attack scores."""
 
 from deniable.tables.alike import SharedColumn, read_alike, read_column
-from deniable.tables.cell import DATE, MISSING, NUMBER, WORD, ColumnCells, flag_of, read_cell, read_cells, spelled
-from deniable.tables.draft import PUBLIC, Column, TableWarning, Understood, understand
+from deniable.tables.blocks import Block, RowPart, Source, as_source, values_of
+from deniable.tables.cell import (
+    DATE,
+    MISSING,
+    NUMBER,
+    WORD,
+    CellFormat,
+    ColumnCells,
+    flag_of,
+    read_cell,
+    read_cells,
+    spelled,
+)
+from deniable.tables.columnar import PAIR_TARGET, ColumnsOnDisk, on_disk
+from deniable.tables.draft import PUBLIC, Column, TableWarning, Understood, listed, near, understand
 from deniable.tables.drafting import draft_schema
 from deniable.tables.encoding import Encoded, encode
-from deniable.tables.files import open_table
-from deniable.tables.persons import copies_line
-from deniable.tables.schema import ColumnSchema, Schema
-from deniable.tables.score_files import read_scores
+from deniable.tables.files import Opened, open_file, open_table
+from deniable.tables.parquet import few, frame_of, target_among
+from deniable.tables.persons import copies_line, persons_of
+from deniable.tables.rows import mapped_rows
+from deniable.tables.schema import ColumnSchema, Schema, as_schema, shorthand
+from deniable.tables.score_files import each_pair, read_scores
 
 __all__ = [
-    "DATE",
-    "MISSING",
-    "NUMBER",
-    "PUBLIC",
-    "WORD",
-    "Column",
-    "ColumnCells",
-    "ColumnSchema",
-    "Encoded",
-    "Schema",
-    "SharedColumn",
-    "TableWarning",
-    "Understood",
-    "copies_line",
-    "draft_schema",
-    "encode",
-    "flag_of",
-    "open_table",
-    "read_alike",
-    "read_cell",
-    "read_cells",
-    "read_column",
-    "read_scores",
-    "spelled",
-    "understand",
-]
+    "DATE", "MISSING", "NUMBER", "PAIR_TARGET", "PUBLIC", "WORD", "Block", "CellFormat", "Column", "ColumnCells",
+    "ColumnSchema", "ColumnsOnDisk", "Encoded", "Opened", "RowPart", "Schema", "SharedColumn", "Source",
+    "TableWarning", "Understood", "as_schema", "as_source", "copies_line", "draft_schema", "each_pair", "encode",
+    "few", "flag_of", "frame_of", "listed", "mapped_rows", "near", "on_disk", "open_file", "open_table",
+    "persons_of", "read_alike", "read_cell", "read_cells", "read_column", "read_scores", "shorthand", "spelled",
+    "target_among", "understand", "values_of",
+]  # fmt: skip

@@ -16,10 +16,10 @@ import pandas as pd
 
 from deniable._check import InputError
 from deniable._files import Spill, Spilled
-from deniable.tables.blocks import BATCH, is_block, is_dask
 from deniable.tables.cell import text_of
 from deniable.tables.parquet import as_series, fault, few, parquet_files
 
+BATCH = 65_536  # rows that are in memory at a time, in each worker
 PAIR_TARGET = "(y)"  # what the second part of a pair (X, y) is called
 
 
@@ -32,7 +32,7 @@ class ColumnsOnDisk:
 
     names: tuple[Any, ...]  # as the caller knows them
     stored: tuple[str, ...]  # as the files do
-    paths: tuple[Path | Spilled, ...]
+    paths: tuple[Path | Spilled | bytes, ...]
     rows: tuple[int, ...]  # of each file, or of each block in them
     labels: tuple[str, ...]  # what a message calls these
     title: str = "blocks"
@@ -69,20 +69,13 @@ class ColumnsOnDisk:
         made.name = self.names[place]
         return made
 
-    def batches(self) -> Iterator[list[pd.Series[Any]]]:
-        """Read all columns, some rows at a time."""
-        for path in self.paths:
-            with _opened(path, f"{self.names[0]} …") as file:
-                for batch in file.iter_batches(BATCH, columns=list(self.stored), use_threads=False):
-                    yield [_as_given(batch.column(name), path) for name in self.stored]
-
     def _any(self, place: int) -> pd.Series[Any]:
         import pyarrow as pa
 
         name = self.stored[place]
         parts = []
         for path in self.paths:
-            with _opened(path, name) as file:
+            with opened(path, name) as file:
                 part = file.read(columns=[name], use_threads=False)
             kind = part.schema.field(name).type
             if pa.types.is_dictionary(kind):
@@ -93,9 +86,9 @@ class ColumnsOnDisk:
         try:  # numbers keep their values, or are refused
             whole = pa.concat_tables(parts, promote_options="permissive" if numbers else "default")
         except pa.ArrowException:  # other types in other files: a column of cells
-            found = [_as_given(part.column(0), path) for part, path in zip(parts, self.paths, strict=True)]
+            found = [as_given(part.column(0), path) for part, path in zip(parts, self.paths, strict=True)]
             return pd.concat([one.astype(object) for one in found], ignore_index=True)
-        return _as_given(whole.column(0), self.paths[0])
+        return as_given(whole.column(0), self.paths[0])
 
     @overload
     def __getitem__(self, name: list[Any]) -> ColumnsOnDisk: ...
@@ -133,17 +126,18 @@ class ColumnsOnDisk:
 
 
 @contextmanager
-def _opened(path: Path | Spilled, name: str) -> Iterator[Any]:
+def opened(path: Path | Spilled | bytes, name: str) -> Iterator[Any]:
     """Open a file; errors while it is read name the file and the column."""
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
-        source = path if isinstance(path, Path) else pa.BufferReader(path.view())
+        source = path if isinstance(path, Path) else pa.BufferReader(path if isinstance(path, bytes) else path.view())
         with parquet.ParquetFile(source, page_checksum_verification=True) as file:
             yield file
     except (OSError, pa.ArrowException) as error:
-        raise InputError(f"column {name!r} of {path} could not be read: {fault(error)}") from None
+        which = path if isinstance(path, Path) else "the blocks"
+        raise InputError(f"column {name!r} of {which} could not be read: {fault(error)}") from None
 
 
 def on_disk(data: Any) -> ColumnsOnDisk | None:
@@ -167,7 +161,7 @@ def on_disk(data: Any) -> ColumnsOnDisk | None:
         if not isinstance(found, Iterable):
             raise InputError(f"the function must return an iterator of blocks, it returned {type(found).__name__}")
         return _written(found, "block")
-    if isinstance(data, Iterator) or (isinstance(data, list) and data and is_block(data[0], "")):
+    if isinstance(data, Iterator) or (isinstance(data, list) and data and _is_block(data[0])):
         return _written(data, "block")
     return None
 
@@ -236,9 +230,9 @@ def _pickled(cell: Any) -> bytes:
         return pickle.dumps(UserString(text_of(cell)), protocol=5)
 
 
-def _as_given(column: Any, path: Path | Spilled) -> pd.Series[Any]:
+def as_given(column: Any, path: Path | Spilled | bytes) -> pd.Series[Any]:
     """Return a column of Arrow as one of pandas, with the cells that were pickled."""
-    if isinstance(path, Spilled) and str(column.type) == "large_binary":
+    if not isinstance(path, Path) and str(column.type) == "large_binary":
         return pd.Series([None if cell is None else pickle.loads(cell) for cell in column.to_pylist()], dtype=object)
     return as_series(column)
 
@@ -293,3 +287,15 @@ def _frame(block: Any, where: str) -> pd.DataFrame:
 def _objects(given: Any) -> Any:
     """Return the type of an array of objects, lest pandas finds another; None for other arrays."""
     return object if given.dtype == object else None
+
+
+def is_dask(data: Any) -> bool:
+    """Whether something is a data frame of Dask."""
+    return hasattr(data, "to_delayed") and hasattr(data, "npartitions")
+
+
+def _is_block(block: Any) -> bool:
+    """Whether something is a pair ``(X, y)`` or a data frame."""
+    return hasattr(block, "columns") or (
+        isinstance(block, tuple) and len(block) == 2 and getattr(block[0], "ndim", 0) == 2
+    )

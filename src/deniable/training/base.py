@@ -29,8 +29,7 @@ from deniable.noise.queries import SHARED, Ledger, NoiseSource, Paid, Queries, S
 from deniable.noise.sealed import only_our_words
 from deniable.planning.budget import Budget, budget
 from deniable.planning.calibration import as_limit
-from deniable.tables.columnar import ColumnsOnDisk
-from deniable.tables.schema import ColumnSchema, as_schema
+from deniable.tables import ColumnSchema, ColumnsOnDisk, as_schema
 from deniable.training.account import FitCertificate, RecordTradeoffs
 from deniable.training.features import Declared, FeatureTable, apart, as_table, asks_discovery, declare, public_inputs
 from deniable.training.fitting import Additive, Task, fit_table

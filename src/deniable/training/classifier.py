@@ -19,8 +19,7 @@ from deniable._floats import MANY_ROUNDINGS
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise.queries import Queries
-from deniable.tables import NUMBER, ColumnCells, read_cell, spelled
-from deniable.tables.schema import ColumnSchema, Schema
+from deniable.tables import NUMBER, ColumnCells, ColumnSchema, Schema, read_cell, spelled
 from deniable.training.base import Begun, PrivateModel
 from deniable.training.features import target_cells
 from deniable.training.losses import ClippedLogistic, ClippedSoftmax

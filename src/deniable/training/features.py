@@ -13,11 +13,22 @@ from sklearn.utils.validation import column_or_1d
 
 from deniable._check import FloatArray, InputError, choice, mapping
 from deniable.noise.columns import ColumnKind
-from deniable.tables import DATE, NUMBER, ColumnCells, read_cell, spelled
-from deniable.tables.cell import CellFormat
-from deniable.tables.columnar import PAIR_TARGET, ColumnsOnDisk, on_disk
-from deniable.tables.parquet import few, frame_of, target_among
-from deniable.tables.schema import ColumnSchema, Schema
+from deniable.tables import (
+    DATE,
+    NUMBER,
+    PAIR_TARGET,
+    CellFormat,
+    ColumnCells,
+    ColumnSchema,
+    ColumnsOnDisk,
+    Schema,
+    few,
+    frame_of,
+    on_disk,
+    read_cell,
+    spelled,
+    target_among,
+)
 
 _WORDS = ("hash", "discover")
 _KEPT = 1 << 20  # cells of a table in memory up to which numbers are kept as read, at 13 bytes each

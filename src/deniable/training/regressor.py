@@ -25,8 +25,7 @@ from deniable._floats import MANY_ROUNDINGS
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise.queries import Paid, Queries
-from deniable.tables import DATE, NUMBER, ColumnCells
-from deniable.tables.schema import ColumnSchema, Schema
+from deniable.tables import DATE, NUMBER, ColumnCells, ColumnSchema, Schema
 from deniable.training import bins
 from deniable.training.base import LEVEL_SHARE, Begun, PrivateModel, TrainingWarning
 from deniable.training.features import target_cells

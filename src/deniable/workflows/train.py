@@ -19,12 +19,22 @@ from deniable.mechanisms import Mechanism
 from deniable.noise.queries import SumNoise
 from deniable.noise.sealed import only_our_words
 from deniable.report.model import Assessment
-from deniable.tables import DATE, MISSING, NUMBER, ColumnCells, read_cell, spelled
-from deniable.tables.draft import near
-from deniable.tables.files import Opened, open_table
-from deniable.tables.parquet import few
-from deniable.tables.persons import copies_line, persons_of
-from deniable.tables.schema import Schema, as_schema
+from deniable.tables import (
+    DATE,
+    MISSING,
+    NUMBER,
+    ColumnCells,
+    Opened,
+    Schema,
+    as_schema,
+    copies_line,
+    few,
+    near,
+    open_table,
+    persons_of,
+    read_cell,
+    spelled,
+)
 from deniable.training import PrivateClassifier, PrivateRegressor, TrainingWarning
 from deniable.training.classifier import labels_of
 from deniable.training.features import TableReader, declared_kind
