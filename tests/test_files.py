@@ -106,6 +106,6 @@ def test_a_model_of_another_format_is_refused_with_the_version_that_reads_it(tmp
             pickle.loads(of_later)
         assert run(["predict", str(path), str(tmp_path / "rows.csv")]) == 2
         assert "'deniable==9.1.0'" in capsys.readouterr().err
-    changed(saved(tmp_path / "model.skops", private), "FitCertificate", "Forgotten")
+    changed(saved(tmp_path / "model.skops", private), "GaussianTradeoff", "Forgotten")
     assert run(["predict", str(path), str(tmp_path / "rows.csv")]) == 2
     assert "it was written by deniable" in capsys.readouterr().err

@@ -173,6 +173,9 @@ def read_toml_with_text(name: str, path: str | Path) -> tuple[dict[str, Any], st
         raise InputError(f"{name} {str(path)!r} is not TOML: {error}") from None
 
 
-def to_json(value: Any) -> str:
-    """Return ``value`` as indented JSON that any parser accepts: no NaN, no Infinity."""
-    return json.dumps(plain(value), indent=2, allow_nan=False, ensure_ascii=False)
+def to_json(value: Any, path: str | Path | None = None) -> str:
+    """Return ``value`` as indented JSON that any parser accepts (no NaN, no Infinity), and write it to ``path``."""
+    text = json.dumps(plain(value), indent=2, allow_nan=False, ensure_ascii=False)
+    if path is not None:
+        write_atomically(path, text + "\n")
+    return text

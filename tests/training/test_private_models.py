@@ -97,7 +97,6 @@ def test_a_model_holds_nothing_but_what_was_noised():
             "model_",
             "columns_",
             "certificate_",
-            "tradeoff_",
             "classes_",
             "loss_",
             "n_features_in_",

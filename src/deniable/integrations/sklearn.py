@@ -88,7 +88,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
     estimator_
         Estimator with the released parameters.
     certificate_
-        The guarantee; see :class:`deniable.noise.Certificate`.
+        The guarantee; see :class:`deniable.noise.HalfCertificate`.
     noise_scale_
         Standard deviation of the noise of each parameter array, by name.
     n_features_in_, feature_names_in_, classes_

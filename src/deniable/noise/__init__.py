@@ -1,7 +1,8 @@
 """Release with a membership guarantee: couplings, noise laws, certificates."""
 
-from deniable.noise.certificate import Alternative, Certificate, Release, ReleaseWarning
+from deniable.noise.certificate import Certificate
 from deniable.noise.evidence import ReleaseError
+from deniable.noise.half import Alternative, HalfCertificate, Release, ReleaseWarning
 from deniable.noise.laws import GaussianNoise, NormLaplaceNoise
 from deniable.noise.mechanism import release
 from deniable.noise.statistics import Histogram, Mean, SecondMoment
@@ -10,6 +11,7 @@ __all__ = [
     "Alternative",
     "Certificate",
     "GaussianNoise",
+    "HalfCertificate",
     "Histogram",
     "Mean",
     "NormLaplaceNoise",

@@ -1,200 +1,143 @@
-"""The guarantee of a release, in a form that can be stored, sent and read by machines."""
+"""The guarantee of everything that private queries released, in words and in a form that machines read."""
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
-
-import numpy as np
-from scipy.special import ndtri
+from typing import Any
 
 from deniable import testing
-from deniable._check import FloatArray, choice, number
-from deniable._files import write_atomically
-from deniable._notebook import curve_rows, lines, panel
-from deniable._optional import require
-from deniable._plot import new_axes
+from deniable._files import plain, to_json
+from deniable._notebook import curve_rows, panel
 from deniable._shown import plural, shown
 from deniable.curves import Tradeoff
-from deniable.noise.queries import SHARED, Queries
+from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism
+from deniable.mechanisms.core import parts_of
+from deniable.noise.queries import SHARED, Use
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-CertificateKind = Literal["exact", "sampled"]
-
-GAME = (
-    "the data set and the algorithm are known to the attacker; the training set is a uniform random subset of the "
-    "stated size, drawn with fresh entropy; the attacker sees the released value and names one record's membership"
-)
 AS_GIVEN = "the columns as they were given; what prepared them is not covered"  # a pipeline's last step sees no other
-_FPRS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-_SAMPLER = "rounded Gaussians from the operating system's entropy, exact in law, added to whole numbers"
-FINE = 1e-3  # true positive rate for which the text says how many runs would certify it
-_SHOWN = 12  # most coordinates listed in a notebook
-
-
-class ReleaseWarning(UserWarning):
-    """The release is safe but next to useless; the message says why and what to do."""
-
-
-def runs_for_fine(number: int, least: float) -> str:
-    """Return, to two digits, how many runs bring the smallest rate, which falls like 1/runs, down to ``FINE``."""
-    return f"{float(f'{number * least / FINE:.2g}'):,.0f}"
+FPRS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)  # of the points of a curve in a certificate's JSON
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """The membership guarantee of one release.
+    """What private queries of a table guarantee, and what their budget was spent on; ``print`` shows both in words.
+
+    It covers everything that the queries released together: a fitted model, a table of statistics.
 
     Attributes
     ----------
-    advantage
-        Certified bound on 2·(accuracy of the best attack − max(π, 1 − π)), for every record.
     target
-        The advantage requested; ``advantage`` is never above it.
-    kind
-        "exact": proved; nothing was sampled. "sampled": holds with ``confidence`` over the resampling.
-    confidence
-        Probability over the resampling with which ``advantage`` and the whole of ``tradeoff`` hold; 1 for a proof.
-    tradeoff
-        Certified ROC of every attack, so also the true positive rate at 0.1 % false positives.
-    coupling
-        How the worlds "in" and "out" were paired.
-    prior
-        π = n_train / n_records, the chance that a record is in the training set.
-    n_resamples, algorithm_runs
-        Resamples behind the certificate and the number of times the algorithm ran for it.
-    noise, sampler
-        Name of the noise law; how it was drawn and which parts are hardened.
-    noise_scale
-        Standard deviation of the noise on each coordinate, in the shape of the value.
-    assumptions
-        What must be true for the guarantee to hold.
-    bound
-        How it was proved: "direct", "swap" or "centre"; "dp" for all records (:func:`deniable.release_statistics`).
-    warning
-        What makes the value useless and what to do, or None.
+        The target in words.
     unit
-        "record", "person" or "line of the file": whose membership is bounded.
+        "record", "person" or "line of the file": whose presence is hidden.
+    tradeoff
+        The curve for adding or removing one unit.
+    replacement
+        The curve for *replacing* one unit by another.
+    uses
+        Every query of the data.
+    public
+        What was taken as known to everybody: it is *not* protected.
+    mechanism
+        The composition of all uses, for adding or removing one unit. Mechanisms of several certificates of the same
+        data add up: ``dn.tradeoff(a.mechanism + b.mechanism)``.
     insecure
-        Whether the noise was that of a test (:func:`deniable.testing.insecure_noise`): then nothing is promised.
+        Whether the noise was that of a test (:mod:`deniable.testing`): then nothing is promised.
     """
 
-    advantage: float
-    target: float
-    kind: CertificateKind
-    confidence: float
+    target: str
+    unit: str
     tradeoff: Tradeoff = field(repr=False)
-    coupling: str
-    prior: float
-    n_records: int
-    n_train: int
-    n_resamples: int
-    algorithm_runs: int
-    noise: str
-    sampler: str
-    noise_scale: FloatArray = field(repr=False)
-    assumptions: tuple[str, ...] = ()
-    bound: str = "centre"
-    warning: str | None = None
-    unit: str = "record"
+    replacement: Tradeoff = field(repr=False)
+    uses: tuple[Use, ...]
+    public: tuple[str, ...]
+    mechanism: Mechanism
     insecure: bool = field(default_factory=testing.insecure)
 
-    def __post_init__(self) -> None:
-        if self.insecure:
-            object.__setattr__(self, "sampler", testing.INSECURE)
-
     @property
-    def floor(self) -> float:
-        """TPR that cannot be excluded at any FPR, however low; from a sampled certificate it shrinks with more runs."""
-        return float(self.tradeoff.tpr(1e-15))
+    def advantage(self) -> float:
+        """Bound on the membership advantage of every attack at even odds: 2·accuracy − 1."""
+        return self.tradeoff.advantage()
 
     @property
     def holds(self) -> bool:
-        """Whether this is a guarantee for every record: always, but with the noise of a test."""
+        """Whether this is a guarantee: always, but with the noise of a test."""
         return not self.insecure
 
     @property
-    def hides_n(self) -> bool:
-        """Whether the number of records is protected, too: it is declared then, or a noisy count."""
-        return self.bound == "dp"
+    def mu(self) -> float:
+        """Gaussian DP parameter of all uses together."""
+        return next(part.mu for part in parts_of(self.mechanism) if isinstance(part, GaussianDP))
+
+    @property
+    def delta(self) -> float:
+        """Probability of failure of all uses together."""
+        return next((part.delta for part in parts_of(self.mechanism) if isinstance(part, ApproximateDP)), 0.0)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the guarantee is about, besides what is public."""
+        return (
+            self.tradeoff.assumptions.game,
+            "out means not in the table; the prior is 1/2",
+            f"covers {AS_GIVEN}",
+            f"this release alone: other releases from the same {plural(self.unit)} add to it",
+            *[SHARED] * (self.unit == "person"),
+        )
+
+    def shares(self) -> dict[str, float]:
+        """Return each use's share of μ²."""
+        whole = math.fsum(use.mu**2 for use in self.uses)
+        return {use.name: use.mu**2 / whole for use in self.uses}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain Python types; ``tradeoff`` becomes TPR at some FPRs and the advantage at prior ½."""
-        plain: dict[str, Any] = {
-            name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("tradeoff", "noise_scale")
-        }
-        plain["assumptions"] = list(self.assumptions)
-        plain["holds"] = self.holds
-        plain["noise_scale"] = self.noise_scale.tolist()
-        plain["tradeoff"] = {
-            "advantage": self.tradeoff.advantage(),
-            "tpr_at_fpr": [{"fpr": fpr, "tpr": self.tradeoff.tpr(fpr)} for fpr in _FPRS],
-        }
-        return plain
+        """Return plain Python types; the curves become their advantage at prior ½ and the TPR at some FPRs."""
+        names = ("target", "unit", "advantage", "holds", "insecure", "mu", "delta", "uses", "public", "assumptions")
+        curves = {name: points(getattr(self, name)) for name in ("tradeoff", "replacement")}
+        return {name: plain(getattr(self, name)) for name in names} | curves
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the certificate as JSON and, if ``path`` is given, write it there."""
-        text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-        if path is not None:
-            write_atomically(path, text + "\n")
-        return text
+        return to_json(self.to_dict(), path)
 
     def __str__(self) -> str:
-        spread = math.sqrt(float(np.mean(self.noise_scale**2))) if self.noise_scale.size else 0.0
-        accuracy = shown(max(self.prior, 1 - self.prior) + self.advantage / 2, "number", "upper")
-        claim = f"at a prior of {self.prior:.3g}, no attack tells if a {self.unit} is in with accuracy above {accuracy}"
+        shares, named = self.shares(), dict[str, list[str]]()
+        for use in self.uses:  # one line per purpose: forty columns are forty queries of one kind
+            named.setdefault(use.purpose, []).append(use.name)
+        failure = f", and with probability at most {self.delta:.3g} no protection (discovered categories)"
+        advantage, replaced = (shown(t.advantage(), "number", "upper") for t in (self.tradeoff, self.replacement))
         lines = [
-            f"advantage ≤ {shown(self.advantage, 'number', 'upper')} ({self.kind}, confidence {self.confidence:.4g}): "
-            f"{claim}",
-            *self._what_is_secret(),
-            f"TPR at 0.1 % FPR ≤ {shown(self.tradeoff.tpr(1e-3), 'number', 'upper')}{self._floor()}",
-            f"{self.noise} noise, RMS {spread:.4g} per coordinate; {self.sampler}",
-            f"coupling: {self.coupling}{self._what_ran()}",
+            f"Target: {self.target}.",
+            f"What was released hides whether any one {self.unit} was in the data: telling it is no easier than "
+            f"telling N(0, 1) from N({self.mu:.6g}, 1){failure if self.delta else ''}.",
+            f"Advantage at even odds: at most {advantage}; at telling a {self.unit} from another in its place, "
+            f"{replaced}.",
+            *[f"{SHARED.capitalize()}."] * (self.unit == "person"),
+            f"Every query of the data, with its share of the budget (μ² = {self.mu**2:.6g}):",
+            *(
+                f"  {math.fsum(shares[name] for name in names):7.2%}  {why} ({_listed(names)})"
+                for why, names in named.items()
+            ),
+            "Taken as public, not protected:",
+            *(f"  {line}" for line in self.public),
+            f"Covers {AS_GIVEN}.",
         ]
-        if self.warning is not None:
-            lines.insert(0, f"WARNING: {self.warning}")
-        if self.insecure:
-            lines.insert(0, testing.INSECURE)
-        return "\n".join([*lines, *(f"assumes: {text}" for text in self.assumptions)])
-
-    def _what_ran(self) -> str:
-        if self.hides_n:
-            return ""
-        return (
-            f"; training set {self.n_train} of {self.n_records}; {self.n_resamples} resamples, "
-            f"{self.algorithm_runs} runs"
-        )
-
-    def _what_is_secret(self) -> tuple[str, ...]:
-        """Say what membership means where a part trains: a secret half is not the data set."""
-        if self.n_train == self.n_records:
-            return ()
-        part = "half" if 2 * self.n_train == self.n_records else "part"
-        return (
-            f"secret {part}: {self.n_train} of {self.n_records} records, drawn at random and never named, were used; "
-            f"membership means being in this {part}. Who is in the data set is not hidden",
-        )
+        return "\n".join(testing.marked(tuple(lines), self.insecure))
 
     def _repr_html_(self) -> str:
-        rows = [("certified advantage", f"≤ {shown(self.advantage, 'number', 'upper')}"), *curve_rows(self.tradeoff)]
-        headline = testing.INSECURE if self.insecure else self.warning or ""
-        return panel("Certificate of a release", rows, str(self).splitlines(), headline=headline, tone="none")
+        first, promise, *rest = str(self).splitlines()
+        return panel("Certificate", curve_rows(self.tradeoff), rest, headline=f"{first} {promise}")
 
-    def _floor(self) -> str:
-        """Say what the number of runs leaves open at the lowest FPR, and how many would close it."""
-        if self.kind != "sampled" or self.floor >= 1:
-            return ""
-        least = shown(self.floor, "number", "upper")
-        text = f"; at no FPR is less than {least} certified from {self.n_resamples:,} resamples"
-        if self.bound == "direct" or not self.floor > FINE:
-            return text  # what the number of runs of "direct" adds to it stands among the assumptions
-        # the floor is that of an event never seen: in proportion to 1/m
-        return f"{text}: about {runs_for_fine(self.n_resamples, self.floor)} (n_resamples) bring it to {FINE:.1%}"
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{len(names)} queries, from {names[0]!r} to {names[-1]!r}"
+
+
+def points(curve: Tradeoff) -> dict[str, Any]:
+    """Return a curve as plain types: its advantage at prior ½ and the TPR at some FPRs."""
+    return {"advantage": curve.advantage(), "tpr_at_fpr": [{"fpr": fpr, "tpr": curve.tpr(fpr)} for fpr in FPRS]}
 
 
 def game_of(unit: str) -> str:
@@ -203,178 +146,3 @@ def game_of(unit: str) -> str:
         f"all records are used; the attacker knows the algorithm, what is declared and all {plural(unit)} but one, and "
         "names, after seeing everything that is released, whether that one is in the table"
     )
-
-
-def certificate_of(
-    words: str,
-    target: float,
-    curve: Tradeoff,
-    replaced: Tradeoff,
-    queries: Queries,
-    noise: FloatArray,
-    n: int,
-) -> Certificate:
-    """Return the certificate of everything that these queries released."""
-    ledger, unit = queries.ledger, queries.units.unit
-    many = len(ledger.uses)
-    return Certificate(
-        advantage=curve.advantage(),
-        target=target,
-        kind="exact",
-        confidence=1.0,
-        tradeoff=curve,
-        coupling=f"{words}: Gaussian differential privacy on all records, {many} "
-        f"{'query' if many == 1 else 'queries'} composed "
-        f"(μ = {ledger.mu:.6g}{f', δ = {ledger.delta:.3g}' if ledger.delta else ''}); advantage at telling a "
-        f"{unit} from another in its place at most {math.ceil(replaced.advantage() * 1e4) / 1e4:.4f}",
-        prior=0.5,
-        n_records=n,
-        n_train=n,
-        n_resamples=0,
-        algorithm_runs=1,
-        noise="gaussian",
-        sampler=_SAMPLER,
-        noise_scale=noise,
-        assumptions=(
-            game_of(unit),
-            "what is declared (ranges, categories, a number of records) and the names of the columns are public; the "
-            f"number of {plural(unit)} stated here is declared or a noisy count",
-            "out means not in the table; the prior is 1/2",
-            f"covers {AS_GIVEN}",
-            f"this release alone: other releases from the same {plural(unit)} add to it",
-            *[SHARED] * (unit == "person"),
-        ),
-        bound="dp",
-        unit=unit,
-    )
-
-
-@dataclass(frozen=True)
-class Alternative:
-    """One line of the comparison behind ``bound="auto"``; root mean squares over the coordinates, in the value's units.
-
-    Attributes
-    ----------
-    bound, kind
-        The bound, and whether its certificate is exact or sampled.
-    noise
-        Standard deviation of the noise needed for the requested advantage.
-    sampling
-        Standard deviation of the value over training parts, the cost of training on a part; 0 if all records are used.
-    error
-        Both together: expected error against the value on all records.
-    relative_noise
-        Noise in units of ``sampling``, over the coordinates; None if unknown.
-    chosen
-        Whether it was chosen.
-    """
-
-    bound: str
-    kind: CertificateKind
-    noise: float
-    sampling: float | None
-    error: float | None
-    relative_noise: float | None
-    chosen: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Release:
-    """A released value with its guarantee; nothing of the training set is kept here but the value itself.
-
-    Attributes
-    ----------
-    value
-        Output of the algorithm on a secret random subset, plus noise; the shape of the algorithm's output.
-    noise_scale
-        Standard deviation of the noise on each coordinate, in the shape of ``value``.
-    certificate
-        The guarantee and its assumptions.
-    sampling_error
-        Standard deviation of the value over random training parts, computed from the whole data set, so that it says
-        nothing about who was trained on; None where nothing is known.
-    alternatives
-        What ``bound="auto"`` compared; empty otherwise.
-    names
-        Names of the coordinates, if the algorithm has them.
-    """
-
-    value: FloatArray
-    noise_scale: FloatArray
-    certificate: Certificate
-    sampling_error: FloatArray | None = None
-    alternatives: tuple[Alternative, ...] = ()
-    names: tuple[str, ...] | None = None
-
-    @property
-    def standard_error(self) -> FloatArray:
-        """Standard error of each coordinate against the value on *all* records of the data set: noise and sampling."""
-        if self.sampling_error is None:
-            return self.noise_scale
-        return np.hypot(self.noise_scale, self.sampling_error)
-
-    @property
-    def population_error(self) -> FloatArray:
-        """Standard error with respect to the population from which the records were drawn independently."""
-        share = self.certificate.n_train / self.certificate.n_records
-        if self.sampling_error is None or share >= 1:
-            return np.full(self.value.shape, np.nan)
-        return np.hypot(self.noise_scale, self.sampling_error / math.sqrt(1 - share))
-
-    def interval(self, confidence: float = 0.95, *, of: Literal["data", "population"] = "data") -> FloatArray:
-        """Return approximate confidence limits, shape ``(2, *value.shape)``, from the normal law.
-
-        ``of="data"``: for the value on all records; ``of="population"``: for the law that they were drawn from.
-        """
-        level = number("confidence", confidence, above=0.0, below=1.0)
-        choice("of", of, ("data", "population"))
-        error = self.standard_error if of == "data" else self.population_error
-        half = float(ndtri(0.5 + level / 2)) * error
-        return np.stack([self.value - half, self.value + half])
-
-    def to_frame(self) -> Any:
-        """Return a pandas table with one row for each coordinate: value, noise, standard error, 95 % interval."""
-        pandas: Any = require("pandas", purpose="a table of the released values")
-        low, high = self.interval()
-        columns = {
-            "value": self.value,
-            "noise": self.noise_scale,
-            "standard_error": self.standard_error,
-            "low": low,
-            "high": high,
-        }
-        return pandas.DataFrame({name: np.ravel(part) for name, part in columns.items()}, index=list(self._labels()))
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the released values with their 95 % intervals (noise and sampling)."""
-        axes = new_axes() if ax is None else ax
-        labels, value = self._labels(), np.ravel(self.value)
-        places = list(range(len(labels)))
-        axes.errorbar(value, places, xerr=np.ravel(self.interval()[1] - self.value), fmt="o")
-        axes.set_yticks(places, labels)
-        axes.invert_yaxis()
-        axes.set_xlabel("released value, 95 % interval of noise and sampling")
-        if not self.certificate.holds:
-            axes.set_title("NOT a guarantee")
-        return axes
-
-    def _panel(self) -> tuple[str, list[tuple[str, str]], list[str]]:
-        values, errors = np.ravel(self.value), np.ravel(self.standard_error)
-        rows = [
-            (name, f"{value:.6g} ± {error:.2g}")
-            for name, value, error in zip(self._labels(), values, errors, strict=True)
-        ]
-        left = [f"… and {len(rows) - _SHOWN:,} more"] if len(rows) > _SHOWN else []
-        return "Released value", rows[:_SHOWN], [*left, "± is a standard error: noise and sampling together."]
-
-    def __str__(self) -> str:
-        return f"{lines(*self._panel())}\n{self.certificate}"
-
-    def _repr_html_(self) -> str:
-        return panel(*self._panel()) + self.certificate._repr_html_()
-
-    def _labels(self) -> tuple[str, ...]:
-        if self.names is not None:
-            return self.names
-        shape = self.value.shape
-        return tuple("value" if not shape else ", ".join(map(str, index)) for index in np.ndindex(shape))

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray
-from deniable.noise.certificate import FINE, runs_for_fine
 from deniable.noise.coordinates import Coordinates
 from deniable.noise.evidence import NoGuaranteeError
+from deniable.noise.half import FINE, runs_for_fine
 from deniable.noise.mixture import MixtureEvidence, chernoff_slack, hoeffding_slack, runs_for
 from deniable.noise.plans import CouplingGame, NoisePlan, Shaper, nothing_varies
 from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, stack

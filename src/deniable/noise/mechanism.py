@@ -15,8 +15,8 @@ from deniable._check import FloatArray, Indices, InputError, Seed, choice, integ
 from deniable._floats import EPS
 from deniable._parallel import checked_jobs
 from deniable.curves import Assumptions, EnvelopeTradeoff, Tradeoff
-from deniable.noise.certificate import GAME, Alternative, Certificate, Release, ReleaseWarning
 from deniable.noise.evidence import ReleaseError
+from deniable.noise.half import GAME, Alternative, HalfCertificate, Release, ReleaseWarning
 from deniable.noise.methods import BOUNDS, ReleaseTask, Settled, choose, settle
 from deniable.noise.plans import ROUNDING, CouplingGame, Shaper
 from deniable.noise.resampling import Algorithm, Population, Runner, evaluate
@@ -167,14 +167,13 @@ def _carry_out(found: Settled, alternatives: tuple[Alternative, ...], task: Rele
     warning = _useless(found, value)
     if warning is not None:
         warnings.warn(warning, ReleaseWarning, stacklevel=3)
-    certificate = Certificate(
+    certificate = HalfCertificate(
         advantage=2 * found.gain,
         target=game.advantage,
         kind=plan.kind,
         confidence=plan.evidence.confidence,
         tradeoff=tradeoff,
         coupling=plan.coupling,
-        prior=population.prior,
         n_records=population.n_records,
         n_train=population.n_train,
         n_resamples=plan.resamples,

@@ -13,9 +13,9 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable.noise import plans
-from deniable.noise.certificate import Alternative
 from deniable.noise.direct import direct_share, plan_by_direct
 from deniable.noise.evidence import ExactRows, NoGuaranteeError, ReleaseError
+from deniable.noise.half import Alternative
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.plans import ROUNDING, CouplingGame, NoisePlan, Shaper
 from deniable.noise.resampling import Algorithm, Runner

@@ -15,9 +15,9 @@ import numpy as np
 
 from deniable._check import FloatArray, Indices, InputError
 from deniable.noise.blocks import Summary
-from deniable.noise.certificate import CertificateKind
 from deniable.noise.coordinates import Coordinates
 from deniable.noise.evidence import ExactRows, ReleaseError, ResampledEvidence, SampledPairs, needed_resamples
+from deniable.noise.half import CertificateKind
 from deniable.noise.laws import GaussianNoise, NoiseLaw, NormLaplaceNoise
 from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, evaluate, every_output
 from deniable.noise.statistics import ExactSwap

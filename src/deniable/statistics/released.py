@@ -92,14 +92,9 @@ class StatisticsRelease(Textual):
     rows
         For each statistic its rows.
     certificate
-        The membership guarantee of all of them together.
-    replacement_tradeoff
-        The curve for *replacing* one record by another.
-    mechanism
-        All queries together, for adding or removing a record: with those of other releases from the same records it
-        adds up, as in ``dn.tradeoff(s.mechanism + model.certificate_.mechanism)``.
-    account
-        Each query to the records; their μ² add up.
+        The membership guarantee of all of them together, and what each query cost.
+    n_records
+        The number of records (with persons, of persons): declared, or a noisy count.
     ranges
         The range of each numeric column and the categories of each grouping column, as given or as found; every
         column has "(other)" and "(missing)" besides.
@@ -113,12 +108,25 @@ class StatisticsRelease(Textual):
     estimands: tuple[str, ...]
     rows: tuple[tuple[Row, ...], ...]
     certificate: Certificate = field(repr=False)
-    replacement_tradeoff: Tradeoff = field(repr=False)
-    mechanism: Mechanism = field(repr=False)
-    account: tuple[Use, ...] = field(repr=False)
+    n_records: int
     ranges: Mapping[str, tuple[Any, ...]] = field(repr=False)
     found: tuple[str, ...]
     confidence: float
+
+    @property
+    def replacement_tradeoff(self) -> Tradeoff:
+        """The curve for *replacing* one record by another."""
+        return self.certificate.replacement
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """All queries together, for adding or removing a record; those of releases from the same records add up."""
+        return self.certificate.mechanism
+
+    @property
+    def account(self) -> tuple[Use, ...]:
+        """Each query to the records; their μ² add up."""
+        return self.certificate.uses
 
     def __getitem__(self, statistic: str | Statistic) -> tuple[Row, ...]:
         """Return the rows of one statistic, named as in the request."""
@@ -167,7 +175,8 @@ class StatisticsRelease(Textual):
         return {
             "statistics": [plain(line) for line in self.records()],
             "confidence_of_limits": self.confidence,
-            "certificate": plain(self.certificate.to_dict()),
+            "n_records": self.n_records,
+            "certificate": self.certificate.to_dict(),
             "replacement_advantage": self.replacement_tradeoff.advantage(),
             "account": [plain(use) for use in self.account],
             "ranges": {name: plain(values) for name, values in self.ranges.items()},
@@ -176,16 +185,13 @@ class StatisticsRelease(Textual):
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return everything as JSON and write it to ``path`` if given."""
-        text = to_json(self.to_dict())
-        if path is not None:
-            write_atomically(path, text + "\n")
-        return text
+        return to_json(self.to_dict(), path)
 
     def __str__(self) -> str:
         promise, unit = self.certificate, self.certificate.unit
         whole = sum(use.mu**2 for use in self.account) or 1.0
         lines = [
-            f"advantage ≤ {shown(promise.advantage, 'number', 'upper')} ({promise.kind}) for everything released here "
+            f"advantage ≤ {shown(promise.advantage, 'number', 'upper')} (exact) for everything released here "
             f"together: at even odds, no attack tells whether a {unit} is in the table with accuracy above "
             f"{shown(0.5 + promise.advantage / 2, 'number', 'upper')}; a {unit} from another in its place, "
             f"{shown(0.5 + self.replacement_tradeoff.advantage() / 2, 'number', 'upper')}",

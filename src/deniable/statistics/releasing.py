@@ -17,7 +17,7 @@ from deniable.curves.combined import with_failure
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise import columns
-from deniable.noise.certificate import certificate_of, game_of
+from deniable.noise.certificate import Certificate, game_of
 from deniable.noise.queries import Ledger, Queries, Units, units_of
 from deniable.noise.sealed import only_our_words
 from deniable.planning.budget import Budget, budget
@@ -150,7 +150,6 @@ def _released(
     delta = min(_DELTA, (goal.most - goal.floor) / 20 / goal.group_size) if given.unknown[1] else 0.0
     allowed, curve = _budget(goal, delta, units.unit)
     mu = allowed.mu
-    target = goal.most if goal == Limit(advantage=goal.most) else curve.advantage()
     ask = _Asking(Queries(Ledger(mu, delta), units=units), limits)
     n, records = ask.found(rows, cells, given, known)
     queries = shared([query_of(statistic, records.scales) for statistic in asked])
@@ -173,18 +172,24 @@ def _released(
         made.append(tuple(hide_small(found, smallest) if counted and smallest else found))
     twice = (2 * mu if units.weights is not None else min(math.hypot(*ask.replaced), 2 * mu)) * (1 + MANY_ROUNDINGS)
     replaced = _curve(twice, 2 * delta, units.unit, f"one {units.unit} replaced by any other")
-    noise = np.array([row.noise for part in made for row in part if not math.isnan(row.noise)])
-    certificate = certificate_of(allowed.words, target, curve, replaced, ask.queries, noise, round(n))
     estimands = tuple(estimand(statistic, records.scales, units.unit) for statistic in asked)
-    named = [f"{statistic} is the {text}" for statistic, text in zip(asked, estimands, strict=True)]
+    named = "; ".join(f"{statistic} is the {text}" for statistic, text in zip(asked, estimands, strict=True))
+    declared_too = "what is declared: kinds, ranges, categories" + ", a number" * (known is not None)
+    ledger = ask.queries.ledger
     return StatisticsRelease(
         tuple(asked),
         estimands,
         tuple(made),
-        replace(certificate, assumptions=(*certificate.assumptions, f"what is released: {'; '.join(named)}")),
-        replaced,
-        ask.queries.ledger.mechanism(),
-        tuple(ask.queries.ledger.uses),
+        Certificate(
+            allowed.words,
+            units.unit,
+            curve,
+            replaced,
+            tuple(ledger.uses),
+            ("the names of the columns", declared_too, f"what is released: {named}"),
+            ledger.mechanism(),
+        ),
+        round(n),
         {name: scale.ends for name, scale in records.scales.items() if name in given.ranged}
         | {name: found.labels[:-2] for name, found in records.categories.items()},
         tuple(dict.fromkeys((*given.unknown[0], *given.unknown[1]))),

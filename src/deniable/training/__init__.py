@@ -1,13 +1,12 @@
 """Models fitted to a membership target: noisy sums over all records, each query of the data in one account."""
 
 from deniable.noise.queries import Use
-from deniable.training.account import FitCertificate, RecordTradeoffs
+from deniable.training.account import RecordTradeoffs
 from deniable.training.base import TrainingWarning
 from deniable.training.classifier import PrivateClassifier
 from deniable.training.regressor import PrivateRegressor
 
 __all__ = [
-    "FitCertificate",
     "PrivateClassifier",
     "PrivateRegressor",
     "RecordTradeoffs",

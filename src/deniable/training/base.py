@@ -15,7 +15,6 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from deniable import testing
 from deniable._check import FloatArray, InputError, choice, integer, number
 from deniable._files import stamped, unstamped
 from deniable.accounting import tradeoff
@@ -23,14 +22,14 @@ from deniable.curves import Tradeoff, with_assumptions
 from deniable.limits import DEFAULT_ADVANTAGE
 from deniable.mechanisms import Composition, GaussianDP
 from deniable.mechanisms.core import parts_of
-from deniable.noise.certificate import AS_GIVEN
+from deniable.noise.certificate import AS_GIVEN, Certificate
 from deniable.noise.columns import COUNT_NOISE
 from deniable.noise.queries import SHARED, Ledger, NoiseSource, Paid, Queries, SumNoise, Units, units_of
 from deniable.noise.sealed import only_our_words
 from deniable.planning.budget import Budget, budget
 from deniable.planning.calibration import as_limit
 from deniable.tables import ColumnSchema, ColumnsOnDisk, as_schema
-from deniable.training.account import FitCertificate, RecordTradeoffs
+from deniable.training.account import RecordTradeoffs
 from deniable.training.features import Declared, FeatureTable, apart, as_table, asks_discovery, declare, public_inputs
 from deniable.training.fitting import Additive, Task, fit_table
 from deniable.training.looks import KINDS_SHARE, kinds
@@ -177,25 +176,27 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         if level is not None:
             paid = look.pay("level", "the level and the slope of the predictions, with a wide clip", kept)
             model = level(task, model, paid)
-        certificate = FitCertificate(
+        mechanism, mu, unit = look.ledger.mechanism(), look.ledger.mu, look.units.unit
+        shared = (SHARED,) * (unit == "person")
+        failures = [part for part in parts_of(mechanism) if not isinstance(part, GaussianDP)] * 2
+        curve, twice = tradeoff(mechanism), tradeoff(Composition((GaussianDP(2 * mu), *failures)))  # one out, one in
+        adjacency = f"add or remove one {unit}" + " with all its records" * bool(shared)
+        certificate = Certificate(
             allowance.words,
-            look.units.unit,
+            unit,
+            with_assumptions(curve, adjacency=adjacency, notes=(*curve.assumptions.notes, *shared)),
+            with_assumptions(twice, adjacency=f"replace one {unit} by another"),
             tuple(look.ledger.uses),
             (*public_inputs(declared), *public),
-            look.ledger.mechanism(),
+            mechanism,
         )
-        mu = certificate.mu
         exposure = RecordTradeoffs(np.minimum(np.hypot(spent, kept), mu), mu, look.units.labels)
-        curve, persons = tradeoff(certificate.mechanism), look.units.unit == "person"
-        adjacency = f"add or remove one {look.units.unit}" + " with all its records" * persons
-        notes = (*curve.assumptions.notes, *[SHARED] * persons)
         return {
             "model_": model,
             "columns_": table.columns,
             "schema_": declared.schema,
             **begun.seen,
             "certificate_": certificate,
-            "tradeoff_": with_assumptions(curve, adjacency=adjacency, notes=notes),
             "_record_tradeoffs": exposure,
         }
 
@@ -217,15 +218,18 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
             warnings.warn(text, TrainingWarning, stacklevel=6)
 
     @property
+    def tradeoff_(self) -> Tradeoff:
+        """The curve for adding or removing one unit."""
+        check_is_fitted(self)
+        curve: Tradeoff = self.certificate_.tradeoff
+        return curve
+
+    @property
     def replacement_tradeoff_(self) -> Tradeoff:
         """The curve for *replacing* one unit by another: a removal and an addition in one, twice the μ."""
         check_is_fitted(self)
-        certificate = self.certificate_
-        twice = GaussianDP(2 * certificate.mu)
-        failure = [part for part in parts_of(certificate.mechanism) if not isinstance(part, GaussianDP)] * 2
-        curve = tradeoff(Composition((twice, *failure)))
-        adjacency, notes = f"replace one {certificate.unit} by another", curve.assumptions.notes
-        return with_assumptions(curve, adjacency=adjacency, notes=testing.marked(notes, certificate.insecure))
+        curve: Tradeoff = self.certificate_.replacement
+        return curve
 
     @property
     def record_tradeoffs_(self) -> RecordTradeoffs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +12,11 @@ from deniable.accounting import tradeoff
 from deniable.audit import AttackScores, ScoreAudit
 from deniable.curves import Assumptions, Tradeoff
 from deniable.mechanisms import Mechanism
-from deniable.noise import Certificate, Release
+from deniable.noise import Certificate, HalfCertificate, Release
 from deniable.noise.certificate import AS_GIVEN
 from deniable.records import PrivacyProfile
 from deniable.report.measured import OTHER_ATTACKS, POPULATION_GAME, audit_section
-from deniable.report.model import Assessment, Number, NumberKind, Section
+from deniable.report.model import Assessment, Number, Section
 from deniable.report.sections import NOT_COVERED, OTHER_RISKS, TUNING_WARNING, Asked, bound_headline, bound_section
 from deniable.statistics import StatisticsRelease
 from deniable.workflows.assessing import assesses
@@ -31,10 +32,59 @@ def assess_audit(
     return _of_audit(audit, asked, bound)
 
 
-@assesses(Release, StatisticsRelease, Certificate, what="a release or its certificate")
-def assess_release(source: Release | StatisticsRelease | Certificate, asked: Asked) -> Assessment:
-    """Return what the certificate of a release proves."""
-    return _of_certificate(source if isinstance(source, Certificate) else source.certificate, asked)
+@assesses(Release, HalfCertificate, what="a release or its certificate")
+def assess_half(source: Release | HalfCertificate, asked: Asked) -> Assessment:
+    """Return what the certificate of a release from a secret half proves."""
+    certificate = source.certificate if isinstance(source, Release) else source
+    sure = shown(certificate.confidence, "rate", "lower")
+    certain = f" Certified with confidence {sure}." * (certificate.confidence < 1)
+    return _released(
+        certificate,
+        asked,
+        f"{certificate.kind} certificate; coupling: {certificate.coupling}.",
+        certificate.assumptions,
+        (
+            Number("release.target", "Advantage asked for", certificate.target, "What the release was to keep.",
+                   "parameter"),
+            Number("release.confidence", "Confidence", certificate.confidence,
+                   "Probability over the resampling with which the certificate holds.", "parameter"),
+            Number("release.n", "Records used", float(certificate.n_train),
+                   f"A secret uniform subset of {certificate.n_records:,} records.", "exact", unit="count"),
+            Number("release.noise", "Largest noise standard deviation", float(certificate.noise_scale.max(initial=0.0)),
+                   f"{certificate.noise} noise; {certificate.sampler}.", "exact", unit="number"),
+        ),
+        certain,
+    )  # fmt: skip
+
+
+@assesses(StatisticsRelease, Certificate, what="a table of statistics, or the certificate of private queries")
+def assess_queries(source: StatisticsRelease | Certificate, asked: Asked) -> Assessment:
+    """Return what the certificate of private queries proves."""
+    certificate = source if isinstance(source, Certificate) else source.certificate
+    many, delta = len(certificate.uses), f", δ = {certificate.delta:.3g}" * bool(certificate.delta)
+    return _released(
+        certificate,
+        asked,
+        f"exact certificate; {certificate.target}: Gaussian differential privacy on all records, {many} "
+        f"{'query' if many == 1 else 'queries'} composed (μ = {certificate.mu:.6g}{delta}); advantage at telling a "
+        f"{certificate.unit} from another in its place at most "
+        f"{shown(certificate.replacement.advantage(), 'number', 'upper')}.",
+        (*certificate.assumptions, *(f"public: {line}" for line in certificate.public)),
+        () if isinstance(source, Certificate) else _size_and_noise(source),
+    )
+
+
+def _size_and_noise(made: StatisticsRelease) -> tuple[Number, Number]:
+    several = plural(made.certificate.unit)
+    noise = max((row.noise for rows in made.rows for row in rows if not math.isnan(row.noise)), default=0.0)
+    sampler = "rounded Gaussians from the operating system's entropy, exact in law, added to whole numbers"
+    sampler = testing.INSECURE if made.certificate.insecure else sampler
+    return (
+        Number("release.n", f"{several.capitalize()} used", float(made.n_records),
+               f"All {several}; their number was declared, or counted with noise.", "estimate", unit="count"),
+        Number("release.noise", "Largest noise standard deviation", noise, f"gaussian noise; {sampler}.", "exact",
+               unit="number"),
+    )  # fmt: skip
 
 
 def _of_audit(audit: ScoreAudit, asked: Asked, promise: Tradeoff | Mechanism | None) -> Assessment:
@@ -63,55 +113,36 @@ def _of_audit(audit: ScoreAudit, asked: Asked, promise: Tradeoff | Mechanism | N
     )
 
 
-def _certified(certificate: Certificate) -> Number:
-    """The number that was certified."""
-    meaning = "Twice the accuracy of the best attack above guessing, for every record, is at most this."
-    kind: NumberKind = "provable upper bound" if certificate.holds else "estimate"
-    return Number("release.advantage", "Certified advantage", certificate.advantage, meaning, kind)
-
-
-def _who(certificate: Certificate) -> str:
-    """Say which records the value comes from."""
-    if certificate.hides_n:
-        return f"All {plural(certificate.unit)}; their number was declared, or counted with noise."
-    if certificate.n_train == certificate.n_records:
-        return "All records."
-    return f"A secret uniform subset of {certificate.n_records:,} records."
-
-
-def _of_certificate(certificate: Certificate, asked: Asked) -> Assessment:
-    curve = certificate.tradeoff
-    sure = shown(certificate.confidence, "rate", "lower")
-    holds = "" if certificate.holds else " Nothing is proven about this release."
-    certain = f" Certified with confidence {sure}." if certificate.confidence < 1 else holds
-    headline = bound_headline(curve) + certain
+def _released(
+    certificate: Certificate | HalfCertificate,
+    asked: Asked,
+    summary: str,
+    assumptions: tuple[str, ...],
+    numbers: tuple[Number, ...],
+    certain: str = "",
+) -> Assessment:
+    """Return the page of what was released: its bound, and what the release was made of."""
+    curve, holds = certificate.tradeoff, certificate.holds
+    unproven = "" if holds else " Nothing is proven about this release."
     bound = bound_section(curve, asked)
-    release = Section(
-        key="release",
-        title="The release and its noise",
-        summary=f"{certificate.kind} certificate; coupling: {certificate.coupling}.{holds}",
-        numbers=(
-            _certified(certificate),
-            Number("release.target", "Advantage asked for", certificate.target, "What the release was to keep.",
-                   "parameter"),
-            Number("release.confidence", "Confidence", certificate.confidence,
-                   "Probability over the resampling with which the certificate holds.", "parameter"),
-            Number("release.n", f"{plural(certificate.unit).capitalize()} used", float(certificate.n_train),
-                   _who(certificate), "estimate" if certificate.hides_n else "exact", unit="count"),
-            Number("release.noise", "Largest noise standard deviation", float(certificate.noise_scale.max(initial=0.0)),
-                   f"{certificate.noise} noise; {certificate.sampler}.", "exact", unit="number"),
-        ),
+    certified = Number(
+        "release.advantage", "Certified advantage", certificate.advantage,
+        "Twice the accuracy of the best attack above guessing, for every record, is at most this.",
+        "provable upper bound" if holds else "estimate",
     )  # fmt: skip
     return Assessment(
         title=asked.title or "A release with a membership certificate",
-        status="bounded" if certificate.holds else "inconclusive",
-        headline=headline,
-        sections=(bound if certificate.holds else _estimated(bound), release),
+        status="bounded" if holds else "inconclusive",
+        headline=bound_headline(curve) + (certain or unproven),
+        sections=(
+            bound if holds else _estimated(bound),
+            Section("release", "The release and its noise", summary + unproven, (certified, *numbers)),
+        ),
         assumptions=Assumptions(
             game=curve.assumptions.game,
             adjacency=curve.assumptions.adjacency,
             access="the released value",
-            notes=testing.marked(certificate.assumptions, certificate.insecure),
+            notes=testing.marked(assumptions, certificate.insecure),
         ),
         not_covered=(OTHER_RISKS, *NOT_COVERED),
         warnings=(TUNING_WARNING,),

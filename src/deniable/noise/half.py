@@ -1,0 +1,294 @@
+"""The guarantee of a release from a secret half, and what is released with it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy.special import ndtri
+
+from deniable import testing
+from deniable._check import FloatArray, choice, number
+from deniable._files import plain, to_json
+from deniable._notebook import curve_rows, lines, panel
+from deniable._optional import require
+from deniable._plot import new_axes
+from deniable._shown import shown
+from deniable.curves import Tradeoff
+from deniable.noise.certificate import points
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CertificateKind = Literal["exact", "sampled"]
+
+GAME = (
+    "the data set and the algorithm are known to the attacker; the training set is a uniform random subset of the "
+    "stated size, drawn with fresh entropy; the attacker sees the released value and names one record's membership"
+)
+FINE = 1e-3  # true positive rate for which the text says how many runs would certify it
+_SHOWN = 12  # most coordinates listed in a notebook
+
+
+class ReleaseWarning(UserWarning):
+    """The release is safe but next to useless; the message says why and what to do."""
+
+
+def runs_for_fine(number: int, least: float) -> str:
+    """Return, to two digits, how many runs bring the smallest rate, which falls like 1/runs, down to ``FINE``."""
+    return f"{float(f'{number * least / FINE:.2g}'):,.0f}"
+
+
+@dataclass(frozen=True, eq=False)
+class HalfCertificate:
+    """The membership guarantee of one release from a secret part of the records (:func:`deniable.release`).
+
+    Attributes
+    ----------
+    advantage
+        Certified bound on 2·(accuracy of the best attack − max(π, 1 − π)), for every record.
+    target
+        The advantage requested; ``advantage`` is never above it.
+    kind
+        "exact": proved; nothing was sampled. "sampled": holds with ``confidence`` over the resampling.
+    confidence
+        Probability over the resampling with which ``advantage`` and the whole of ``tradeoff`` hold; 1 for a proof.
+    tradeoff
+        Certified ROC of every attack, so also the true positive rate at 0.1 % false positives.
+    coupling
+        How the worlds "in" and "out" were paired.
+    n_records, n_train
+        Size of the data set and of its secret part; ``prior`` is their ratio π.
+    n_resamples, algorithm_runs
+        Resamples behind the certificate and the number of times the algorithm ran for it.
+    noise, sampler
+        Name of the noise law; how it was drawn and which parts are hardened.
+    noise_scale
+        Standard deviation of the noise on each coordinate, in the shape of the value.
+    assumptions
+        What must be true for the guarantee to hold.
+    bound
+        How it was proved: "direct", "swap" or "centre".
+    warning
+        What makes the value useless and what to do, or None.
+    insecure
+        Whether the noise was that of a test (:func:`deniable.testing.insecure_noise`): then nothing is promised.
+    """
+
+    advantage: float
+    target: float
+    kind: CertificateKind
+    confidence: float
+    tradeoff: Tradeoff = field(repr=False)
+    coupling: str
+    n_records: int
+    n_train: int
+    n_resamples: int
+    algorithm_runs: int
+    noise: str
+    sampler: str
+    noise_scale: FloatArray = field(repr=False)
+    assumptions: tuple[str, ...]
+    bound: str
+    warning: str | None = None
+    insecure: bool = field(default_factory=testing.insecure)
+
+    def __post_init__(self) -> None:
+        if self.insecure:
+            object.__setattr__(self, "sampler", testing.INSECURE)
+
+    @property
+    def floor(self) -> float:
+        """TPR that cannot be excluded at any FPR, however low; from a sampled certificate it shrinks with more runs."""
+        return float(self.tradeoff.tpr(1e-15))
+
+    @property
+    def holds(self) -> bool:
+        """Whether this is a guarantee for every record: always, but with the noise of a test."""
+        return not self.insecure
+
+    @property
+    def prior(self) -> float:
+        """The chance π that a record is in the training set."""
+        return self.n_train / self.n_records
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain Python types; ``tradeoff`` becomes TPR at some FPRs and the advantage at prior ½."""
+        kept = [name for name in self.__dataclass_fields__ if name != "tradeoff"]
+        own = {name: plain(getattr(self, name)) for name in (*kept, "prior", "holds")}
+        return own | {"tradeoff": points(self.tradeoff)}
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Return the certificate as JSON and, if ``path`` is given, write it there."""
+        return to_json(self.to_dict(), path)
+
+    def __str__(self) -> str:
+        spread = math.sqrt(float(np.mean(self.noise_scale**2))) if self.noise_scale.size else 0.0
+        accuracy = shown(max(self.prior, 1 - self.prior) + self.advantage / 2, "number", "upper")
+        part = "half" if 2 * self.n_train == self.n_records else "part"
+        claim = f"at a prior of {self.prior:.3g}, no attack tells if a record is in with accuracy above {accuracy}"
+        lines = [
+            f"advantage ≤ {shown(self.advantage, 'number', 'upper')} ({self.kind}, confidence {self.confidence:.4g}): "
+            f"{claim}",
+            f"secret {part}: {self.n_train} of {self.n_records} records, drawn at random and never named, were used; "
+            f"membership means being in this {part}. Who is in the data set is not hidden",
+            f"TPR at 0.1 % FPR ≤ {shown(self.tradeoff.tpr(1e-3), 'number', 'upper')}{self._floor()}",
+            f"{self.noise} noise, RMS {spread:.4g} per coordinate; {self.sampler}",
+            f"coupling: {self.coupling}; training set {self.n_train} of {self.n_records}; "
+            f"{self.n_resamples} resamples, {self.algorithm_runs} runs",
+        ]
+        if self.warning is not None:
+            lines.insert(0, f"WARNING: {self.warning}")
+        if self.insecure:
+            lines.insert(0, testing.INSECURE)
+        return "\n".join([*lines, *(f"assumes: {text}" for text in self.assumptions)])
+
+    def _repr_html_(self) -> str:
+        rows = [("certified advantage", f"≤ {shown(self.advantage, 'number', 'upper')}"), *curve_rows(self.tradeoff)]
+        headline = testing.INSECURE if self.insecure else self.warning or ""
+        return panel("Certificate of a release", rows, str(self).splitlines(), headline=headline, tone="none")
+
+    def _floor(self) -> str:
+        """Say what the number of runs leaves open at the lowest FPR, and how many would close it."""
+        if self.kind != "sampled" or self.floor >= 1:
+            return ""
+        least = shown(self.floor, "number", "upper")
+        text = f"; at no FPR is less than {least} certified from {self.n_resamples:,} resamples"
+        if self.bound == "direct" or not self.floor > FINE:
+            return text  # what the number of runs of "direct" adds to it stands among the assumptions
+        # the floor is that of an event never seen: in proportion to 1/m
+        return f"{text}: about {runs_for_fine(self.n_resamples, self.floor)} (n_resamples) bring it to {FINE:.1%}"
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One line of the comparison behind ``bound="auto"``; root mean squares over the coordinates, in the value's units.
+
+    Attributes
+    ----------
+    bound, kind
+        The bound, and whether its certificate is exact or sampled.
+    noise
+        Standard deviation of the noise needed for the requested advantage.
+    sampling
+        Standard deviation of the value over training parts, the cost of training on a part; 0 if all records are used.
+    error
+        Both together: expected error against the value on all records.
+    relative_noise
+        Noise in units of ``sampling``, over the coordinates; None if unknown.
+    chosen
+        Whether it was chosen.
+    """
+
+    bound: str
+    kind: CertificateKind
+    noise: float
+    sampling: float | None
+    error: float | None
+    relative_noise: float | None
+    chosen: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A released value with its guarantee; nothing of the training set is kept here but the value itself.
+
+    Attributes
+    ----------
+    value
+        Output of the algorithm on a secret random subset, plus noise; the shape of the algorithm's output.
+    noise_scale
+        Standard deviation of the noise on each coordinate, in the shape of ``value``.
+    certificate
+        The guarantee and its assumptions.
+    sampling_error
+        Standard deviation of the value over random training parts, computed from the whole data set, so that it says
+        nothing about who was trained on; None where nothing is known.
+    alternatives
+        What ``bound="auto"`` compared; empty otherwise.
+    names
+        Names of the coordinates, if the algorithm has them.
+    """
+
+    value: FloatArray
+    noise_scale: FloatArray
+    certificate: HalfCertificate
+    sampling_error: FloatArray | None = None
+    alternatives: tuple[Alternative, ...] = ()
+    names: tuple[str, ...] | None = None
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """Standard error of each coordinate against the value on *all* records of the data set: noise and sampling."""
+        if self.sampling_error is None:
+            return self.noise_scale
+        return np.hypot(self.noise_scale, self.sampling_error)
+
+    @property
+    def population_error(self) -> FloatArray:
+        """Standard error with respect to the population from which the records were drawn independently."""
+        share = self.certificate.n_train / self.certificate.n_records
+        if self.sampling_error is None or share >= 1:
+            return np.full(self.value.shape, np.nan)
+        return np.hypot(self.noise_scale, self.sampling_error / math.sqrt(1 - share))
+
+    def interval(self, confidence: float = 0.95, *, of: Literal["data", "population"] = "data") -> FloatArray:
+        """Return approximate confidence limits, shape ``(2, *value.shape)``, from the normal law.
+
+        ``of="data"``: for the value on all records; ``of="population"``: for the law that they were drawn from.
+        """
+        level = number("confidence", confidence, above=0.0, below=1.0)
+        choice("of", of, ("data", "population"))
+        error = self.standard_error if of == "data" else self.population_error
+        half = float(ndtri(0.5 + level / 2)) * error
+        return np.stack([self.value - half, self.value + half])
+
+    def to_frame(self) -> Any:
+        """Return a pandas table with one row for each coordinate: value, noise, standard error, 95 % interval."""
+        pandas: Any = require("pandas", purpose="a table of the released values")
+        low, high = self.interval()
+        columns = {
+            "value": self.value,
+            "noise": self.noise_scale,
+            "standard_error": self.standard_error,
+            "low": low,
+            "high": high,
+        }
+        return pandas.DataFrame({name: np.ravel(part) for name, part in columns.items()}, index=list(self._labels()))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the released values with their 95 % intervals (noise and sampling)."""
+        axes = new_axes() if ax is None else ax
+        labels, value = self._labels(), np.ravel(self.value)
+        places = list(range(len(labels)))
+        axes.errorbar(value, places, xerr=np.ravel(self.interval()[1] - self.value), fmt="o")
+        axes.set_yticks(places, labels)
+        axes.invert_yaxis()
+        axes.set_xlabel("released value, 95 % interval of noise and sampling")
+        if not self.certificate.holds:
+            axes.set_title("NOT a guarantee")
+        return axes
+
+    def _panel(self) -> tuple[str, list[tuple[str, str]], list[str]]:
+        values, errors = np.ravel(self.value), np.ravel(self.standard_error)
+        rows = [
+            (name, f"{value:.6g} ± {error:.2g}")
+            for name, value, error in zip(self._labels(), values, errors, strict=True)
+        ]
+        left = [f"… and {len(rows) - _SHOWN:,} more"] if len(rows) > _SHOWN else []
+        return "Released value", rows[:_SHOWN], [*left, "± is a standard error: noise and sampling together."]
+
+    def __str__(self) -> str:
+        return f"{lines(*self._panel())}\n{self.certificate}"
+
+    def _repr_html_(self) -> str:
+        return panel(*self._panel()) + self.certificate._repr_html_()
+
+    def _labels(self) -> tuple[str, ...]:
+        if self.names is not None:
+            return self.names
+        shape = self.value.shape
+        return tuple("value" if not shape else ", ".join(map(str, index)) for index in np.ndindex(shape))
