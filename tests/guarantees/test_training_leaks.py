@@ -13,8 +13,9 @@ import pytest
 from scipy.stats import norm
 
 import deniable as dn
+from deniable import tables
 from deniable.noise.queries import Ledger, Queries, units_of
-from deniable.tables import persons, schema
+from deniable.tables import schema
 from deniable.training import base, classifier, fitting
 from deniable.workflows.train import train_table
 from guarantees.replay import Recorded, replayed
@@ -157,7 +158,7 @@ def test_eight_spellings_of_a_person_move_a_fit_as_one(monkeypatch):
         return classified(frame, ranges={"age": (0, 100)}, group="who")
 
     assert 0.1 < moved(run, frame, left=8) <= 1
-    monkeypatch.setattr(persons, "persons_of", lambda column, _: pd.factorize(column.map(repr)))  # the negative control
+    monkeypatch.setattr(tables, "persons_of", lambda column, _: pd.factorize(column.map(repr)))  # the negative control
     assert moved(run, frame, left=8) > 2
 
 
