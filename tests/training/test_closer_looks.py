@@ -9,8 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 from deniable import PrivateClassifier
 from deniable.noise.queries import Ledger, Queries
-from deniable.training import looks
-from deniable.training.base import TrainingWarning
+from deniable.training import TrainingWarning, looks
 from deniable.training.looks import number_cells
 
 COLUMNS = {

@@ -2,14 +2,20 @@
 
 from deniable.noise.queries import Use
 from deniable.training.account import RecordTradeoffs
-from deniable.training.base import TrainingWarning
-from deniable.training.classifier import PrivateClassifier
+from deniable.training.classifier import PrivateClassifier, labels_of
+from deniable.training.column import TaskChoice, fit_column
+from deniable.training.features import TableReader
+from deniable.training.fits import TrainingWarning
 from deniable.training.regressor import PrivateRegressor
 
 __all__ = [
     "PrivateClassifier",
     "PrivateRegressor",
     "RecordTradeoffs",
+    "TableReader",
+    "TaskChoice",
     "TrainingWarning",
     "Use",
+    "fit_column",
+    "labels_of",
 ]

@@ -18,13 +18,95 @@ from deniable._check import FloatArray, InputError, choice, nearest_names
 from deniable._floats import MANY_ROUNDINGS
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
-from deniable.noise.queries import Queries
 from deniable.tables import NUMBER, ColumnCells, ColumnSchema, Schema, read_cell, spelled
-from deniable.training.base import Begun, PrivateModel
+from deniable.training.base import PrivateModel
 from deniable.training.features import target_cells
+from deniable.training.fits import Fit
 from deniable.training.losses import ClippedLogistic, ClippedSoftmax
 
 CLASSES_SHARE, MOST_CLASSES = 0.05, 0.30  # of μ²: which classes there are, where they are to be discovered
+
+
+class ClassifierFit(Fit):
+    """One fit of a :class:`PrivateClassifier`: its classes are listed, discovered, or those that y has."""
+
+    @staticmethod
+    def aim(model: Any) -> ColumnSchema:
+        """Return what is declared of the target, the list ``classes`` included."""
+        aim = Fit.aim(model)
+        if model.classes is None or isinstance(model.classes, str):
+            return aim
+        try:
+            listed = tuple(model.classes)
+        except TypeError:
+            raise InputError(f"classes must list values of y, got {model.classes!r}") from None
+        kind = aim.kind if aim.kind == "code" or listed == aim.classes else "category"
+        return replace(aim, kind=kind, range=None, categories=listed)
+
+    @classmethod
+    def declares_target(cls, model: Any) -> bool:
+        """Return whether classes are listed or discovered: a record with another label weighs nothing."""
+        return bool(model.classes is not None or cls.aim(model).classes)
+
+    @staticmethod
+    def discovers(model: Any) -> int:
+        """Return among how many parts the δ of discovery is shared: categories, classes."""
+        return Fit.discovers(model) + (model.classes == "discover" if isinstance(model.classes, str) else 0)
+
+    def target(self, y: Any) -> tuple[NDArray[Any], FloatArray] | ColumnCells:
+        """Return the classes and each record's; the cells where classes are to be discovered."""
+        classes, declared = self.model.classes, self.declares_target(self.model)
+        if isinstance(y, ColumnCells) and not declared:
+            raise InputError("classes must be given where the cells of the target are read alone")
+        if declared:
+            aim = self.aim(self.model)
+            cells = target_cells(y, aim)
+            if not isinstance(classes, str):
+                return self.listed(cells, aim.classes)
+            choice("classes", classes, ("discover",))
+            return cells
+        labels: Any = column_or_1d(y, warn=True)
+        check_classification_targets(labels)
+        found, codes = np.unique(labels + 0.0 if labels.dtype.kind == "f" else labels, return_inverse=True)  # no −0.0
+        return found, codes.astype(np.float64)
+
+    def listed(self, cells: ColumnCells, listed: Any) -> tuple[NDArray[Any], FloatArray]:
+        """Return the listed classes and each record's; one with another label weighs nothing."""
+        try:
+            classes = np.unique(np.asarray(listed))
+        except TypeError:
+            raise InputError(f"classes must list values of y, got {listed!r}") from None
+        form = self.aim(self.model).form
+        place = {spelled(*read_cell(label, form)): code for code, label in enumerate(classes.tolist())}
+        if len(place) < len(classes) or None in place:
+            raise InputError(f"classes must list different values, none of them missing, got {listed!r}")
+        codes = np.array([place.get(text, -1) for text in cells.spelled], dtype=np.int64)
+        self.look.units = self.look.units.only(codes >= 0)
+        return classes, np.maximum(codes, 0.0)
+
+    def discovered(self, cells: ColumnCells) -> dict[str, float]:
+        """Return the labels that are frequent with their noisy counts.
+
+        Where records are few, as much is spent as finds a class that a quarter of them have, within limits.
+        """
+        whole, delta = self.look.ledger.mu, self.model.discovery_delta / self.discovers(self.model)
+        needed = (4 * (1 - float(ndtri(delta))) / (self.n * whole)) ** 2
+        mu = whole * math.sqrt(min(max(needed, CLASSES_SHARE), MOST_CLASSES))
+        return self.look.words("the target", cells.spelled, mu, delta * (1 - MANY_ROUNDINGS))
+
+    def learn(self, target: Any) -> Any:
+        """Spend the budget and return the classifier, fitted."""
+        classes, declared = self.model.classes, self.declares_target(self.model)
+        public = () if isinstance(classes, str) else ("the list of classes" + ", as y has it" * (not declared),)
+        if isinstance(target, ColumnCells):
+            target = self.listed(target, labels_of(self.discovered(target), self.aim(self.model)))
+        found, codes = target
+        if len(found) < 2:
+            lost = " that stand out of the noise: list them (classes=, --classes)" * isinstance(classes, str)
+            raise InputError(f"y must have at least two classes{lost or ', got one class'}")
+        loss = ClippedLogistic() if len(found) == 2 else ClippedSoftmax(outputs=len(found))
+        self.advise()
+        return self.finished(codes, loss, public, classes_=found, loss_=loss)
 
 
 class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
@@ -96,6 +178,8 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     True
     """
 
+    _steps = ClassifierFit
+
     @nearest_names
     def __init__(
         self,
@@ -123,81 +207,6 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.classes = classes
         self.group = group
         self.records_per_person = records_per_person
-
-    @property
-    def _aim(self) -> ColumnSchema:
-        aim = super()._aim
-        if self.classes is None or isinstance(self.classes, str):
-            return aim
-        try:
-            listed = tuple(self.classes)
-        except TypeError:
-            raise InputError(f"classes must list values of y, got {self.classes!r}") from None
-        kind = aim.kind if aim.kind == "code" or listed == aim.classes else "category"
-        return replace(aim, kind=kind, range=None, categories=listed)
-
-    @property
-    def _declared_target(self) -> bool:
-        return bool(self.classes is not None or self._aim.classes)
-
-    def _discovers(self) -> int:
-        return super()._discovers() + (self.classes == "discover" if isinstance(self.classes, str) else 0)
-
-    def _target(self, y: Any, look: Queries) -> tuple[NDArray[Any], FloatArray] | ColumnCells:
-        """Return the classes and each record's; the cells where classes are to be discovered."""
-        if isinstance(y, ColumnCells) and not self._declared_target:
-            raise InputError("classes must be given where the cells of the target are read alone")
-        if self._declared_target:
-            cells = target_cells(y, aim := self._aim)
-            if not isinstance(self.classes, str):
-                return self._listed(cells, aim.classes, look)
-            choice("classes", self.classes, ("discover",))
-            return cells
-        labels: Any = column_or_1d(y, warn=True)
-        check_classification_targets(labels)
-        classes, codes = np.unique(labels + 0.0 if labels.dtype.kind == "f" else labels, return_inverse=True)  # no −0.0
-        return classes, codes.astype(np.float64)
-
-    def _listed(self, cells: ColumnCells, listed: Any, look: Queries) -> tuple[NDArray[Any], FloatArray]:
-        """Return the listed classes and each record's; one with another label weighs nothing."""
-        try:
-            classes = np.unique(np.asarray(listed))
-        except TypeError:
-            raise InputError(f"classes must list values of y, got {listed!r}") from None
-        form = self._aim.form
-        place = {spelled(*read_cell(label, form)): code for code, label in enumerate(classes.tolist())}
-        if len(place) < len(classes) or None in place:
-            raise InputError(f"classes must list different values, none of them missing, got {listed!r}")
-        codes = np.array([place.get(text, -1) for text in cells.spelled], dtype=np.int64)
-        look.units = look.units.only(codes >= 0)
-        return classes, np.maximum(codes, 0.0)
-
-    def _discovered(self, begun: Begun, cells: ColumnCells, n: float) -> dict[str, float]:
-        """Return the labels that are frequent with their noisy counts.
-
-        Where records are few, as much is spent as finds a class that a quarter of them have, within limits.
-        """
-        whole, delta = begun.look.ledger.mu, self.discovery_delta / self._discovers()
-        needed = (4 * (1 - float(ndtri(delta))) / (n * whole)) ** 2
-        mu = whole * math.sqrt(min(max(needed, CLASSES_SHARE), MOST_CLASSES))
-        return begun.look.words("the target", cells.spelled, mu, delta * (1 - MANY_ROUNDINGS))
-
-    def _learn(self, begun: Begun, target: Any, n: float) -> dict[str, Any]:
-        public = (
-            ()
-            if isinstance(self.classes, str)
-            else ("the list of classes" + ", as y has it" * (not self._declared_target),)
-        )
-        if isinstance(target, ColumnCells):
-            target = self._listed(target, labels_of(self._discovered(begun, target, n), self._aim), begun.look)
-        classes, codes = target
-        if len(classes) < 2:
-            lost = " that stand out of the noise: list them (classes=, --classes)" * isinstance(self.classes, str)
-            raise InputError(f"y must have at least two classes{lost or ', got one class'}")
-        loss = ClippedLogistic() if len(classes) == 2 else ClippedSoftmax(outputs=len(classes))
-        self._advise(n, begun)
-        fitted = self._common(begun, codes, loss, n, public)
-        return fitted | {"classes_": classes, "loss_": loss}
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the scores: (rows,) for two classes, positive for the second; (rows, classes) otherwise."""

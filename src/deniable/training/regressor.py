@@ -24,11 +24,12 @@ from deniable._check import FloatArray, InputError, choice, nearest_names
 from deniable._floats import MANY_ROUNDINGS
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
-from deniable.noise.queries import Paid, Queries
+from deniable.noise.queries import Paid
 from deniable.tables import DATE, NUMBER, ColumnCells, ColumnSchema, Schema
 from deniable.training import bins
-from deniable.training.base import LEVEL_SHARE, Begun, PrivateModel, TrainingWarning
+from deniable.training.base import PrivateModel
 from deniable.training.features import target_cells
+from deniable.training.fits import LEVEL_SHARE, Fit, TrainingWarning
 from deniable.training.fitting import Additive, Task
 from deniable.training.looks import number_cells
 from deniable.training.losses import CLIP, ClippedLoss, ClippedPoisson, ClippedSquared
@@ -55,6 +56,64 @@ _ENOUGH = 150.0  # n·μ above which the range of a target is found even if most
 _ONE_SIDED = 0.2  # distance of the nearer of the 16 % and 84 % quantiles from the median, as a share of the other's
 
 
+class RegressorFit(Fit):
+    """One fit of a :class:`PrivateRegressor`: the target's place and spread are declared, or found first."""
+
+    @staticmethod
+    def aim(model: Any) -> ColumnSchema:
+        """Return what is declared of the target, ``target_range`` included."""
+        declared = Fit.aim(model)
+        if model.target_range is None:
+            return declared
+        return replace(declared, range=model.target_range, categories=()).checked("the target")
+
+    def target(self, y: Any) -> tuple[FloatArray, tuple[float, float] | None]:
+        """Return the targets, and their range if it is declared; what is no number in it then weighs nothing."""
+        poisson = choice("loss", self.model.loss, ("squared", "poisson")) == "poisson"
+        aim = self.aim(self.model)
+        if aim.kind not in ("", "number", "whole", "date"):
+            raise InputError(f"the target is declared as {aim.kind!r}, a regression needs numbers or dates")
+        span, kind = aim.span, DATE if aim.kind == "date" else NUMBER
+        if poisson and span is not None and span[0] < 0:
+            raise InputError("loss='poisson' needs counts of at least 0 in target_range")
+        cells = target_cells(y, aim)
+        fits = cells.kind == kind
+        if not (aim.kind or isinstance(y, ColumnCells)):
+            values = _check_y(np.where(fits, cells.number, np.nan), y_numeric=True, estimator=self.model)
+            if poisson and values.min() < 0:
+                raise InputError("loss='poisson' needs counts of at least 0")
+            return np.asarray(values), None
+        if poisson:
+            fits &= ~(cells.number < 0)
+        self.look.units = self.look.units.only(fits)
+        values = np.where(fits, cells.number, 0.0)
+        return (values, None) if span is None else (np.clip(values, *span), span)
+
+    def learn(self, target: Any) -> Any:
+        """Spend the budget and return the regressor, fitted."""
+        (values, span), look, n = target, self.look, self.n
+        self.advise()
+        mu, poisson = look.ledger.mu * math.sqrt(TARGET_SHARE), self.model.loss == "poisson"
+        cells = number_cells(look, "the target", values, mu, span, n, again=True)
+        one_sided = not poisson and _one_sided(cells)
+        few = cells.mass.size <= 2 or (one_sided and n * mu < _ENOUGH)
+        if span is None and not poisson and few:
+            warnings.warn(
+                "most of the target is at one end and the records are too few to find the range of the rest: the model "
+                "may predict worse than the mean; more records, a weaker target or, if it is public, "
+                "target_range=(low, high) help",
+                TrainingWarning,
+                stacklevel=5,
+            )
+        centre, spread = _location(cells, self.model.loss, mu, one_sided)
+        loss = _loss(self.model.loss, n * look.ledger.left, _tails(cells, centre, spread, mu))
+        public = ("the range of the target",) * (span is not None)
+        part, one = look.ledger.mu * math.sqrt(LEVEL_SHARE), 1 / spread if poisson else None
+        wide = wide_clip(part, n, loss.clip, one, one_sided=one_sided)
+        level = None if wide is None else partial(levelled, wide=wide)
+        return self.finished((values - centre) / spread, loss, public, level, centre_=centre, spread_=spread)
+
+
 class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     """Regression fitted to a membership target; see :class:`deniable.PrivateClassifier` for what is not described here.
 
@@ -72,6 +131,8 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         (low, high) of the target if it is public; otherwise its location and spread are found privately. Where most
         of the target is at one end (zeros) and records are few, ``fit`` warns that the rest may not be found.
     """
+
+    _steps = RegressorFit
 
     @nearest_names
     def __init__(
@@ -102,59 +163,6 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.interactions = interactions
         self.group = group
         self.records_per_person = records_per_person
-
-    @property
-    def _aim(self) -> ColumnSchema:
-        declared = super()._aim
-        if self.target_range is None:
-            return declared
-        return replace(declared, range=self.target_range, categories=()).checked("the target")
-
-    def _target(self, y: Any, look: Queries) -> tuple[FloatArray, tuple[float, float] | None]:
-        """Return the targets, and their range if it is declared; what is no number in it then weighs nothing."""
-        choice("loss", self.loss, ("squared", "poisson"))
-        aim = self._aim
-        if aim.kind not in ("", "number", "whole", "date"):
-            raise InputError(f"the target is declared as {aim.kind!r}, a regression needs numbers or dates")
-        span, kind = aim.span, DATE if aim.kind == "date" else NUMBER
-        if self.loss == "poisson" and span is not None and span[0] < 0:
-            raise InputError("loss='poisson' needs counts of at least 0 in target_range")
-        cells = target_cells(y, aim)
-        fits = cells.kind == kind
-        if not (aim.kind or isinstance(y, ColumnCells)):
-            values = _check_y(np.where(fits, cells.number, np.nan), y_numeric=True, estimator=self)
-            if self.loss == "poisson" and values.min() < 0:
-                raise InputError("loss='poisson' needs counts of at least 0")
-            return np.asarray(values), None
-        if self.loss == "poisson":
-            fits &= ~(cells.number < 0)
-        look.units = look.units.only(fits)
-        values = np.where(fits, cells.number, 0.0)
-        return (values, None) if span is None else (np.clip(values, *span), span)
-
-    def _learn(self, begun: Begun, target: Any, n: float) -> dict[str, Any]:
-        (values, span), look = target, begun.look
-        self._advise(n, begun)
-        mu = look.ledger.mu * math.sqrt(TARGET_SHARE)
-        cells = number_cells(look, "the target", values, mu, span, n, again=True)
-        one_sided = self.loss != "poisson" and _one_sided(cells)
-        few = cells.mass.size <= 2 or (one_sided and n * mu < _ENOUGH)
-        if span is None and self.loss != "poisson" and few:
-            warnings.warn(
-                "most of the target is at one end and the records are too few to find the range of the rest: the model "
-                "may predict worse than the mean; more records, a weaker target or, if it is public, "
-                "target_range=(low, high) help",
-                TrainingWarning,
-                stacklevel=5,
-            )
-        centre, spread = _location(cells, self.loss, mu, one_sided)
-        loss = _loss(self.loss, n * look.ledger.left, _tails(cells, centre, spread, mu))
-        public = ("the range of the target",) * (span is not None)
-        part, one = look.ledger.mu * math.sqrt(LEVEL_SHARE), 1 / spread if self.loss == "poisson" else None
-        wide = wide_clip(part, n, loss.clip, one, one_sided=one_sided)
-        level = None if wide is None else partial(levelled, wide=wide)
-        fitted = self._common(begun, (values - centre) / spread, loss, n, public, level)
-        return fitted | {"centre_": centre, "spread_": spread}
 
     def predict(self, X: Any) -> FloatArray:
         """Return the predicted target of each row."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -20,9 +20,6 @@ from deniable.noise.queries import SumNoise
 from deniable.noise.sealed import only_our_words
 from deniable.report.model import Assessment
 from deniable.tables import (
-    DATE,
-    MISSING,
-    NUMBER,
     ColumnCells,
     Opened,
     Schema,
@@ -35,15 +32,18 @@ from deniable.tables import (
     read_cell,
     spelled,
 )
-from deniable.training import PrivateClassifier, PrivateRegressor, TrainingWarning
-from deniable.training.classifier import labels_of
-from deniable.training.features import TableReader, declared_kind
-from deniable.training.looks import kinds
+from deniable.training import (
+    PrivateClassifier,
+    PrivateRegressor,
+    TableReader,
+    TaskChoice,
+    TrainingWarning,
+    fit_column,
+    labels_of,
+)
 from deniable.workflows.assessing import assess
 from deniable.workflows.usefulness import Unprotected, Usefulness, measure
 
-TaskChoice = Literal["auto", "classification", "regression"]
-_FEW_VALUES = 20  # a target of whole numbers, most of which are at most this many different ones, is of classes
 _NAME = {"classification": "A private classifier", "regression": "A private regression"}
 
 
@@ -116,7 +116,7 @@ def train_table(
     advantage, limit
         What an attacker may reach, at most one of them, as for the estimators.
     task
-        "classification", "regression", or "auto": as noisy counts of the target say (:func:`fit_column`).
+        "classification", "regression", or "auto": as noisy counts of the target say.
     model, interactions
         "additive" or "linear"; pairs of columns with a joint shape: as in :class:`deniable.PrivateClassifier`.
     group
@@ -192,45 +192,6 @@ def train_table(
         *felt,
     )
     return Trained(pipeline, owners, public, remarks)
-
-
-def fit_column(
-    task: TaskChoice, classifier: PrivateClassifier, regressor: PrivateRegressor, X: Any, cells: ColumnCells, unit: str
-) -> PrivateClassifier | PrivateRegressor:
-    """Fit one of two estimators, which differ in nothing but their task, and return it.
-
-    Declared classes, a declared range or a declared kind of the target say what it is. Otherwise it is counted with the
-    other columns: a regression where fractions or dates stand out, a classification where words do or where a
-    few values are most of the whole numbers. Classes are found by noisy counts. A cell that does not fit has no weight.
-    """
-    declared = classifier._aim
-    if declared.range is not None and task != "classification":
-        return regressor._fit(X, cells, SumNoise(), unit)
-    if declared.classes and task != "regression":
-        return classifier._fit(X, cells, SumNoise(), unit)
-    begun = classifier._begin(X, SumNoise(), unit)
-    n, aim = kinds(begun.look, begun.table, begun.declared, None if declared.kind else cells)
-    aim = declared_kind(declared.kind) if declared.kind else aim
-    fractions = aim.kind == "date" or (aim.kind == "number" and not aim.whole)
-    if task == "regression" and aim.kind == "category":
-        raise InputError("task 'regression' needs a numeric target; this one holds texts")
-    if task == "classification" and fractions and not aim.words and not declared.kind:
-        raise InputError("task 'classification' needs classes, this target holds fractions; use task 'regression'")
-    if task == "classification" or (task == "auto" and (aim.words or not fractions)):
-        found = classifier._discovered(begun, cells, n)
-        most = len(found) <= _FEW_VALUES and sum(found.values()) > n / 2
-        if task == "classification" or aim.kind == "category" or (len(found) > 1 and most):
-            target: Any = classifier._listed(cells, labels_of(found, declared), begun.look)
-            return classifier._set(classifier._learn(begun, target, n))
-        if aim.words:
-            raise InputError(
-                "what the target holds is lost in the noise with so few records: list its classes (--classes "
-                "no,yes), or say that it is a number (--task regression)"
-            )
-    if aim.kind == "date" and not declared.kind:  # in days
-        kind = np.where(cells.kind == DATE, NUMBER, np.where(cells.kind == NUMBER, MISSING, cells.kind))
-        cells = replace(cells, kind=kind.astype(np.uint8))
-    return regressor._set(regressor._learn(begun, regressor._target(cells, begun.look), n))
 
 
 def _checked(opened: Opened, target: str | None) -> tuple[pd.DataFrame, str]:

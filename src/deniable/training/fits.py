@@ -1,0 +1,240 @@
+"""One fit of a private model: its columns, its queries, what each costs, and what is certified in the end."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import check_consistent_length, validate_data
+
+from deniable._check import FloatArray, InputError, choice, integer, number
+from deniable.accounting import tradeoff
+from deniable.curves import with_assumptions
+from deniable.limits import DEFAULT_ADVANTAGE
+from deniable.mechanisms import Composition, GaussianDP
+from deniable.mechanisms.core import parts_of
+from deniable.noise.certificate import Certificate
+from deniable.noise.columns import COUNT_NOISE, ColumnKind
+from deniable.noise.queries import SHARED, Ledger, NoiseSource, Paid, Queries, Units, units_of
+from deniable.planning.budget import Budget, budget
+from deniable.planning.calibration import as_limit
+from deniable.tables import ColumnCells, ColumnSchema, ColumnsOnDisk, as_schema
+from deniable.training.account import RecordTradeoffs
+from deniable.training.features import Declared, FeatureTable, as_table, asks_discovery, declare, public_inputs
+from deniable.training.fitting import Additive, Task, fit_table
+from deniable.training.looks import KINDS_SHARE, kinds
+from deniable.training.losses import ClippedLoss
+
+LEVEL_SHARE = 0.04  # of μ²: a last look at the level of the predictions
+FEW = 50  # records below which a warning says what can be promised
+
+
+class TrainingWarning(UserWarning):
+    """The guarantee holds, but the model may be of little use; the message says what would help.
+
+    It consists of declared names and released numbers only, and so does the decision to warn.
+    """
+
+
+@dataclass
+class Fit(ABC):
+    """One fit of a private model: :meth:`begin`, :meth:`count`, then :meth:`learn`; or :meth:`complete` for all.
+
+    Attributes
+    ----------
+    model
+        The estimator; its parameters are read, its fitted attributes are set at the very end.
+    table, declared
+        The columns, and what the caller declared of them.
+    look, allowance
+        The only way to the data, and what it may cost.
+    seen
+        The names of the columns, for scikit-learn.
+    n
+        About how many units there are, once :meth:`count` has asked.
+    """
+
+    model: Any
+    table: FeatureTable
+    look: Queries
+    declared: Declared
+    allowance: Budget
+    seen: dict[str, Any]
+    n: float = 1.0
+
+    @classmethod
+    def begin(cls, model: Any, X: Any, source: NoiseSource, unit: str = "record") -> Self:
+        """Check the options and the columns; no cell is looked at but those that name persons."""
+        choice("model", model.model, ("additive", "linear"))
+        if integer("interactions", model.interactions, at_least=0) and model.model != "additive":
+            raise InputError("interactions are for model='additive'")
+        X, owners = without_group(model, as_table(X), fitting=True)
+        names = type(model)(**model.get_params(deep=False))  # takes the columns' names: ``model`` stays if refused
+        X = checked(names, X, reset=True)
+        seen = {k: v for k, v in vars(names).items() if k in ("n_features_in_", "feature_names_in_")}
+        delta, parts = number("discovery_delta", model.discovery_delta, above=0.0, below=1.0), cls.discovers(model)
+        limit = as_limit(model.advantage, model.limit, DEFAULT_ADVANTAGE)
+        said, records = replace(as_schema(model.schema), person=person_of(model)), model.records_per_person
+        units = Units(unit) if owners is None else units_of(owners, records, declared=said.column(said.person))
+        allowance = budget(limit, unit=units.unit, failure=delta if parts else 0.0)
+        every = list(X.columns) if hasattr(X, "columns") else list(range(X.shape[1]))
+        declared = declare(every, said, model.ranges, model.categories, delta / max(parts, 1))
+        table = FeatureTable(X, declared.schema)
+        if not table.columns:
+            raise InputError("X must have a column that the schema does not drop")
+        look = Queries(Ledger(allowance.mu, allowance.delta), source, units)
+        return cls(model, table, look, declared, allowance, seen)
+
+    @staticmethod
+    def aim(model: Any) -> ColumnSchema:
+        """Return what is declared of the target."""
+        schema = as_schema(model.schema)
+        return schema.column(schema.target)
+
+    @classmethod
+    def declares_target(cls, model: Any) -> bool:
+        """Return whether records whose target does not fit weigh nothing, instead of ending the fit."""
+        return bool(cls.aim(model).kind)
+
+    @staticmethod
+    def discovers(model: Any) -> int:
+        """Return among how many parts the δ of discovery is shared: categories, and the classes of a classifier."""
+        return int(asks_discovery(model.categories))
+
+    @abstractmethod
+    def target(self, y: Any) -> Any:
+        """Return the checked target; records that do not fit what is declared weigh nothing from here on."""
+
+    @abstractmethod
+    def learn(self, target: Any) -> Any:
+        """Spend the budget and return the model, fitted."""
+
+    def count(self, target: ColumnCells | None = None) -> ColumnKind:
+        """Ask how many units there are and what the columns hold; return what ``target`` holds, if it is given."""
+        self.n, kind = kinds(self.look, self.table, self.declared, target)
+        return kind
+
+    def complete(self, y: Any) -> Any:
+        """Fit to a target from beginning to end and return the model; nothing is set if this raises."""
+        if y is None:
+            name = type(self.model).__name__
+            raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None")
+        check_consistent_length(self.table, y)
+        target = self.target(y)
+        self.count()
+        return self.learn(target)
+
+    def finished(
+        self,
+        target: FloatArray,
+        loss: ClippedLoss,
+        public: tuple[str, ...],
+        level: Callable[[Task, Additive, Paid], Additive] | None = None,
+        **attributes: Any,
+    ) -> Any:
+        """Fit the coefficients and set all attributes; ``level`` moves the model by a last look at its level."""
+        look = self.look
+        columns = len(self.table.columns)
+        pairs = min(self.model.interactions, columns * (columns - 1) // 2)
+        task = Task(look, self.n, self.table, target, loss)
+        look.ledger.kept = kept = 0.0 if level is None else look.ledger.mu * math.sqrt(LEVEL_SHARE)
+        additive, spent = fit_table(task, self.declared, self.model.model, pairs)
+        look.ledger.kept = 0.0
+        if level is not None:
+            paid = look.pay("level", "the level and the slope of the predictions, with a wide clip", kept)
+            additive = level(task, additive, paid)
+        mechanism, mu, unit = look.ledger.mechanism(), look.ledger.mu, look.units.unit
+        shared = (SHARED,) * (unit == "person")
+        failures = [part for part in parts_of(mechanism) if not isinstance(part, GaussianDP)] * 2
+        curve, twice = tradeoff(mechanism), tradeoff(Composition((GaussianDP(2 * mu), *failures)))  # one out, one in
+        adjacency = f"add or remove one {unit}" + " with all its records" * bool(shared)
+        certificate = Certificate(
+            self.allowance.words,
+            unit,
+            with_assumptions(curve, adjacency=adjacency, notes=(*curve.assumptions.notes, *shared)),
+            with_assumptions(twice, adjacency=f"replace one {unit} by another"),
+            tuple(look.ledger.uses),
+            (*public_inputs(self.declared), *public),
+            mechanism,
+        )
+        exposure = RecordTradeoffs(np.minimum(np.hypot(spent, kept), mu), mu, look.units.labels)
+        return store(
+            self.model,
+            model_=additive,
+            columns_=self.table.columns,
+            schema_=self.declared.schema,
+            certificate_=certificate,
+            _record_tradeoffs=exposure,
+            **self.seen,
+            **attributes,
+        )
+
+    def advise(self) -> None:
+        """Warn, from noisy numbers only, where the noise will matter and of what was left out."""
+        mu, table, n = self.allowance.mu, self.table, self.n
+        unsure = 2 * COUNT_NOISE / (mu * math.sqrt(KINDS_SHARE))  # two standard deviations of the noise on n
+        said = []
+        if n < FEW + unsure:
+            said.append(
+                f"about {n:.0f} records, give or take {unsure:.0f}: the smallest count above the noise at "
+                f"this target (μ = {mu:.3g}) is about {3 / mu:.0f}; the guarantee holds for any number, but with fewer "
+                f"than {FEW} expect little more than guessing. More records or a weaker target would help"
+            )
+        if table.left_out:
+            names = ", ".join(map(repr, table.left_out))
+            said.append(f"left out: {names}: nearly unique words; declare the column's categories to keep it")
+        for text in said:
+            warnings.warn(text, TrainingWarning, stacklevel=6)
+
+
+def store(model: Any, **fitted: Any) -> Any:
+    """Set these attributes in place of those of an earlier fit and return the model."""
+    for name in [name for name in vars(model) if name.endswith("_")]:
+        delattr(model, name)
+    for name, value in fitted.items():
+        setattr(model, name, value)
+    return model
+
+
+def person_of(model: Any) -> Any:
+    """Return the name of the column that says whose record it is, or None."""
+    return as_schema(model.schema).person if model.group is None else model.group
+
+
+def checked(model: Any, X: Any, *, reset: bool) -> Any:
+    """Return X as scikit-learn wants it; ``reset`` notes the names of the columns on the model."""
+    if isinstance(X, pd.DataFrame | ColumnsOnDisk):
+        if not X.columns.is_unique:
+            raise InputError(
+                f"X must have columns of different names, got {X.columns[X.columns.duplicated()][0]!r} twice"
+            )
+        named = X.header if isinstance(X, ColumnsOnDisk) else X
+        validate_data(model, named, reset=reset, skip_check_array=True)
+        if len(X) == 0 or X.shape[1] == 0:
+            raise InputError(
+                f"X must have rows and columns; found 0 sample(s) or 0 feature(s) (shape={X.shape}) while a "
+                "minimum of 1 is required."
+            )
+        return X
+    return validate_data(model, X, reset=reset, dtype=None, ensure_all_finite=False)
+
+
+def without_group(model: Any, X: Any, *, fitting: bool) -> tuple[Any, Any]:
+    """Split the person column off."""
+    group = person_of(model)
+    if group is None:
+        return X, None
+    if isinstance(X, pd.DataFrame | ColumnsOnDisk):
+        if group in X.columns:
+            return X.drop(columns=group), X[group]
+    elif fitting and isinstance(group, int) and getattr(X, "ndim", 0) == 2 and 0 <= group < X.shape[1]:
+        return np.delete(X, group, axis=1), X[:, group]
+    if fitting:
+        raise InputError(f"group must name a column of X, got {group!r}")
+    return X, None
