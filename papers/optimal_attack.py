@@ -15,7 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from deniable._check import FloatArray, InputError, Seed, integer, number, seeded
-from deniable.noise.resampling import Population, every_output
+from deniable.releases.resampling import Population, every_output
 
 _MOST_SUBSETS = 20_000
 _WORK = 2e8  # density evaluations after which quadrature stops refining and reports the error that is left

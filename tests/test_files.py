@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 import skops.io
-from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 
 import deniable as dn
 import deniable.cli
@@ -91,7 +91,7 @@ def test_a_model_of_another_format_is_refused_with_the_version_that_reads_it(tmp
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(120, 2)), rng.integers(0, 2, 120)
     private = dn.PrivateClassifier(advantage=0.5, ranges={0: (-3, 3), 1: (-3, 3)}).fit(X, y)
-    released = dn.MembershipPrivate(LogisticRegression(), advantage=0.5, n_resamples=20, random_state=0).fit(X, y)
+    released = dn.MembershipPrivate(LinearSVC(), advantage=0.5, n_resamples=20, random_state=0).fit(X, y)
     (tmp_path / "rows.csv").write_text("0,1\n1,2\n")
     for model in (private, released):
         pickled = pickle.dumps(model)
@@ -100,9 +100,9 @@ def test_a_model_of_another_format_is_refused_with_the_version_that_reads_it(tmp
             later.setattr("deniable._files.MODEL_FORMAT", MODEL_FORMAT + 1)
             later.setattr("deniable._files.version", lambda _: "9.1.0")
             of_later, path = pickle.dumps(model), saved(tmp_path / "model.skops", model)
-            with pytest.raises(dn.InputError, match=r"has format 1, and deniable 9.1.0 reads format 2"):
+            with pytest.raises(dn.InputError, match=r"has format 2, and deniable 9.1.0 reads format 3"):
                 pickle.loads(pickled)
-        with pytest.raises(dn.InputError, match=r"has format 2, .* reads format 1; .* pip install 'deniable==9.1.0'"):
+        with pytest.raises(dn.InputError, match=r"has format 3, .* reads format 2; .* pip install 'deniable==9.1.0'"):
             pickle.loads(of_later)
         assert run(["predict", str(path), str(tmp_path / "rows.csv")]) == 2
         assert "'deniable==9.1.0'" in capsys.readouterr().err

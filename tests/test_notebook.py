@@ -10,7 +10,7 @@ import deniable as dn
 from deniable._notebook import panel
 from deniable._shown import shown
 from deniable.curves import with_note
-from deniable.noise import Mean
+from deniable.releases import Mean
 
 BAD = '<img src=x onerror="alert(1)">&'
 

@@ -270,7 +270,7 @@ def test_dp_sgd_replacing_lies_between_one_direction_and_two():
 
 
 def test_curves_of_one_data_set_refuse_other_risks():
-    release = dn.release(dn.noise.Mean(), np.full(40, 0.3), advantage=0.2, rng=0)
+    release = dn.release(dn.releases.Mean(), np.full(40, 0.3), advantage=0.2, rng=0)
     norms = dn.accounting.individual_tradeoffs(np.full((3, 4), 0.5), 1.0, dn.SubsampledGaussian(1.0, 0.1, 4))
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-0.5, 0.5, (40, 3)), rng.integers(0, 2, 40)

@@ -26,13 +26,8 @@ import numpy as np
 import pandas as pd
 
 import deniable as dn
-from deniable.noise import (
-    Histogram,
-    Mean,
-    SecondMoment,
-    mechanism,
-    queries,
-)
+from deniable.noise import queries
+from deniable.releases import Histogram, Mean, SecondMoment, secret_half
 from deniable.statistics import releasing
 from deniable.statistics.queries import CANDIDATES
 
@@ -82,7 +77,7 @@ MORE = {
 def noise_found_once(weaker):
     """Find the scale of the noise at the first release only, and divide it; yield what was found, and for what task."""
     found, curves = {}, {}
-    settle, choose, curve = mechanism.settle, mechanism.choose, mechanism._certified_curve
+    settle, choose, curve = secret_half.settle, secret_half.choose, secret_half._certified_curve
 
     def kept(task, way, find):
         if way not in found:
@@ -96,10 +91,10 @@ def noise_found_once(weaker):
         return curves[one.bound]
 
     with (
-        mock.patch.object(mechanism, "settle", lambda task, way: kept(task, way, lambda: settle(task, way))),
-        mock.patch.object(mechanism, "choose", lambda task: (kept(task, "auto", lambda: choose(task)[0]), ())),
-        mock.patch.object(mechanism, "_certified_curve", certified),
-        mock.patch.object(mechanism, "_useless", return_value=None),
+        mock.patch.object(secret_half, "settle", lambda task, way: kept(task, way, lambda: settle(task, way))),
+        mock.patch.object(secret_half, "choose", lambda task: (kept(task, "auto", lambda: choose(task)[0]), ())),
+        mock.patch.object(secret_half, "_certified_curve", certified),
+        mock.patch.object(secret_half, "_useless", return_value=None),
     ):
         yield found
 
@@ -126,13 +121,13 @@ def asked_of(algorithm):
 def against_halves(call, found, releases):
     """Whether the attacker of each record named its membership, (records, releases)."""
     truths = []
-    draw = mechanism.Population.secret_subset
+    draw = secret_half.Population.secret_subset
 
     def watched(self):
         truths.append(draw(self))
         return truths[-1]
 
-    with mock.patch.object(mechanism.Population, "secret_subset", watched):
+    with mock.patch.object(secret_half.Population, "secret_subset", watched):
         values = np.array([np.ravel(call()) for _ in range(releases)])
     ((one, task),) = found.values()
     parts = list(combinations(range(N), HALF))

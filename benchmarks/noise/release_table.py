@@ -22,7 +22,8 @@ from scipy.special import ndtri
 from sklearn.datasets import load_breast_cancer, make_spd_matrix
 
 import deniable as dn
-from deniable.noise import GaussianNoise, Mean, SecondMoment
+from deniable.noise import GaussianNoise
+from deniable.releases import Mean, SecondMoment
 
 OURS = (
     ("ours, swap", {"bound": "swap", "n_resamples": 1024, "rng": 0}),

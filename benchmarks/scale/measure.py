@@ -96,7 +96,7 @@ def train(path: str) -> dict[str, float]:
 
 def release(path: str) -> dict[str, float]:
     import deniable as dn
-    from deniable.noise import Mean
+    from deniable.releases import Mean
 
     before, clock = peak(), Clock()
     dn.release(Mean(bounds=(-1.0, 1.0)), path, advantage=0.1, rng=0)

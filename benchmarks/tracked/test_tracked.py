@@ -64,7 +64,7 @@ def test_profile(benchmark):
 
 
 def test_release(benchmark):
-    from deniable.noise import Mean
+    from deniable.releases import Mean
 
     rows = np.random.default_rng(0).normal(size=(20_000, 5))
     benchmark.pedantic(lambda: dn.release(Mean(), rows, advantage=0.2, bound="swap"), rounds=3, warmup_rounds=1)

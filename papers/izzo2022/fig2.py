@@ -11,7 +11,7 @@ from published import PublishedNoise, published_scale
 from sklearn.datasets import make_spd_matrix
 
 import deniable as dn
-from deniable.noise import SecondMoment
+from deniable.releases import SecondMoment
 
 STEPS, LEARNING_RATE, MOMENTS, SPLITS = 25, 0.2, (2, 4, 6), 128
 

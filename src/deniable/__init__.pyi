@@ -9,6 +9,7 @@ from deniable import (
     noise as noise,
     planning as planning,
     records as records,
+    releases as releases,
     report as report,
     statistics as statistics,
     tables as tables,
@@ -28,7 +29,6 @@ from deniable.audit import (
 )
 from deniable.curves import Tradeoff as Tradeoff
 from deniable.integrations import (
-    MembershipPrivate as MembershipPrivate,
     from_dp_event as from_dp_event,
     from_opacus as from_opacus,
     make_private as make_private,
@@ -54,9 +54,9 @@ from deniable.mechanisms import (
     WithoutReplacement as WithoutReplacement,
     ZeroConcentratedDP as ZeroConcentratedDP,
 )
-from deniable.noise import release as release
 from deniable.planning import calibrate as calibrate
 from deniable.records import OutputPerturbation as OutputPerturbation, privacy_profile as privacy_profile
+from deniable.releases import MembershipPrivate as MembershipPrivate, release as release
 from deniable.report import Assessment as Assessment, Policy as Policy
 from deniable.statistics import release_statistics as release_statistics
 from deniable.tables import Schema as Schema

@@ -21,7 +21,7 @@ import numpy as np
 
 from deniable._check import InputError
 
-MODEL_FORMAT = 1  # of the attributes that a saved model holds; another number where a reader would misunderstand them
+MODEL_FORMAT = 2  # of the attributes that a saved model holds; another number where a reader would misunderstand them
 
 
 def stamped(state: dict[str, Any]) -> dict[str, Any]:

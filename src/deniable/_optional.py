@@ -25,7 +25,7 @@ EXTRA_OF = {
 }
 
 # rooms with an extra that installs all they need
-EXTRA_OF_ROOM = {"noise": "release", "statistics": "tables", "training": "training"}
+EXTRA_OF_ROOM = {"noise": "release", "releases": "release", "statistics": "tables", "training": "training"}
 
 
 def require(module: str, *, purpose: str) -> ModuleType:

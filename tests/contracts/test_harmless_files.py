@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 import deniable as dn
 from deniable.cli._app import run
@@ -116,7 +116,7 @@ def test_check_prints_no_cell(table, people, capsys):
 @pytest.mark.parametrize("wrap", ["plain", "pipeline"])
 def test_a_released_estimator_carries_nothing_of_an_earlier_fit(wrap, people):
     X = people[["wage"]].assign(more=np.arange(N) % 7 * 1.0).to_numpy()
-    inner = LogisticRegression() if wrap == "plain" else make_pipeline(StandardScaler(), LogisticRegression())
+    inner = LinearSVC() if wrap == "plain" else make_pipeline(StandardScaler(), LinearSVC())
     inner.fit(X, people["y"])  # on all data: what must not travel
     final = inner if wrap == "plain" else inner[-1]
     model = dn.MembershipPrivate(inner, advantage=0.6, n_resamples=32, random_state=0).fit(X, people["y"])

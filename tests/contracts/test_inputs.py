@@ -18,8 +18,9 @@ from deniable.audit import audit_one_run
 from deniable.curves import EnvelopeTradeoff
 from deniable.laws.gaussian import GaussianLaw
 from deniable.laws.norm_laplace import NormLaplaceLaw
-from deniable.noise import GaussianNoise, Histogram, Mean, NormLaplaceNoise
+from deniable.noise import GaussianNoise, NormLaplaceNoise
 from deniable.records import OutputPerturbation
+from deniable.releases import Histogram, Mean
 from deniable.testing import insecure_noise
 
 RATES = [0.0, 0.125, 0.5, 1.0]

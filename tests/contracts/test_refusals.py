@@ -15,7 +15,7 @@ from scipy import stats
 from sklearn.naive_bayes import GaussianNB
 
 import deniable as dn
-from deniable import accounting, audit, bounds, mechanisms, noise, planning, records, report, unlearning
+from deniable import accounting, audit, bounds, mechanisms, noise, planning, records, releases, report, unlearning
 from deniable.laws.norm_laplace import NormLaplaceTradeoff
 from deniable.noise.laws import GaussianNoise
 from deniable.noise.rounding import rounded_gaussian
@@ -51,7 +51,7 @@ def fitted(kind, y):
     return fit
 
 
-MODULES = (accounting, audit, mechanisms, noise, planning, records, report, dn)
+MODULES = (accounting, audit, mechanisms, noise, planning, records, releases, report, dn)
 NAMES = {name: getattr(module, name) for module in MODULES for name in module.__all__} | {
     **{"NormLaplaceTradeoff": NormLaplaceTradeoff, "GaussianNoise": GaussianNoise, "OpacusCallback": OpacusCallback},
     **{"rounded_gaussian": rounded_gaussian, "bounds": bounds, "unlearning": unlearning},

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression as FittedLogistic
 from sklearn.naive_bayes import GaussianNB
 
 import deniable as dn
-from deniable.noise import Histogram, Mean
+from deniable.releases import Histogram, Mean
 
 RNG = np.random.default_rng(0)
 TABLE = pd.DataFrame({"a": RNG.random(30), "b": RNG.random(30), "t": ["x", "y", "y"] * 10})

@@ -44,7 +44,7 @@ def test_every_public_name_has_an_example(pages):
 def test_examples_of_the_reference_run(pages):
     said = io.StringIO()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dn.noise.ReleaseWarning)
+        warnings.simplefilter("ignore", dn.releases.ReleaseWarning)
         for example in dict.fromkeys(pages.examples().values()):
             test = doctest.DocTestParser().get_doctest(example, {"np": np, "dn": dn}, "example", "api_examples.txt", 0)
             doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=said.write)

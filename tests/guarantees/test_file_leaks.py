@@ -18,7 +18,7 @@ from scipy.stats import norm
 
 import deniable as dn
 from deniable.cli._app import run
-from deniable.noise.sealed import only_our_words, sealed
+from deniable.noise.silence import only_our_words, sealed
 from deniable.tables import files
 from deniable.tables.files import open_table
 from deniable.training import fitting

@@ -14,7 +14,7 @@ import pytest
 
 import deniable as dn
 from deniable import InputError
-from deniable.noise import Mean
+from deniable.releases import Mean
 from deniable.tables import as_source, on_disk
 from deniable.tables.rows import mapped_rows
 from deniable.testing import insecure_noise

@@ -162,7 +162,7 @@ def _features(
     source: str, target: str | None, drop: tuple[str, ...], schema: Schema | None
 ) -> tuple[Any, Any, list[str]]:
     """Read features, target, and which features are texts; an attack takes any target."""
-    from deniable.noise.sealed import only_our_words
+    from deniable.noise import only_our_words
     from deniable.tables import understand
 
     with only_our_words():

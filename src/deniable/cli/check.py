@@ -35,7 +35,7 @@ def check(
     Exit code 2 if the table cannot be used; all its problems are listed. No value of the table is printed; a drafted
     schema holds some, in comments.
     """
-    from deniable.noise.sealed import only_our_words
+    from deniable.noise import only_our_words
     from deniable.tables import PUBLIC, copies_line, draft_schema, open_table, understand
 
     if schema_out is not None:

@@ -41,7 +41,7 @@ def predict(
     if out is not None:
         check_writable("--out", out, suffixes=(".csv",))
     fitted = _loaded(model)
-    from deniable.noise.sealed import only_our_words
+    from deniable.noise import only_our_words
     from deniable.tables import open_file
 
     with only_our_words():

@@ -74,7 +74,7 @@ def profile(
         check_writable("--out", out, suffixes=(".csv", ".parquet"))
     said = prepared(policy, meta, owner_report=owner_report)
     import deniable as dn
-    from deniable.noise.sealed import only_our_words
+    from deniable.noise import only_our_words
     from deniable.tables import encode, understand
 
     options: dict[str, Any] = {

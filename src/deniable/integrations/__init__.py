@@ -1,4 +1,4 @@
-"""Foreign objects in, ours out: scikit-learn, Opacus, DpEvent."""
+"""Foreign objects in, ours out: Opacus, DpEvent, interpret, a fitted scikit-learn model."""
 
 from __future__ import annotations
 

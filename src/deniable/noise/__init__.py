@@ -1,23 +1,67 @@
-"""Release with a membership guarantee: couplings, noise laws, certificates."""
+"""What draws noise: laws, samplers, private queries of one account, and the certificate of what they released."""
 
-from deniable.noise.certificate import Certificate
-from deniable.noise.evidence import ReleaseError
-from deniable.noise.half import Alternative, HalfCertificate, Release, ReleaseWarning
-from deniable.noise.laws import GaussianNoise, NormLaplaceNoise
-from deniable.noise.mechanism import release
-from deniable.noise.statistics import Histogram, Mean, SecondMoment
+from deniable.noise.certificate import AS_GIVEN, Certificate, game_of, points
+from deniable.noise.columns import (
+    CELLS,
+    COUNT_NOISE,
+    REPLACED,
+    YEARS,
+    ColumnKind,
+    ask_kinds,
+    cell_ends,
+    octave_cells,
+    range_from_counts,
+    standing_out,
+    year_cells,
+    years_from_counts,
+)
+from deniable.noise.laws import GaussianNoise, NoiseLaw, NormLaplaceNoise
+from deniable.noise.queries import (
+    SHARED,
+    Channel,
+    Ledger,
+    NoiseSource,
+    Paid,
+    Queries,
+    RankWeights,
+    SumNoise,
+    Units,
+    Use,
+    units_of,
+)
+from deniable.noise.silence import only_our_words, sealed
 
 __all__ = [
-    "Alternative",
+    "AS_GIVEN",
+    "CELLS",
+    "COUNT_NOISE",
+    "REPLACED",
+    "SHARED",
+    "YEARS",
     "Certificate",
+    "Channel",
+    "ColumnKind",
     "GaussianNoise",
-    "HalfCertificate",
-    "Histogram",
-    "Mean",
+    "Ledger",
+    "NoiseLaw",
+    "NoiseSource",
     "NormLaplaceNoise",
-    "Release",
-    "ReleaseError",
-    "ReleaseWarning",
-    "SecondMoment",
-    "release",
+    "Paid",
+    "Queries",
+    "RankWeights",
+    "SumNoise",
+    "Units",
+    "Use",
+    "ask_kinds",
+    "cell_ends",
+    "game_of",
+    "octave_cells",
+    "only_our_words",
+    "points",
+    "range_from_counts",
+    "sealed",
+    "standing_out",
+    "units_of",
+    "year_cells",
+    "years_from_counts",
 ]

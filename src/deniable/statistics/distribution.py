@@ -18,7 +18,7 @@ from scipy.optimize import isotonic_regression
 
 from deniable._check import FloatArray
 from deniable._floats import MANY_ROUNDINGS
-from deniable.noise.queries import RankWeights
+from deniable.noise import RankWeights
 from deniable.statistics.estimates import NO_NUMBERS, TOO_FEW, Limits, QueryAnswer, withheld
 from deniable.statistics.grammar import ColumnScale
 from deniable.statistics.queries import CANDIDATES, DEPTH

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError, IntArray
 from deniable._floats import MANY_ROUNDINGS
-from deniable.noise.queries import Units
+from deniable.noise import Units
 from deniable.statistics.grammar import ABSENT, OTHER, ColumnScale
 from deniable.tables import ColumnCells
 

@@ -17,8 +17,7 @@ from deniable._optional import require
 from deniable._shown import shown
 from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
-from deniable.noise.certificate import Certificate
-from deniable.noise.queries import Use
+from deniable.noise import Certificate, Use
 from deniable.statistics.grammar import ISO, Day, Statistic, parse, written
 
 if TYPE_CHECKING:

@@ -16,10 +16,7 @@ from deniable.curves import EVERY_CASE, Assumptions, GaussianTradeoff, Tradeoff
 from deniable.curves.combined import with_failure
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
-from deniable.noise import columns
-from deniable.noise.certificate import Certificate, game_of
-from deniable.noise.queries import Ledger, Queries, Units, units_of
-from deniable.noise.sealed import only_our_words
+from deniable.noise import Certificate, Ledger, Queries, Units, columns, game_of, only_our_words, units_of
 from deniable.planning.budget import Budget, budget
 from deniable.planning.calibration import AsTellingAs, as_limit
 from deniable.statistics.distribution import OF_COUNT, Choice, Ranked

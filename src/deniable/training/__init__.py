@@ -1,6 +1,5 @@
 """Models fitted to a membership target: noisy sums over all records, each query of the data in one account."""
 
-from deniable.noise.queries import Use
 from deniable.training.account import RecordTradeoffs
 from deniable.training.classifier import PrivateClassifier, labels_of
 from deniable.training.column import TaskChoice, fit_column
@@ -15,7 +14,6 @@ __all__ = [
     "TableReader",
     "TaskChoice",
     "TrainingWarning",
-    "Use",
     "fit_column",
     "labels_of",
 ]

@@ -11,9 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from deniable._check import FloatArray, InputError
 from deniable._files import stamped, unstamped
 from deniable.curves import Tradeoff
-from deniable.noise.certificate import AS_GIVEN
-from deniable.noise.queries import NoiseSource, SumNoise
-from deniable.noise.sealed import only_our_words
+from deniable.noise import AS_GIVEN, NoiseSource, SumNoise, only_our_words
 from deniable.tables import as_schema
 from deniable.training.account import RecordTradeoffs
 from deniable.training.features import FeatureTable, apart, as_table

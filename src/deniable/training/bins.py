@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from deniable._check import FloatArray, IntArray
-from deniable.noise.columns import CELLS, cell_ends
+from deniable.noise import CELLS, cell_ends
 
 _UNIFORM = 64  # cells of equal width over the range
 _HALF_OCTAVES = 24  # cells whose width halves every second time, towards zero: skewed columns

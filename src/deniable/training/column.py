@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from deniable._check import InputError
-from deniable.noise.queries import SumNoise
+from deniable.noise import SumNoise
 from deniable.tables import DATE, MISSING, NUMBER, ColumnCells
 from deniable.training.classifier import ClassifierFit, PrivateClassifier, labels_of
 from deniable.training.features import declared_kind

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import column_or_1d
 
 from deniable._check import FloatArray, InputError, choice, mapping
-from deniable.noise.columns import ColumnKind
+from deniable.noise import ColumnKind
 from deniable.tables import (
     DATE,
     NUMBER,

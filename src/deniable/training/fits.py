@@ -19,9 +19,18 @@ from deniable.curves import with_assumptions
 from deniable.limits import DEFAULT_ADVANTAGE
 from deniable.mechanisms import Composition, GaussianDP
 from deniable.mechanisms.core import parts_of
-from deniable.noise.certificate import Certificate
-from deniable.noise.columns import COUNT_NOISE, ColumnKind
-from deniable.noise.queries import SHARED, Ledger, NoiseSource, Paid, Queries, Units, units_of
+from deniable.noise import (
+    COUNT_NOISE,
+    SHARED,
+    Certificate,
+    ColumnKind,
+    Ledger,
+    NoiseSource,
+    Paid,
+    Queries,
+    Units,
+    units_of,
+)
 from deniable.planning.budget import Budget, budget
 from deniable.planning.calibration import as_limit
 from deniable.tables import ColumnCells, ColumnSchema, ColumnsOnDisk, as_schema

@@ -22,7 +22,7 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError, IntArray
 from deniable._floats import MANY_ROUNDINGS
-from deniable.noise.queries import Channel, Queries
+from deniable.noise import Channel, Queries
 from deniable.training.design import Basis, Design, design_of, products, products_noise, shares, strongest
 from deniable.training.encoders import PAIR_LEVELS, Codes, Encoder, Pair, levels_of
 from deniable.training.features import Declared, FeatureTable

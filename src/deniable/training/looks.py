@@ -21,8 +21,7 @@ from scipy.optimize import brentq
 
 from deniable._check import FloatArray, IntArray
 from deniable._floats import MANY_ROUNDINGS
-from deniable.noise.columns import CELLS, ColumnKind, ask_kinds, octave_cells, range_from_counts
-from deniable.noise.queries import Queries
+from deniable.noise import CELLS, ColumnKind, Queries, ask_kinds, octave_cells, range_from_counts
 from deniable.tables import ColumnCells
 from deniable.training import bins
 from deniable.training.encoders import PAIR_LEVELS, Encoder, Hashed, Levels, Listed, Pair, Thermometer

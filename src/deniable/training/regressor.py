@@ -24,7 +24,7 @@ from deniable._check import FloatArray, InputError, choice, nearest_names
 from deniable._floats import MANY_ROUNDINGS
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
-from deniable.noise.queries import Paid
+from deniable.noise import Paid
 from deniable.tables import DATE, NUMBER, ColumnCells, ColumnSchema, Schema
 from deniable.training import bins
 from deniable.training.base import PrivateModel

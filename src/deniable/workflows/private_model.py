@@ -11,7 +11,7 @@ import numpy as np
 from deniable._check import InputError
 from deniable._shown import shown
 from deniable.curves import Tradeoff
-from deniable.noise.certificate import AS_GIVEN
+from deniable.noise import AS_GIVEN
 from deniable.report.model import Assessment, Grid, Number, Section, Series
 from deniable.report.sections import TUNING_WARNING, Asked, bound_headline, bound_section, risk_section
 from deniable.tables import DATE, spelled

@@ -12,9 +12,9 @@ from deniable.accounting import tradeoff
 from deniable.audit import AttackScores, ScoreAudit
 from deniable.curves import Assumptions, Tradeoff
 from deniable.mechanisms import Mechanism
-from deniable.noise import Certificate, HalfCertificate, Release
-from deniable.noise.certificate import AS_GIVEN
+from deniable.noise import AS_GIVEN, Certificate
 from deniable.records import PrivacyProfile
+from deniable.releases import HalfCertificate, Release
 from deniable.report.measured import OTHER_ATTACKS, POPULATION_GAME, audit_section
 from deniable.report.model import Assessment, Number, Section
 from deniable.report.sections import NOT_COVERED, OTHER_RISKS, TUNING_WARNING, Asked, bound_headline, bound_section

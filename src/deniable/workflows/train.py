@@ -16,8 +16,7 @@ from sklearn.pipeline import Pipeline
 from deniable._check import InputError, choice, number
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
-from deniable.noise.queries import SumNoise
-from deniable.noise.sealed import only_our_words
+from deniable.noise import SumNoise, only_our_words
 from deniable.report.model import Assessment
 from deniable.tables import (
     ColumnCells,

@@ -3,7 +3,7 @@
 import numpy as np
 
 import deniable as dn
-from deniable.noise import Mean
+from deniable.releases import Mean
 
 ages = np.clip(np.random.default_rng(0).normal(42, 17, 4_000), 0, 100)  # your column
 released = dn.release(Mean(), ages[:, None], advantage=0.2, bound="swap")

@@ -13,9 +13,9 @@ from scipy.stats import binomtest
 from sklearn.linear_model import Lasso
 
 import deniable as dn
-from deniable.noise import ReleaseError, mechanism
-from deniable.noise.resampling import Population
-from deniable.noise.sealed import sealed
+from deniable.noise.silence import sealed
+from deniable.releases import ReleaseError, secret_half
+from deniable.releases.resampling import Population
 
 DATA = np.random.default_rng(0).normal(size=12)
 DATA[0] = 50.0
@@ -75,7 +75,7 @@ def heard(way, capfd, caplog):
 @pytest.mark.parametrize("open_room", [False, True])
 def test_what_an_algorithm_says_tells_nothing(way, open_room, truths, capfd, caplog, monkeypatch):
     if open_room:  # negative control
-        monkeypatch.setattr(mechanism, "sealed", nullcontext)
+        monkeypatch.setattr(secret_half, "sealed", nullcontext)
     guesses = [heard(way, capfd, caplog) for _ in range(8 if open_room else 4)]
     if open_room:
         assert guesses == truths
@@ -103,7 +103,7 @@ def test_warnings_of_lasso_do_not_tell_who_trained(truths, monkeypatch):
     assert len(set(counts)) == 1  # the attacker hears the same whoever trained, so he can but guess
     guesses = np.random.default_rng(2).random(GAMES) < 0.5
     assert binomtest(int(np.sum(guesses == np.array(truths))), GAMES).proportion_ci(0.999).low <= 0.5
-    monkeypatch.setattr(mechanism, "sealed", nullcontext)
+    monkeypatch.setattr(secret_half, "sealed", nullcontext)
     truths.clear()
     counts = np.array([warned() for _ in range(GAMES)])
     won = int(np.sum((counts > counts.min()) == np.array(truths)))

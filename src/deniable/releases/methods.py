@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.noise import plans
-from deniable.noise.direct import direct_share, plan_by_direct
-from deniable.noise.evidence import ExactRows, NoGuaranteeError, ReleaseError
-from deniable.noise.half import Alternative
-from deniable.noise.laws import NoiseLaw
-from deniable.noise.plans import ROUNDING, CouplingGame, NoisePlan, Shaper
-from deniable.noise.resampling import Algorithm, Runner
-from deniable.noise.statistics import ExactSwap
+from deniable.noise import NoiseLaw
+from deniable.releases import plans
+from deniable.releases.certificate import Alternative
+from deniable.releases.direct import direct_share, plan_by_direct
+from deniable.releases.evidence import ExactRows, NoGuaranteeError, ReleaseError
+from deniable.releases.plans import ROUNDING, CouplingGame, NoisePlan, Shaper
+from deniable.releases.resampling import Algorithm, Runner
+from deniable.releases.statistics import ExactSwap
 
 BOUNDS = ("auto", "direct", "swap", "centre")
 _LARGEST_ENUMERATION = 1000  # training sets; up to this many, "swap" runs all of them (twice), and nothing is sampled

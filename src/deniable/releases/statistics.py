@@ -17,11 +17,11 @@ from scipy.spatial.distance import cdist
 
 from deniable._check import FloatArray, Indices, InputError, numbers
 from deniable._floats import EPS
-from deniable.noise.blocks import Summary, blocks
-from deniable.noise.coordinates import alike
-from deniable.noise.evidence import ExactRows
-from deniable.noise.laws import NoiseLaw
-from deniable.noise.resampling import Population
+from deniable.noise import NoiseLaw
+from deniable.releases.blocks import Summary, blocks
+from deniable.releases.coordinates import alike
+from deniable.releases.evidence import ExactRows
+from deniable.releases.resampling import Population
 
 _ENTRIES = 2_000_000  # distances kept (16 MB) for the records that stand out most; the others are bounded together
 _ALL_IN_ORDER = 100_000  # records above which only those that stand out are sorted

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.noise import Histogram, Mean
+from deniable.releases import Histogram, Mean
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(400, 2)) + [10.0, -3.0]

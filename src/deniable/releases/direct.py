@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray
-from deniable.noise.coordinates import Coordinates
-from deniable.noise.evidence import NoGuaranteeError
-from deniable.noise.half import FINE, runs_for_fine
-from deniable.noise.mixture import MixtureEvidence, chernoff_slack, hoeffding_slack, runs_for
-from deniable.noise.plans import CouplingGame, NoisePlan, Shaper, nothing_varies
-from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, stack
+from deniable.releases.certificate import FINE, runs_for_fine
+from deniable.releases.coordinates import Coordinates
+from deniable.releases.evidence import NoGuaranteeError
+from deniable.releases.mixture import MixtureEvidence, chernoff_slack, hoeffding_slack, runs_for
+from deniable.releases.plans import CouplingGame, NoisePlan, Shaper, nothing_varies
+from deniable.releases.resampling import Algorithm, Outputs, Population, Runner, stack
 
 _FEWEST_RUNS = 4096
 _MOST_RUNS = 32768
@@ -29,7 +29,7 @@ _LARGEST_SHARE = 0.9  # largest share of the gain: above it, no noise could cert
 def plan_by_direct(
     algorithm: Algorithm, runner: Runner, game: CouplingGame, shaper: Shaper, runs: int | None
 ) -> NoisePlan:
-    """Compare each record's two mixtures over independent random training sets (:mod:`deniable.noise.mixture`).
+    """Compare each record's two mixtures over independent random training sets (:mod:`deniable.releases.mixture`).
 
     The first 64 runs are a pilot: they fix the coordinates, the shape of the noise and the time per run, and with it
     the number of the other runs, which alone certify. With ``runs=None`` these are so many that their number costs a

@@ -15,12 +15,12 @@ from deniable._check import FloatArray, Indices, InputError, Seed, choice, integ
 from deniable._floats import EPS
 from deniable._parallel import checked_jobs
 from deniable.curves import Assumptions, EnvelopeTradeoff, Tradeoff
-from deniable.noise.evidence import ReleaseError
-from deniable.noise.half import GAME, Alternative, HalfCertificate, Release, ReleaseWarning
-from deniable.noise.methods import BOUNDS, ReleaseTask, Settled, choose, settle
-from deniable.noise.plans import ROUNDING, CouplingGame, Shaper
-from deniable.noise.resampling import Algorithm, Population, Runner, evaluate
-from deniable.noise.sealed import sealed
+from deniable.noise import sealed
+from deniable.releases.certificate import GAME, Alternative, HalfCertificate, Release, ReleaseWarning
+from deniable.releases.evidence import ReleaseError
+from deniable.releases.methods import BOUNDS, ReleaseTask, Settled, choose, settle
+from deniable.releases.plans import ROUNDING, CouplingGame, Shaper
+from deniable.releases.resampling import Algorithm, Population, Runner, evaluate
 
 _LOG_GAMMAS = np.concatenate([np.linspace(0.0, 1.0, 11), np.geomspace(1.2, 24.0, 22)])  # of a certified curve
 

@@ -8,8 +8,8 @@ from scipy.spatial.distance import cdist
 
 import deniable as dn
 from deniable.noise import GaussianNoise, NormLaplaceNoise
-from deniable.noise.integration import IntegralBound, integrals
-from deniable.noise.mixture import MixtureEvidence, hoeffding_slack
+from deniable.releases.integration import IntegralBound, integrals
+from deniable.releases.mixture import MixtureEvidence, hoeffding_slack
 
 RNG = np.random.default_rng(5)
 NORMAL = RNG.normal(size=14)

@@ -30,9 +30,9 @@ from scipy.special import ndtri
 
 from deniable._check import FloatArray, Indices
 from deniable.curves import GaussianTradeoff
-from deniable.noise.evidence import ReleaseError, ResampledEvidence, least_for_all, least_scale
-from deniable.noise.integration import IntegralBound, integrals
-from deniable.noise.laws import NoiseLaw
+from deniable.noise import NoiseLaw
+from deniable.releases.evidence import ReleaseError, ResampledEvidence, least_for_all, least_scale
+from deniable.releases.integration import IntegralBound, integrals
 
 _TOLERANCE = 5e-3  # relative width of the final bracket of the scale
 FLOOR = 0.03  # share of the spread over training parts: less noise would not be noticed next to it (0.05 %)

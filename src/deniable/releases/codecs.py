@@ -24,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
 from deniable._check import FloatArray, InputError
+from deniable.releases.evidence import ReleaseError
 
 Arrays = dict[str, FloatArray]
 
@@ -284,10 +285,7 @@ _LINEAR = frozenset(
         "LinearRegression",
         "LinearSVC",
         "LinearSVR",
-        "LogisticRegression",
-        "Perceptron",
         "Ridge",
-        "SGDClassifier",
         "SGDRegressor",
     }
 )
@@ -313,3 +311,32 @@ def _n_components(asked: Any, values: FloatArray, known: PublicFacts) -> int:
     if isinstance(asked, int) and 1 <= asked <= most:
         return asked
     raise InputError(f"n_components must be None, a share in (0, 1) or a number from 1 to {most}, got {asked!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class Refit:
+    """The algorithm handed to :func:`release`: a part of the data in, the parameters of a fit as one vector out.
+
+    A part that lacks a class gives zeros instead of an error: whether there is an output must not tell who trained.
+    ``shapes`` are those of the parameters of a fit to all data, by name.
+    """
+
+    estimator: Any
+    codec: Codec
+    classes: NDArray[Any] | None
+    shapes: dict[str, tuple[int, ...]]
+
+    def __call__(self, part: tuple[Any, ...]) -> FloatArray:
+        """Return the parameters of a fit to this part of the data."""
+        if self.classes is not None and len(np.unique(part[1])) < len(self.classes):
+            return np.zeros(sum(int(np.prod(shape)) for shape in self.shapes.values()))
+        arrays = self.codec.learn(self.estimator, part[0], part[1] if len(part) > 1 else None)
+        if {name: value.shape for name, value in arrays.items()} != self.shapes:
+            raise ReleaseError("the estimator's parameters have different shapes on different training parts")
+        return np.concatenate([value.ravel() for value in arrays.values()])
+
+    def split(self, flat: FloatArray) -> Arrays:
+        """Return the named arrays of a vector."""
+        ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes.values()])
+        parts = np.split(flat, ends[:-1])
+        return {name: part.reshape(shape) for (name, shape), part in zip(self.shapes.items(), parts, strict=True)}

@@ -15,11 +15,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deniable._check import FloatArray, InputError, choice
 from deniable._files import stamped, unstamped
-from deniable.integrations.sklearn_parameters import Codec, PublicFacts, TwoFunctions, codec_for
-from deniable.integrations.sklearn_refits import Refit
-from deniable.noise import release
-from deniable.noise.resampling import Population
-from deniable.noise.statistics import public_limits
+from deniable.releases import release
+from deniable.releases.codecs import Codec, PublicFacts, Refit, TwoFunctions, codec_for
+from deniable.releases.resampling import Population
+from deniable.releases.statistics import public_limits
 
 _ABSENT = 0.1  # largest share of the training parts from which a class may be missing
 
@@ -52,7 +51,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
     (see :func:`deniable.release` for the guarantee and its game). Predictions come from the noised parameters alone.
     What is fixed beforehand comes from the whole data set: the class labels, the order of k-means' clusters.
 
-    Supported: linear, ridge, lasso, Huber, logistic and Poisson regression, linear SVM, PCA, covariance estimators,
+    Supported: linear, ridge, lasso, Huber and Poisson regression, linear SVM, PCA, covariance estimators,
     Gaussian naive Bayes, k-means, ``StandardScaler``, pipelines of those, and any estimator through ``get_parameters``
     and ``set_parameters``.
 
@@ -88,7 +87,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
     estimator_
         Estimator with the released parameters.
     certificate_
-        The guarantee; see :class:`deniable.noise.HalfCertificate`.
+        The guarantee; see :class:`deniable.releases.HalfCertificate`.
     noise_scale_
         Standard deviation of the noise of each parameter array, by name.
     n_features_in_, feature_names_in_, classes_

@@ -20,7 +20,7 @@ import numpy as np
 from deniable._check import FloatArray, Indices, InputError
 from deniable._search import false_position
 from deniable._tails import beta_quantile
-from deniable.noise.laws import NoiseLaw
+from deniable.noise import NoiseLaw
 
 _AT_FIRST = 8  # records, those likely to need most noise, that are looked at before the others
 _AT_ONCE = 64  # records added to a search
@@ -104,7 +104,7 @@ class ExactRows(ResampledEvidence):
 
     def worst(self, law: NoiseLaw, log_gamma: float) -> float:
         """Return an upper bound on max over records of E H_γ(N_a‖N_b)."""
-        seen = float(self._leaks(law, log_gamma).max(initial=0.0))
+        seen = float(self.leak_of_each(law, log_gamma).max(initial=0.0))
         return max(seen, self._rest_leak(law, log_gamma))
 
     def least_scale(self, law: NoiseLaw, level: float, log_gamma: float) -> float:
@@ -115,9 +115,9 @@ class ExactRows(ResampledEvidence):
         found = self._coarse(_FINEST)
 
         def excess(scale: float, records: Indices) -> FloatArray:
-            return np.asarray(found._leaks(law.with_scale(scale), log_gamma, records) - level)
+            return np.asarray(found.leak_of_each(law.with_scale(scale), log_gamma, records) - level)
 
-        order = np.argsort(-found._mean(found.distances))
+        order = np.argsort(-found.mean_of_each(found.distances))
         scale = least_for_all(excess, order, float(found.distances.max(initial=0.0)), _least)
         if self._rest_leak(law.with_scale(scale), log_gamma) <= level:
             return scale
@@ -131,13 +131,13 @@ class ExactRows(ResampledEvidence):
         fine, rough = self._coarse(_FINE), self._coarse(_COARSE)
 
         def worst(log_gamma: float) -> float:
-            above = rough._leaks(law, log_gamma)
+            above = rough.leak_of_each(law, log_gamma)
             seen = self._rest_leak(law, log_gamma)
             order = np.argsort(-above)
             for some in np.split(order, range(_AT_FIRST, len(order), _AT_FIRST)):
                 if above[some[0]] <= seen:
                     break
-                seen = max(seen, float(fine._leaks(law, log_gamma, some).max()))
+                seen = max(seen, float(fine.leak_of_each(law, log_gamma, some).max()))
             return seen
 
         return np.array([worst(float(g)) for g in log_gammas])
@@ -148,15 +148,16 @@ class ExactRows(ResampledEvidence):
             return self
         return ExactRows(_coarsen(self.distances, cells), self.rest)
 
-    def _mean(self, values: FloatArray, records: Indices | slice = slice(None)) -> FloatArray:
-        """Mean of each row over its partners."""
+    def mean_of_each(self, values: FloatArray, records: Indices | slice = slice(None)) -> FloatArray:
+        """Return the mean of each row over its partners."""
         if self.weights is None:
             return np.asarray(values.mean(axis=1))
         return np.asarray(np.sum(values * self.weights[records], axis=1) * (1 + _ROUNDING))
 
-    def _leaks(self, law: NoiseLaw, log_gamma: float, records: Indices | slice = slice(None)) -> FloatArray:
+    def leak_of_each(self, law: NoiseLaw, log_gamma: float, records: Indices | slice = slice(None)) -> FloatArray:
+        """Return each record's mean hockey stick at γ over its partners."""
         leak = law.leakage(log_gamma, self.distances[records] / law.scale)
-        return np.asarray(np.minimum(self._mean(leak, records), 1.0))
+        return np.asarray(np.minimum(self.mean_of_each(leak, records), 1.0))
 
     def _rest_leak(self, law: NoiseLaw, log_gamma: float) -> float:
         if not self.rest > 0:

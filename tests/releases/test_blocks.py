@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from deniable.noise import Histogram, Mean, blocks
-from deniable.noise.coordinates import Coordinates, alike
 from deniable.noise.laws import GaussianNoise
-from deniable.noise.resampling import Population
+from deniable.releases import Histogram, Mean, blocks
+from deniable.releases.coordinates import Coordinates, alike
+from deniable.releases.resampling import Population
 
 RNG = np.random.default_rng(2)
 TABLE = RNG.lognormal(size=(53, 3))
@@ -44,7 +44,7 @@ def test_bins_and_their_shares_stand_for_all_pairs_of_records():
     assert rows.rest == 0.0
     np.testing.assert_allclose(rows.weights.sum(axis=1), 1.0, rtol=1e-14)
     loud = law.with_scale(0.02)
-    leaks, expected = rows._leaks(loud, 0.3), loud.leakage(0.3, pairs / 0.02).mean(axis=1)
+    leaks, expected = rows.leak_of_each(loud, 0.3), loud.leakage(0.3, pairs / 0.02).mean(axis=1)
     np.testing.assert_allclose(np.unique(np.round(leaks, 9)), np.unique(np.round(expected, 9)), atol=1e-8)
     found, centred = algorithm.influence(population, np.arange(3)), indicators - indicators.mean(axis=0)
     expected = blocks.Summary.of([centred])

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
 from deniable._check import FloatArray, Indices
-from deniable.noise.laws import NoiseLaw
+from deniable.noise import NoiseLaw
 
 Bits = NDArray[np.uint8]
 

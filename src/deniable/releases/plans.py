@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from deniable._check import FloatArray, Indices, InputError
-from deniable.noise.blocks import Summary
-from deniable.noise.coordinates import Coordinates
-from deniable.noise.evidence import ExactRows, ReleaseError, ResampledEvidence, SampledPairs, needed_resamples
-from deniable.noise.half import CertificateKind
-from deniable.noise.laws import GaussianNoise, NoiseLaw, NormLaplaceNoise
-from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, evaluate, every_output
-from deniable.noise.statistics import ExactSwap
+from deniable.noise import GaussianNoise, NoiseLaw, NormLaplaceNoise
+from deniable.releases.blocks import Summary
+from deniable.releases.certificate import CertificateKind
+from deniable.releases.coordinates import Coordinates
+from deniable.releases.evidence import ExactRows, ReleaseError, ResampledEvidence, SampledPairs, needed_resamples
+from deniable.releases.resampling import Algorithm, Outputs, Population, Runner, evaluate, every_output
+from deniable.releases.statistics import ExactSwap
 
 ROUNDING = 1e-13  # relative margin between what is computed and what is certified
 SELECTION = 0.25  # share of the resamples that fixes the shape of the noise; the others certify

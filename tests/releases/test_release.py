@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 
 import deniable as dn
-from deniable.noise import Histogram, Mean, ReleaseError, SecondMoment
+from deniable.releases import Histogram, Mean, ReleaseError, SecondMoment
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))

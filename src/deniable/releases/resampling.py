@@ -21,7 +21,7 @@ from deniable import testing
 from deniable._check import FloatArray, Indices, InputError, number, unmasked
 from deniable._parallel import in_order
 from deniable._progress import track
-from deniable.noise.evidence import ReleaseError
+from deniable.releases.evidence import ReleaseError
 
 Algorithm = Callable[[Any], Any]
 _ROUNDS = 4  # parts into which each worker's resamples are cut: progress is shown and stored after each

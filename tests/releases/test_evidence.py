@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from deniable.noise import evidence
-from deniable.noise.evidence import ExactRows, ReleaseError, SampledPairs, concave_leakage, dominating_law
 from deniable.noise.laws import GaussianNoise, NormLaplaceNoise
+from deniable.releases import evidence
+from deniable.releases.evidence import ExactRows, ReleaseError, SampledPairs, concave_leakage, dominating_law
 
 GAUSS = GaussianNoise(1.0, np.ones(1))
 LAWS = [GAUSS, NormLaplaceNoise(1.0, np.ones(1)), NormLaplaceNoise(1.0, np.ones(4))]

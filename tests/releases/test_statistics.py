@@ -5,13 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from deniable.noise import (
-    Mean,
-    SecondMoment,
-    statistics,
-)
 from deniable.noise.laws import GaussianNoise
-from deniable.noise.resampling import Population
+from deniable.releases import Mean, SecondMoment, statistics
+from deniable.releases.resampling import Population
 
 RNG = np.random.default_rng(0)
 TABLE = RNG.gamma(1.0, size=(9, 3)) * [1.0, 10.0, 0.1]

@@ -18,7 +18,7 @@ from deniable._optional import require
 from deniable._plot import new_axes
 from deniable._shown import shown
 from deniable.curves import Tradeoff
-from deniable.noise.certificate import points
+from deniable.noise import points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
