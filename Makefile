@@ -55,7 +55,8 @@ torch: $(TORCH)/.made  ## run the tests that need PyTorch and Opacus, in an envi
 	$(TORCH)/bin/python -m pytest --numprocesses auto $$(grep -lrE 'importorskip\("(torch|opacus)' tests --include 'test_*.py')
 	$(TORCH)/bin/python -m pytest tests/docs --override-ini 'addopts=' -q --run-docs -k private_pytorch
 
-docs: $(VENV)/.dev  ## run every example of README and docs and compare its output
+docs: $(VENV)/.dev  ## run every example of README, docs and docstrings and compare its output
+	$(BIN)/pytest src/deniable --doctest-modules --override-ini 'addopts=' -q --numprocesses auto
 	$(BIN)/pytest tests/docs --override-ini 'addopts=' -q --run-docs --numprocesses auto
 
 SITE := .venv-site

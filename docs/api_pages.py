@@ -3,7 +3,6 @@
 import importlib
 import inspect
 import re
-from pathlib import Path
 from typing import Any
 
 import deniable
@@ -99,10 +98,12 @@ def sections() -> list[tuple[str, str, list[str]]]:
 
 
 def examples() -> dict[str, str]:
-    """Return the example of each name, from api_examples.txt."""
-    text = (Path(__file__).parent / "api_examples.txt").read_text()
-    blocks = re.findall(r"^# (\w[\w ]*)\n(.*?)(?=^# \w|\Z)", text, re.MULTILINE | re.DOTALL)
-    return {name: body.strip() for names, body in blocks for name in names.split()}
+    """Return the example of each name: its docstring's own, or that of the name to which its docstring refers."""
+    homes = {path: importlib.import_module(path) for _, path, _ in sections()}
+    texts = {n: inspect.getdoc(getattr(homes[path], n)) or "" for _, path, names in sections() for n in names}
+    own = {n: "\n\n".join(re.findall(r"^>>> .*?(?=\n\n|\Z)", text, re.M | re.S)) for n, text in texts.items()}
+    referred = {n: re.search(r"^See ``(\w+)``\.$", text, re.M) for n, text in texts.items()}
+    return own | {n: own[found[1]] for n, found in referred.items() if found}
 
 
 def page() -> str:

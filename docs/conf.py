@@ -123,10 +123,10 @@ def whole_sentences(app, what, name, obj, options, lines):
 
 
 def with_example(app, what, name, obj, options, lines):
-    """End a page of the reference with its example, unless the docstring has one."""
+    """End a page of the reference with the example to which its docstring refers."""
     example = EXAMPLES.get(name.rpartition(".")[2]) if what in ("class", "function", "exception") else None
     if example and not any(">>>" in line for line in lines):
-        lines += ["", ".. rubric:: Example", "", *example.splitlines(), ""]
+        lines += ["", *example.splitlines(), ""]
 
 
 SHORTER = (  # what autodoc makes of a type or default, as a regular expression, and what the reader sees

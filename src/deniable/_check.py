@@ -22,7 +22,17 @@ R = TypeVar("R")
 
 
 class InputError(ValueError):
-    """An argument cannot be used; the message says which, why, and what to do instead."""
+    """An argument cannot be used; the message says which, why, and what to do instead.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> try:
+    ...     dn.PureDP(-1.0)
+    ... except dn.InputError as error:
+    ...     print(error)
+    epsilon must be at least 0, got -1
+    """
 
 
 def _rule(above: float | None, at_least: float | None, below: float | None, at_most: float | None) -> str:

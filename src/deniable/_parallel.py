@@ -152,6 +152,12 @@ def cluster(address: Any) -> Iterator[Any]:
         If no scheduler answers, no worker is there, or a worker has other versions of Python, NumPy or deniable.
     ImportError
         If ``deniable[dask]`` is not installed.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> with dn.records.cluster("tcp://10.0.0.5:8786"):  # doctest: +SKIP
+    ...     profile = dn.privacy_profile("/shared/records/", target="income", regularization=1e-3)
     """
     distributed = require("distributed", purpose="A cluster")
     joblib = require("joblib", purpose="A cluster")

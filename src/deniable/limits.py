@@ -172,6 +172,14 @@ class Limit:
     ------
     InputError
         If not exactly one limit is given, an argument of it is missing or no mechanism can meet it.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> limit = dn.Limit(tpr=1e-4, fpr=1e-5)
+    >>> noise = dn.calibrate(lambda s: dn.SubsampledGaussian(s, 0.01, 5000), (0.3, 30.0), limit=limit)
+    >>> round(noise, 3)
+    1.486
     """
 
     advantage: float | None = None

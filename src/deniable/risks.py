@@ -54,6 +54,10 @@ def reconstruction(tradeoff: Tradeoff, baseline: ArrayLike, side: Side = "upper"
     Let the output of the empty data set be uniform on a circle of length 1, and that of the record z a point at
     distance y from z, clockwise, y of density TPR'(y). Its curve is TPR; with z uniform and a guess right if it lies at
     most κ after z, blind guessing reaches κ and naming the output TPR(κ). A given mechanism may allow less.
+
+    Examples
+    --------
+    See ``attribute``.
     """
     require_universal(tradeoff, "reconstruction")
     numbers("baseline", baseline, at_least=0.0, at_most=1.0, hint="it is the chance of guessing right blindly")
@@ -75,12 +79,29 @@ def attribute(tradeoff: Tradeoff, prior: ArrayLike, weights: ArrayLike | None = 
         How likely each situation is (equally, if None).
     side
         As in :func:`reconstruction`, which this is at κ = Σ_x weight_x · max_a prior[x, a].
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> t = dn.tradeoff(dn.PureDP(1.0))
+    >>> prior = [0.7, 0.2, 0.1]                                     # what is known of a secret without the release
+    >>> round(dn.risks.best_guess(prior), 3), round(dn.risks.attribute(t, prior), 3)
+    (0.7, 0.89)
+    >>> round(dn.risks.reconstruction(t, 0.001), 5), round(dn.risks.singling_out(t, 1000, 1e-6), 5)
+    (0.00272, 0.00272)
+    >>> round(dn.risks.group(t, 2).epsilon(0.0), 6)
+    2.0
     """
     return float(reconstruction(tradeoff, best_guess(prior, weights, side), side))
 
 
 def best_guess(prior: ArrayLike, weights: ArrayLike | None = None, side: Side = "upper") -> float:
-    """Return κ of :func:`attribute`: how often the best guess from the ``prior`` is right, rounded to ``side``."""
+    """Return κ of :func:`attribute`: how often the best guess from the ``prior`` is right, rounded to ``side``.
+
+    Examples
+    --------
+    See ``attribute``.
+    """
     rows = np.atleast_2d(numbers("prior", prior, at_least=0.0, at_most=1.0))
     if rows.ndim != 2 or rows.size == 0 or not np.allclose(rows.sum(axis=1), 1.0, rtol=0.0, atol=1e-6):
         raise InputError("prior must hold distributions: shape (situations, values), each row adding up to 1")
@@ -105,6 +126,10 @@ def singling_out(tradeoff: Tradeoff, n: ArrayLike, weight: ArrayLike, side: Side
 
     *The lower side* needs no output at all: a predicate fixed beforehand of weight v = min(w, 1/n) matches exactly
     one record with probability n·v·(1 − v)^{n−1} (if the population has predicates of every weight).
+
+    Examples
+    --------
+    See ``attribute``.
     """
     require_universal(tradeoff, "singling_out")
     counts = numbers("n", n, at_least=1.0, below=np.inf, hint="it is the number of records")
@@ -133,6 +158,10 @@ def group(tradeoff: Tradeoff, k: int) -> Tradeoff:
     offered, is sharper.
 
     The lower side is that of one record: a group of which the others change nothing.
+
+    Examples
+    --------
+    See ``attribute``.
     """
     require_universal(tradeoff, "group")
     count = integer("k", k, at_least=1, hint="it is the number of records of the group")

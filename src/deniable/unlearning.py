@@ -27,6 +27,10 @@ def guarantee(epsilon: float, priors: ArrayLike) -> float:
     """Return B such that a release is B-MI unlearnt for the given records together.
 
     ``priors`` holds P(in) of every record whose deletion was asked for; an empty one gives 1.
+
+    Examples
+    --------
+    See ``deletion_capacity``.
     """
     eps = _epsilon(epsilon)
     pi = numbers("priors", priors, above=0.0, below=1.0, hint=_PRIOR_HINT)
@@ -54,6 +58,15 @@ def deletion_capacity(epsilon: ArrayLike, prior: ArrayLike, confidence: ArrayLik
         An ``int`` for scalars, an integer array of the broadcast shape otherwise; never more than 2⁶². For records
         with different priors use :func:`deletion_capacity_of_records`. The quotient is computed in double precision,
         so that L^m may miss B in its last digits where B is L^m by construction.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> u = dn.unlearning
+    >>> u.deletion_capacity(0.1, 0.001, 0.9), u.deletion_capacity_of_records(0.1, [0.001] * 20, 0.9)
+    (95, 20)
+    >>> round(u.guarantee(0.1, [0.5, 0.5]), 3)
+    0.226
     """
     eps = numbers("epsilon", epsilon, at_least=0.0)
     pi = numbers("prior", prior, above=0.0, below=1.0, hint=_PRIOR_HINT)
@@ -74,6 +87,10 @@ def deletion_capacity_of_records(epsilon: float, priors: ArrayLike, confidence: 
 
     The records most likely to be in come first in the worst case: the largest m such that the m largest priors still
     give ``guarantee(epsilon, …) >= confidence``; at most the number of records.
+
+    Examples
+    --------
+    See ``deletion_capacity``.
     """
     eps, b = _epsilon(epsilon), float(_confidence(number("confidence", confidence)))
     pi = np.ravel(numbers("priors", priors, above=0.0, below=1.0, hint=_PRIOR_HINT))

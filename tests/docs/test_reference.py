@@ -1,14 +1,10 @@
 """The generated reference has every public name."""
 
-import doctest
 import importlib
 import inspect
-import io
 import re
-import warnings
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import deniable as dn
@@ -32,23 +28,8 @@ def test_no_public_name_is_missing(pages):
 
 
 def test_every_public_name_has_an_example(pages):
-    found, missing = pages.examples(), []
-    for _, module, names in pages.sections():
-        home = importlib.import_module(module)
-        documented = {name for name in names if ">>>" in (inspect.getdoc(getattr(home, name)) or "")}
-        missing += sorted(set(names) - documented - set(found))
-    assert missing == []
-
-
-@pytest.mark.usefixtures("_only_when_asked")
-def test_examples_of_the_reference_run(pages):
-    said = io.StringIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dn.releases.ReleaseWarning)
-        for example in dict.fromkeys(pages.examples().values()):
-            test = doctest.DocTestParser().get_doctest(example, {"np": np, "dn": dn}, "example", "api_examples.txt", 0)
-            doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=said.write)
-    assert said.getvalue() == ""
+    """In its docstring, where `pytest --doctest-modules` runs it, or by reference to the docstring that has it."""
+    assert [name for name, example in pages.examples().items() if not example] == []
 
 
 def test_what_the_examples_import_is_in_the_reference(pages):

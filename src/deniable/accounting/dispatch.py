@@ -108,6 +108,10 @@ def tradeoff(
     ------
     InputError
         For an unknown mechanism, engine or adjacency, or an engine that does not serve the mechanism.
+
+    Examples
+    --------
+    See ``SubsampledGaussian``.
     """
     choice("engine", engine, get_args(Engine))
     number("tolerance", tolerance, above=0.0, at_most=1e-2)

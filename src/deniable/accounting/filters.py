@@ -25,7 +25,12 @@ ROOM = 1e-11
 
 
 class BudgetSpentError(InputError):
-    """A step would pass the budget of a filter: it must not run. The filter is as it was before."""
+    """A step would pass the budget of a filter: it must not run. The filter is as it was before.
+
+    Examples
+    --------
+    See ``GaussianFilter``.
+    """
 
 
 class GaussianFilter:

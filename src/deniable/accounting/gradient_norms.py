@@ -74,6 +74,13 @@ class NormRecorder:
     :meth:`end_step`. A record that was not added in a step is taken to have had the clipping norm in it. That is
     the only sound choice: the attacker's advantage in a step comes from the chance that the record took part, with the
     gradient that it would have had, and a record left out of the batch did not show that gradient.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> recorder = dn.accounting.NormRecorder(100)
+    >>> recorder.add([0, 7], [0.5, 2.0])                              # of the records in the batch
+    >>> recorder.end_step()
     """
 
     def __init__(self, records: int) -> None:

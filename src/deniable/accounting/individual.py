@@ -104,6 +104,10 @@ class IndividualTradeoffs:
     Upper bounds only. The numbers depend on the data: they are for the owner of the data, not for publication, and
     saying a record's own bound aloud can itself reveal it. A record's norms are taken as if they had been fixed
     beforehand, although in training they depend on earlier noise.
+
+    Examples
+    --------
+    See ``individual_tradeoffs``.
     """
 
     log_gamma: FloatArray
@@ -174,6 +178,16 @@ def individual_tradeoffs(
     -----
     Source: the monotonicity in the sensitivity of Mahloujifar et al., Lemma 5 and Theorem 6, applied with each step's
     realised sensitivity r/C (as in individual accounting, Feldman & Zrnic 2021).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import deniable as dn
+    >>> norms = np.random.default_rng(0).lognormal(-1, 1, size=(100, 50))     # of each record's gradient at each step
+    >>> run = dn.SubsampledGaussian(1.0, 0.01, 50)
+    >>> curves = dn.accounting.individual_tradeoffs(norms, 1.0, run)
+    >>> bool(np.all(curves.advantage() <= dn.tradeoff(run).advantage() + 1e-9))
+    True
     """
     limit = number("clip", clip, above=0.0, below=np.inf)
     count = integer("levels", levels, at_least=1)

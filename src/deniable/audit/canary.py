@@ -34,6 +34,10 @@ class Canaries:
         How they were made.
     repetitions
         How often each canary that is in stands among the records.
+
+    Examples
+    --------
+    See ``canaries``.
     """
 
     X: Any = field(repr=False)
@@ -110,6 +114,20 @@ def canaries(
     ------
     InputError
         For labels of one class, lengths that differ, or too few records.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import deniable as dn
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(500, 3)), rng.integers(0, 2, 500)
+    >>> made = dn.audit.canaries(X, y, 100, rng=0)                  # train on made.X, made.y
+    >>> isinstance(made, dn.audit.Canaries), made.included.shape
+    (True, (100,))
+    >>> scores = rng.normal(size=100) + 3 * made.included
+    >>> found = dn.audit.audit_one_run(scores, made.included, rng=0)
+    >>> isinstance(found, dn.audit.OneRunAudit), found.epsilon(0.0).low > 0
+    (True, True)
     """
     k, repetitions = integer("k", k, at_least=10), integer("repetitions", repetitions, at_least=1)
     choice("kind", kind, ("mislabelled", "extreme"))

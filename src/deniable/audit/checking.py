@@ -149,11 +149,21 @@ _STRONGEST = 20.0  # largest ε for which the power is reported
 
 
 class PromiseBroken(AssertionError):  # noqa: N818  (what failed is the promise, not the program)
-    """Releases contradict the promise."""
+    """Releases contradict the promise.
+
+    Examples
+    --------
+    See ``promise``.
+    """
 
 
 class NothingChecked(AssertionError):  # noqa: N818
-    """Too few releases for even a perfect attack to contradict the promise: the check says nothing."""
+    """Too few releases for even a perfect attack to contradict the promise: the check says nothing.
+
+    Examples
+    --------
+    See ``promise``.
+    """
 
 
 @dataclass(frozen=True)
@@ -175,6 +185,10 @@ class PromiseCheck(Textual):
         least about half of the time. None if not even ε = 20 would have been, or if the promise is broken.
     audit
         The sequential audit: judges other promises, gives lower limits, plots the wealth.
+
+    Examples
+    --------
+    See ``promise``.
     """
 
     verdict: SequentialVerdict
@@ -240,6 +254,10 @@ def check_promise(
     -------
     PromiseCheck
         It never proves the promise: other neighbours or better attacks may break it.
+
+    Examples
+    --------
+    See ``promise``.
     """
     curve = promised_curve(mechanism, "mechanism")
     asked = _limits.get()

@@ -137,6 +137,17 @@ def attack_estimator(
     *Rare classes.* Halves of the shadows exchange records until each has every class with two records or more, and a
     target's coins are tossed again if they leave a single class: its records of a class with few of them are then not
     quite independent (two of three records: the chance of that is 1/4; of ten records 0.1 %).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import deniable as dn
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
+    >>> s = dn.attack_estimator(DecisionTreeClassifier(random_state=0), X, y, n_shadows=8, rng=0)
+    >>> isinstance(s, dn.audit.AttackScores), s.audit().advantage().estimate > 0.5
+    (True, True)
     """
     choice("method", method, ("auto", *METHODS))
     choice("task", task, ("auto", "classification", "regression"))
@@ -192,6 +203,19 @@ def attack_model(
     ------
     InputError
         If ``member`` is all true or all false, or the method cannot be used with the model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import deniable as dn
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
+    >>> member = np.arange(200) < 100
+    >>> model = DecisionTreeClassifier(random_state=0).fit(X[member], y[member])
+    >>> s = dn.attack_model(model, X, y, member, n_shadows=8, rng=0)
+    >>> s.audit().advantage().estimate > 0.1
+    True
     """
     choice("method", method, ("auto", *METHODS, "quantile"))
     X = _records(X)

@@ -174,6 +174,10 @@ class Interval(Textual):
         "two-sided", or the one side on which a claim is made.
     resolvable
         False where the sample says nothing about the quantity; the limits are then the trivial ones.
+
+    Examples
+    --------
+    See ``audit_scores``.
     """
 
     low: float

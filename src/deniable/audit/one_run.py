@@ -49,6 +49,10 @@ class OneRunAudit:
     confidence; ``controls`` the same for coins that were tossed anew. A canary stood in the data ``repetitions`` times:
     limits and promises are for one record, those of as many by group privacy. The attack ``failed`` if all scores are
     equal; ``warnings`` say what speaks against them.
+
+    Examples
+    --------
+    See ``canaries``.
     """
 
     canaries: int
@@ -205,6 +209,10 @@ def audit_one_run(
     InputError
         If shapes differ or a score is NaN; if no fair coins toss as many canaries in or out, or if no direction is
         given and the scores are reversed (both: rank or binomial test, 0.1 %).
+
+    Examples
+    --------
+    See ``canaries``.
     """
     values = numbers("scores", scores, hint="drop the canaries whose score is missing")
     inside = np.asarray(included)

@@ -76,6 +76,10 @@ class RecordCanaries:
 
     *What it does not see.* The norm of a canary's gradient is that of its own parameter: errors in the norms of other
     layers (a layer whose gradients per record are computed wrongly) do not show.
+
+    Examples
+    --------
+    See ``make_private``.
     """
 
     def __init__(self, dataset: Any, k: int, *, confidence: float = 0.99, rng: Seed = None) -> None:

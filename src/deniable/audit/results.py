@@ -34,6 +34,10 @@ class RecordExposure:
         attacked records hold together with probability ``confidence``, whichever are picked out.
     threshold
         Scores above it accuse. It is the best threshold for the other records.
+
+    Examples
+    --------
+    See ``attack_estimator``.
     """
 
     record: IntArray
@@ -84,7 +88,20 @@ def record_exposure(
 
 
 class RepeatedRecordsWarning(UserWarning):
-    """The same records were attacked in several targets: intervals that assume independent scores are too narrow."""
+    """The same records were attacked in several targets: intervals that assume independent scores are too narrow.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import deniable as dn
+    >>> import warnings
+    >>> rng = np.random.default_rng(0)
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always")
+    ...     audit = dn.audit_scores(rng.normal(-2, 1, 200), rng.normal(0, 1, 200), direction="larger")
+    >>> [one.category for one in said] == [dn.audit.ReversedScoresWarning]
+    True
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +121,10 @@ class AttackScores:
     copies, parts
         Of a released table: the exact copies in it, and the attacks whose tests share the rest of the permitted error
         (share, members' scores, nonmembers' scores).
+
+    Examples
+    --------
+    See ``attack_estimator``.
     """
 
     member_scores: FloatArray = field(repr=False)

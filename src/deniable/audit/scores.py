@@ -65,7 +65,12 @@ REVERSED = 1e-3  # one-sided error of what is taken for reversed scores
 
 
 class ReversedScoresWarning(UserWarning):
-    """Members score lower than nonmembers, although the caller had said which scores say "member"."""
+    """Members score lower than nonmembers, although the caller had said which scores say "member".
+
+    Examples
+    --------
+    See ``RepeatedRecordsWarning``.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +84,10 @@ class ScoreAudit:
     TPR at an FPR is that of the best rule that thresholds the score, at random if need be. ``warnings`` say what speaks
     against the scores; ``copies`` counts the records that a released table holds as they are,
     and ``alone`` holds what the attack that needs no reference counted.
+
+    Examples
+    --------
+    See ``audit_scores``.
     """
 
     member: FloatArray = field(repr=False)
@@ -283,6 +292,19 @@ def audit_scores(
     ReversedScoresWarning
         If a direction is given and the scores are reversed: the AUC of the reversed ones lies above ½ (99.9 %), or they
         show an ε where these show none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import deniable as dn
+    >>> rng = np.random.default_rng(0)
+    >>> audit = dn.audit_scores(rng.normal(1, 1, 500), rng.normal(0, 1, 500))
+    >>> found = audit.advantage()
+    >>> found.low <= found.estimate <= found.high
+    True
+    >>> verdict = audit.compare(dn.GaussianDP(0.2))
+    >>> verdict.outcome
+    'violated'
     """
     confidence = number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")
     inside, outside = _scores("member", member_scores), _scores("nonmember", nonmember_scores)

@@ -60,6 +60,10 @@ class SequentialVerdict(Textual):
         Pairs after which the promise was contradicted, if it was.
     promise
         The promise in words.
+
+    Examples
+    --------
+    See ``SequentialAudit``.
     """
 
     outcome: Outcome

@@ -71,6 +71,18 @@ def attack_synthetic(
     ------
     InputError
         If a table lacks a column, or if a released column is not written as the members' is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import deniable as dn
+    >>> rng = np.random.default_rng(0)
+    >>> members, others = rng.normal(size=(100, 3)), rng.normal(size=(100, 3))
+    >>> s = dn.attack_synthetic(members + 0.01, members, others, rng=0)  # records that barely moved
+    >>> s.audit().advantage().estimate > 0.8
+    True
+    >>> dn.audit.synthetic_scores(members + 0.01, others).shape
+    (100,)
     """
     choice("method", method, ("auto", *METHODS))
     if reference is None and method in ("density", "marginals"):
@@ -103,7 +115,12 @@ def attack_synthetic(
 def synthetic_scores(
     synthetic: Any, records: Any, reference: Any = None, method: SyntheticMethod = "nearest"
 ) -> FloatArray:
-    """Return one score per record, larger for "was used"; see :func:`attack_synthetic` for the methods."""
+    """Return one score per record, larger for "was used"; see :func:`attack_synthetic` for the methods.
+
+    Examples
+    --------
+    See ``attack_synthetic``.
+    """
     choice("method", method, METHODS)
     given = {"synthetic": synthetic, "records": records} | ({} if reference is None else {"reference": reference})
     columns, rows = read_alike(given)

@@ -67,6 +67,10 @@ class Verdict(Textual):
         What the deciding test was about: the promised largest TPR at the false positive rate ``fpr`` and the measured
         one, or (``fpr`` None) the promised and measured advantage. The lower limit of a violated TPR is the promise
         plus the largest excess that the scores contradict.
+
+    Examples
+    --------
+    See ``audit_scores``.
     """
 
     outcome: Outcome

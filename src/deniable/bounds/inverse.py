@@ -16,13 +16,23 @@ _LARGEST = 2048.0  # beyond it e^{−ε} has long underflowed: such an ε bounds
 
 
 def epsilon_for_advantage(target: ArrayLike, *, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5) -> float | FloatArray:
-    """Return the largest ε with ``advantage(ε, delta, prior) <= target`` as computed; ∞ if every ε keeps it."""
+    """Return the largest ε with ``advantage(ε, delta, prior) <= target`` as computed; ∞ if every ε keeps it.
+
+    Examples
+    --------
+    See ``accuracy``.
+    """
     goal, dlt, pi = together(target=check_rate("target", target), delta=check_delta(delta), prior=check_prior(prior))
     return _largest(lambda eps: advantage(eps, delta=dlt, prior=pi), goal, "advantage")
 
 
 def epsilon_for_accuracy(target: ArrayLike, *, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5) -> float | FloatArray:
-    """Return the largest ε with ``accuracy(ε, delta, prior) <= target`` as computed; ∞ if every ε keeps it."""
+    """Return the largest ε with ``accuracy(ε, delta, prior) <= target`` as computed; ∞ if every ε keeps it.
+
+    Examples
+    --------
+    See ``accuracy``.
+    """
     goal, dlt, pi = together(target=check_rate("target", target), delta=check_delta(delta), prior=check_prior(prior))
     return _largest(lambda eps: accuracy(eps, delta=dlt, prior=pi), goal, "accuracy")
 
@@ -38,6 +48,10 @@ def epsilon_for_positive_accuracy(
     """Return the largest ε that keeps the upper end of ``positive_accuracy`` at ``target`` or below, as computed.
 
     For δ > 0 state ``fpr`` or ``recall``, as there. It is ∞ if every ε keeps the target.
+
+    Examples
+    --------
+    See ``positive_accuracy``.
     """
     goal, dlt, pi = together(target=check_rate("target", target), delta=check_delta(delta), prior=check_prior(prior))
     if fpr is not None:

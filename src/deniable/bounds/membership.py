@@ -25,6 +25,10 @@ def advantage(epsilon: ArrayLike, *, delta: ArrayLike = 0.0, prior: ArrayLike = 
     At ``prior=0.5`` it is (e^ε − 1 + 2δ)/(e^ε + 1), the largest TPR − FPR of any attack.
 
     Source: Humphries et al.; Izzo et al., Theorem 4 (η is half of it); tight (Kairouz, Oh & Viswanath 2015).
+
+    Examples
+    --------
+    See ``accuracy``.
     """
     eps, dlt, pi = together(epsilon=check_epsilon(epsilon), delta=check_delta(delta), prior=check_prior(prior))
     return plain(_advantage(eps, dlt, pi))
@@ -34,6 +38,17 @@ def accuracy(epsilon: ArrayLike, *, delta: ArrayLike = 0.0, prior: ArrayLike = 0
     """Return the largest accuracy of an attacker who believes beforehand that P(in) = ``prior``.
 
     It is (1 − π) + π·H_{(1−π)/π} of the worst (ε, δ) pair: guessing from the prior, plus half the advantage.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> b = dn.bounds
+    >>> [round(float(f), 3) for f in (b.accuracy(1.0), b.advantage(1.0), b.humphries(1.0), b.sablayrolles(1.0))]
+    [0.731, 0.462, 0.462, 0.75]
+    >>> [round(float(f), 3) for f in (b.yeom(0.3), b.erlingsson(0.3), b.pinsker(0.1))]
+    [0.675, 0.63, 0.224]
+    >>> round(b.epsilon_for_accuracy(0.55), 4) == round(b.epsilon_for_advantage(0.1), 4)
+    True
     """
     eps, dlt, pi = together(epsilon=check_epsilon(epsilon), delta=check_delta(delta), prior=check_prior(prior))
     gain = _advantage(eps, dlt, pi)
@@ -67,6 +82,19 @@ def positive_accuracy(
     Notes
     -----
     A rate of 0 stands for the limit of ever rarer accusations.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> b = dn.bounds
+    >>> low, high = b.positive_accuracy(1.0, prior=0.1, fpr=0.01)
+    >>> round(high, 3), [round(side, 3) for side in b.negative_accuracy(1.0, prior=0.1, fpr=0.01)]
+    (0.232, [0.899, 0.902])
+    >>> found = b.positive_advantage(1.0, prior=0.1), b.jayaraman(1.0, fpr=0.01), b.jayaraman_advantage(1.0, fpr=0.01)
+    >>> [round(float(f), 3) for f in found]
+    [0.264, 0.731, 0.017]
+    >>> round(b.epsilon_for_positive_accuracy(0.3, prior=0.1), 3)
+    1.35
     """
     pi, low, high, size = _likelihood_ratios(epsilon, delta, prior, fpr, recall)
     return _posterior(pi, logit(pi), low, high, size)
@@ -85,6 +113,10 @@ def negative_accuracy(
     With ``delta=0`` and no rate stated: 1/(1 + e^{±ε}·π/(1 − π)) (Thudi et al., Corollary 1). With δ > 0 state a
     rate as for :func:`positive_accuracy`; the upper bound then also holds for every attack with a *smaller* false
     positive rate, or a smaller recall.
+
+    Examples
+    --------
+    See ``positive_accuracy``.
     """
     pi, low, high, size = _likelihood_ratios(epsilon, delta, prior, fpr, recall, mirrored=True)
     return _posterior(1 - pi, -logit(pi), low, high, size)
@@ -94,6 +126,10 @@ def positive_advantage(epsilon: ArrayLike, *, prior: ArrayLike) -> float | Float
     """Return the largest 2·(P(in | attack says in) − prior), the generalised advantage (Thudi et al., eq. 5).
 
     It peaks at prior 1/(1 + e^{ε/2}), with value 2·tanh(ε/4): guessing at even odds is not the worst case.
+
+    Examples
+    --------
+    See ``positive_accuracy``.
     """
     eps, pi = together(epsilon=check_epsilon(epsilon), prior=check_prior(prior))
     gain = -np.expm1(-eps) * (1 - pi) * pi / (pi + (1 - pi) * np.exp(-eps))
@@ -105,6 +141,10 @@ def subsampled_epsilon(epsilon: ArrayLike, *, rate: ArrayLike) -> float | FloatA
 
     It answers "was the record in the pool?" (amplification by subsampling; with δ the pool's is T·δ). "Was it in the
     training set?" is another question: there ε stays as it is and the prior is at most T (Thudi et al. §4.2).
+
+    Examples
+    --------
+    See ``scaled_total_variation``.
     """
     eps, t = together(epsilon=check_epsilon(epsilon), rate=check_rate("rate", rate))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):

@@ -49,6 +49,15 @@ def mip_eta(tradeoff: Tradeoff, *, prior: ArrayLike = 0.5, game: str = "fixed si
     InputError
         For a curve that does not fit the game: one for replacing a record where records are drawn independently, or
         one of a single record, to add or remove, where the size is fixed.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> b = dn.bounds
+    >>> t = dn.tradeoff(dn.GaussianDP(0.5))
+    >>> found = b.mip_eta(t), b.mip_from_dp(0.5), b.tpr_from_mip(0.1, fpr=0.01), b.epsilon_for_mip(0.1)
+    >>> [round(float(f), 3) for f in found]
+    [0.191, 0.122, 0.21, 0.405]
     """
     asked = choice("game", game, ("fixed size", "independent"))
     adjacency = tradeoff.assumptions.adjacency
@@ -74,6 +83,10 @@ def mip_from_dp(
     counts as (2ε, (1 + e^ε)·δ) because exchanging a record is one removal and one addition.
 
     Source: Izzo et al., Theorem 4 (any k: hockey sticks of mixtures are jointly convex).
+
+    Examples
+    --------
+    See ``mip_eta``.
     """
     eps, dlt = together(epsilon=check_epsilon(epsilon), delta=check_delta(delta))
     if choice("adjacency", adjacency, ("replace", "add-remove")) == "add-remove":
@@ -87,6 +100,10 @@ def epsilon_for_mip(eta: ArrayLike, *, delta: ArrayLike = 0.0) -> float | FloatA
 
     The way back of Izzo et al., Theorem 4. It does not say that an η-MIP algorithm is differentially private: see
     :class:`SubsetIndicator`.
+
+    Examples
+    --------
+    See ``mip_eta``.
     """
     return epsilon_for_advantage(2 * _check_eta(eta), delta=delta)
 
@@ -96,6 +113,10 @@ def tpr_from_mip(eta: ArrayLike, *, fpr: ArrayLike, prior: ArrayLike = 0.5) -> f
 
     In general (η + max(π, 1 − π) − (1 − π)·(1 − fpr))/π. Izzo et al., Theorem 8, prints fpr + η, which publishing the
     training set refutes (erratum E2): η = ½, but the true positive rate is 1 at false positive rate 0.
+
+    Examples
+    --------
+    See ``mip_eta``.
     """
     e, alpha, pi = together(eta=_check_eta(eta), fpr=check_rate("fpr", fpr), prior=check_prior(prior))
     # max(π, 1 − π) − (1 − π) = max(2π − 1, 0), so that nothing cancels
@@ -108,6 +129,18 @@ def scaled_total_variation(tradeoff: Tradeoff, scale: ArrayLike, direction: Dire
     Mahloujifar et al. (footnote 4) call it the hockey stick H_a itself (erratum E11): they agree at a = 1 only. Their
     Definition 4 has a > 0, but their Lemma 7 and Theorem 6 use it at (a + q − 1)/q, which is negative for a < 1 − q
     (erratum E18): for a ≤ 0 the integrand never changes sign, and TV_a is (1 − a)/2 whatever the two laws are.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> b, t = dn.bounds, dn.tradeoff(dn.GaussianDP(0.5))
+    >>> v = b.scaled_total_variation(t, 0.8)
+    >>> round(v, 4), round(b.tpr_from_scaled_variation(v, scale=0.8, fpr=0.05), 4)
+    (0.1946, 0.1808)
+    >>> round(b.advantage_from_scaled_variation(0.3, prior=0.4), 4)
+    0.16
+    >>> round(float(b.subsampled_variation(0.3, rate=0.1)), 4), round(float(b.subsampled_epsilon(1.0, rate=0.1)), 4)
+    (0.03, 0.1586)
     """
     a = numbers("scale", scale)
     positive = np.maximum(a, 0.0)
@@ -121,6 +154,10 @@ def subsampled_variation(variation: ArrayLike, *, rate: ArrayLike) -> float | Fl
     """Return TV_a(X', Y) = q·TV_{(a+q−1)/q}(X, Y) for X' = (1 − q)·Y + q·X, from ``variation`` = TV_{(a+q−1)/q}(X, Y).
 
     Source: Mahloujifar et al., Lemma 7. The scale (a + q − 1)/q may be negative, see :func:`scaled_total_variation`.
+
+    Examples
+    --------
+    See ``scaled_total_variation``.
     """
     tv, q = together(variation=numbers("variation", variation, at_least=0.0), rate=check_rate("rate", rate))
     return plain(raised(q * tv, most=np.inf))
@@ -133,6 +170,10 @@ def tpr_from_scaled_variation(variation: ArrayLike, *, scale: ArrayLike, fpr: Ar
     rate itself; any other a gives more, so the least over a is ``Tradeoff.tpr``.
 
     Source: Mahloujifar et al., Propositions 9 and 10 and Corollary 11.
+
+    Examples
+    --------
+    See ``scaled_total_variation``.
     """
     tv, a, alpha = together(
         variation=numbers("variation", variation, at_least=0.0),
@@ -148,6 +189,10 @@ def advantage_from_scaled_variation(variation: ArrayLike, *, prior: ArrayLike) -
 
     Mahloujifar et al. (eq. 26, Theorem 21) print + (1 − 2p) (erratum E10), by which equal worlds, where
     TV_a = (1 − a)/2, would have the advantage 2(1 − 2p).
+
+    Examples
+    --------
+    See ``scaled_total_variation``.
     """
     p = numbers("prior", prior, above=0.0, at_most=0.5, hint="for a larger one exchange the two worlds")
     tv, p = together(variation=numbers("variation", variation, at_least=0.0, at_most=1.0), prior=p)
@@ -161,6 +206,10 @@ class TwoRecordResponse:
 
     With probability δ it names its record and says that it is certain; otherwise it names the record with probability
     1/(1 + e^{−ε}) and the other one else. Outputs are 0 … 3: certainly record 0, probably 0, probably 1, certainly 1.
+
+    Examples
+    --------
+    See ``SubsetIndicator``.
     """
 
     epsilon: float
@@ -193,6 +242,12 @@ class SubsetIndicator:
     Izzo et al., Theorems 5 and 7: it is η-MIP with η = 1/C(n, n/2), yet its two answers never occur for the same
     data, so that it is (ε, δ)-DP for no ε at any δ < 1 and has no Rényi, concentrated or f-DP guarantee. An average
     over training sets cannot see the one training set that it gives away.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> dn.bounds.SubsetIndicator(10), dn.bounds.TwoRecordResponse(1.0)       # mechanisms of Izzo et al., to play with
+    (SubsetIndicator(n=10), TwoRecordResponse(epsilon=1.0, delta=0.0))
     """
 
     n: int

@@ -33,6 +33,10 @@ class BoundSummary:
     inference privacy (Izzo et al.) if the guarantee is for replacing a record, ``positive_advantage`` 2·(precision −
     prior), for pure DP. ``prior_work`` holds older bounds by author: accuracies at prior ½ (Yeom, Erlingsson), the
     advantage (Humphries) and the positive accuracy (Sablayrolles); those for pure DP only where δ = 0.
+
+    Examples
+    --------
+    See ``summary``.
     """
 
     epsilon: float
@@ -107,6 +111,13 @@ def summary(
 
     State the false positive rate ``fpr`` to bound precision when δ > 0, and the chance of guessing a secret of a record
     blindly as ``baseline``.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> found = dn.bounds.summary(1.0, prior=0.1)
+    >>> isinstance(found, dn.bounds.BoundSummary), round(found.accuracy, 3)
+    (True, 0.9)
     """
     eps, dlt = number("epsilon", epsilon, at_least=0.0), number("delta", delta, at_least=0.0, at_most=1.0)
     pi = number("prior", prior, above=0.0, below=1.0)

@@ -11,7 +11,12 @@ from deniable.bounds.membership import advantage, positive_accuracy
 
 
 def yeom(epsilon: ArrayLike) -> float | FloatArray:
-    """Return e^ε/2, a bound on the *accuracy* at prior ½ of pure ε-DP (Yeom et al. 2018)."""
+    """Return e^ε/2, a bound on the *accuracy* at prior ½ of pure ε-DP (Yeom et al. 2018).
+
+    Examples
+    --------
+    See ``accuracy``.
+    """
     return plain(raised(np.exp(np.minimum(check_epsilon(epsilon), 1.0)) / 2))  # 1 from ε = ln 2 on
 
 
@@ -19,6 +24,10 @@ def erlingsson(epsilon: ArrayLike, *, delta: ArrayLike = 0.0) -> float | FloatAr
     """Return 1 − (1 − δ)·e^{−ε}/2, a bound on the *accuracy* at prior ½ (Erlingsson et al. 2019).
 
     In terms of the advantage it is 1 − e^{−ε} + δe^{−ε}.
+
+    Examples
+    --------
+    See ``accuracy``.
     """
     eps, dlt = together(epsilon=check_epsilon(epsilon), delta=check_delta(delta))
     return plain(raised(1 - (1 - dlt) * np.exp(-eps) / 2))
@@ -28,6 +37,10 @@ def sablayrolles(epsilon: ArrayLike, *, prior: ArrayLike = 0.5) -> float | Float
     """Return prior + ε/4, a bound on the *positive accuracy* of pure ε-DP (Sablayrolles et al. 2019).
 
     The sum is rounded up only where it is not exact: at prior ½ and ε = 1 it is 0.75.
+
+    Examples
+    --------
+    See ``accuracy``.
     """
     eps, pi = together(epsilon=check_epsilon(epsilon), prior=check_prior(prior))
     quarter = eps / 4
@@ -39,7 +52,12 @@ def sablayrolles(epsilon: ArrayLike, *, prior: ArrayLike = 0.5) -> float | Float
 
 
 def humphries(epsilon: ArrayLike, *, delta: ArrayLike = 0.0) -> float | FloatArray:
-    """Return (e^ε − 1 + 2δ)/(e^ε + 1), a bound on the *advantage* at prior ½ (Humphries et al. 2020). It is tight."""
+    """Return (e^ε − 1 + 2δ)/(e^ε + 1), a bound on the *advantage* at prior ½ (Humphries et al. 2020). It is tight.
+
+    Examples
+    --------
+    See ``accuracy``.
+    """
     return advantage(epsilon, delta=delta)
 
 
@@ -50,6 +68,10 @@ def jayaraman(
 
     It is TPR/(TPR + fpr·(1 − π)/π) at the largest TPR that (ε, δ) allows: the upper end of
     ``positive_accuracy(epsilon, prior, delta, fpr=fpr)``.
+
+    Examples
+    --------
+    See ``positive_accuracy``.
     """
     return positive_accuracy(epsilon, prior=prior, delta=delta, fpr=fpr)[1]
 
@@ -59,6 +81,10 @@ def jayaraman_advantage(epsilon: ArrayLike, *, fpr: ArrayLike, delta: ArrayLike 
 
     It is min((e^ε − 1)·fpr + δ, (1 − e^{−ε})(1 − fpr) + δ·e^{−ε}, 1 − fpr); its largest value over all rates, at
     fpr = (1 − δ)/(1 + e^ε), is ``humphries(epsilon, delta)``.
+
+    Examples
+    --------
+    See ``positive_accuracy``.
     """
     eps, dlt, alpha = together(epsilon=check_epsilon(epsilon), delta=check_delta(delta), fpr=check_rate("fpr", fpr))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -71,6 +97,10 @@ def pinsker(kl: ArrayLike) -> float | FloatArray:
     """Return √(KL/2), a bound on the *advantage* at prior ½ from a Kullback–Leibler divergence in nats.
 
     Either direction of the divergence between the worlds will do. It is vacuous (1) from KL = 2 on.
+
+    Examples
+    --------
+    See ``accuracy``.
     """
     divergence = numbers("kl", kl, at_least=0.0, hint="a divergence in nats is not negative")
     return plain(raised(np.sqrt(divergence / 2)))

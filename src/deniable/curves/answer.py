@@ -95,6 +95,14 @@ class Answer(Textual):
         Who answered, in words: the engine, and the one from below if it is another.
     assumptions, confidence
         Those of the curve.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> t = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.01, 5000))
+    >>> answer = t.explain(fpr=1e-5)
+    >>> answer.engine, answer.low <= answer.high
+    ('transform inversion', True)
     """
 
     question: str

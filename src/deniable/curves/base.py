@@ -67,6 +67,10 @@ class Tradeoff(ABC):
         The data sets and records for which it holds: ``EVERY_CASE`` on curves of mechanisms (:func:`deniable.tradeoff`
         sets it), otherwise words that say which. Risks that vary the record's content need the former and raise
         without it: a user's own subclass is refused until it claims that.
+
+    Examples
+    --------
+    See ``SubsampledGaussian``.
     """
 
     method: str = field(default="closed form", kw_only=True)

@@ -14,14 +14,7 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable._special import expit
-from deniable.curves import (
-    AnyDirection,
-    ApproximateTradeoff,
-    Charged,
-    GaussianTradeoff,
-    Question,
-    Tradeoff,
-)
+from deniable.curves import AnyDirection, ApproximateTradeoff, Charged, GaussianTradeoff, Question, Tradeoff
 from deniable.curves.answer import bound_of
 from deniable.curves.epsilon_search import EpsilonSearch
 from deniable.curves.safe import ADD, OPPOSITE, REMOVE, Direction, Side, directions

@@ -20,6 +20,10 @@ class ApproximateTradeoff(Tradeoff):
 
     P = {δ, (1−δ)e^ε/(1+e^ε), (1−δ)/(1+e^ε), 0} against its mirror image: attained by randomised response, so upper
     and lower coincide as statements about the worst mechanism with that guarantee.
+
+    Examples
+    --------
+    See ``GaussianTradeoff``.
     """
 
     guaranteed_epsilon: float
@@ -85,7 +89,15 @@ def gaussian_hockey_stick(mu: FloatArray, log_gamma: FloatArray, side: Side) -> 
 
 @dataclass(frozen=True)
 class GaussianTradeoff(Tradeoff):
-    """N(0, 1) against N(μ, 1): TPR = Φ(Φ⁻¹(FPR) + μ), TV = 2Φ(μ/2) − 1 (Dong, Roth & Su 2022)."""
+    """N(0, 1) against N(μ, 1): TPR = Φ(Φ⁻¹(FPR) + μ), TV = 2Φ(μ/2) − 1 (Dong, Roth & Su 2022).
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> curves = [dn.curves.GaussianTradeoff(0.5), dn.curves.ApproximateTradeoff(0.5, 1e-6)]
+    >>> [round(curve.tpr(0.01), 4) for curve in curves]
+    [0.0339, 0.0165]
+    """
 
     mu: float
 

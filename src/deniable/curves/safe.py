@@ -34,7 +34,14 @@ OPPOSITE: dict[Direction, Direction] = {"add": "remove", "remove": "add"}
 
 @dataclass(frozen=True)
 class Assumptions:
-    """The game in which a number holds: read it before quoting the number."""
+    """The game in which a number holds: read it before quoting the number.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> print(dn.tradeoff(dn.GaussianDP(0.5)).assumptions.adjacency)
+    add or remove one record
+    """
 
     game: str = "the attacker knows the whole training set but for one record, and tests whether that record was in"
     adjacency: str = "add or remove one record"

@@ -37,6 +37,12 @@ class MembershipRocDisplay:
     ----------
     ax_, figure_, line_
         The matplotlib axes, figure and line; set by :meth:`plot`.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> display = dn.integrations.MembershipRocDisplay(roc=dn.tradeoff(dn.GaussianDP(0.5)))
+    >>> axes = display.plot().ax_
     """
 
     ax_: Axes

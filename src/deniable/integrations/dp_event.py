@@ -82,6 +82,13 @@ def from_dp_event(event: Any) -> Mechanism:
     Gaussian sufficient statistic, and sampling acts on that pair as a whole (Zhu, Dong & Wang 2022, Theorem 11). The
     merged σ is rounded down. A Poisson sample of a Poisson sample keeps each record with the product of the rates. An
     (ε, δ) event inside a Poisson sample of rate q is (log(1 + q(e^ε − 1)), qδ)-DP (Balle, Barthe & Gaboardi 2018).
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> from dp_accounting import dp_event  # doctest: +SKIP
+    >>> step = dp_event.PoissonSampledDpEvent(0.01, dp_event.GaussianDpEvent(1.0))  # doctest: +SKIP
+    >>> mechanism = dn.from_dp_event(dp_event.SelfComposedDpEvent(step, 5000))  # doctest: +SKIP
     """
     if type(event).__module__.partition(".")[0] == "jax_privacy":
         return planned(event)

@@ -67,6 +67,19 @@ def profile_estimator(
     ------
     InputError
         For an estimator or setting that cannot be mapped (with the reason), or a fit that did not converge.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import deniable as dn
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-0.5, 0.5, size=(300, 3))
+    >>> y = np.where(X[:, 0] > 0, 1, -1)
+    >>> model = LogisticRegression(fit_intercept=False).fit(X, y)
+    >>> p = dn.profile_estimator(model, X, y, mechanism=dn.OutputPerturbation(epsilon=1.0))
+    >>> p.ranking()[:3].shape
+    (3,)
     """
     final, rows, notes = _unwrap(estimator, X)
     training = _describe(final)

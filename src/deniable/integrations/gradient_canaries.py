@@ -60,6 +60,10 @@ class GradientCanaries:
     ------
     InputError
         For another optimizer, or more canaries than parameters.
+
+    Examples
+    --------
+    See ``make_private``.
     """
 
     def __init__(self, optimizer: Any, k: int, sample_rate: float, *, rng: Seed = None) -> None:

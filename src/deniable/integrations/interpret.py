@@ -85,6 +85,12 @@ def from_interpret(model: Any, *, public: Collection[str] = ()) -> DPEBM:
         For other models; for a fixed ``random_state`` (whoever knows it subtracts the noise); for regression
         (nothing on the model shows that residuals stay within the range the noise is scaled to); where the noise
         scales do not follow from the parameters; and where something has to be public and is not stated to be.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> public = ["count", "classes", "fit"]  # what of a fitted DP-EBM does not depend on one record
+    >>> mechanism = dn.integrations.from_interpret(model, public=public)  # doctest: +SKIP
     """
     _require_kind(model)
     unknown = sorted(set(public) - set(_PUBLIC))

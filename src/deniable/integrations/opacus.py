@@ -72,6 +72,13 @@ def from_opacus(accountant: Any, *, loader: Any = None, sampling: str = "poisson
     what earlier ones released (noise raised after a look at the loss, training stopped for a validation score) looks
     the same, but the curve of the steps that happened to run is then **no bound**: attacks were seen at an advantage of
     0.51 on runs for which it says 0.38. Fix a schedule and use the curve of all of it, however early training stops.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> mechanism = dn.from_opacus([(1.0, 0.01, 5000)])             # a history: noise multiplier, sample rate, steps
+    >>> mechanism
+    SubsampledGaussian(noise_multiplier=1.0, sample_rate=0.01, steps=5000, records_per_person=1)
     """
     kind = _IN_EPOCHS.get(choice("sampling", sampling, ("poisson", *_IN_EPOCHS)))
     if kind is None:
@@ -143,7 +150,12 @@ def _require_epochs(loader: Any, sampling: str) -> None:
 
 
 def require_poisson(loader: Any) -> None:
-    """Raise ``InputError`` if a given ``loader`` visibly does not draw each record, once, independently at one rate."""
+    """Raise ``InputError`` if a given ``loader`` visibly does not draw each record, once, independently at one rate.
+
+    Examples
+    --------
+    See ``make_private``.
+    """
     require_each_once(loader)
     if loader is None or type(_batches(loader)).__name__.endswith("UniformWithReplacementSampler"):
         return
@@ -163,7 +175,12 @@ def require_poisson(loader: Any) -> None:
 
 
 def require_each_once(loader: Any) -> None:
-    """Raise ``InputError`` if the data set of a loader visibly takes a record several times; none is read."""
+    """Raise ``InputError`` if the data set of a loader visibly takes a record several times; none is read.
+
+    Examples
+    --------
+    See ``make_private``.
+    """
     held: dict[Any, list[Indices]] = {}
     data = getattr(loader, "dataset", ())
     if not hasattr(data, "__len__"):
@@ -278,6 +295,10 @@ class GradientNorms(NormRecorder):
     With Poisson sampling a record's norm becomes known only in the steps that drew it; in all others it counts as the
     clipping norm (see :class:`NormRecorder`). At small sampling rates the curves are then close to the worst case.
     Norms of records outside the batch, from a separate pass over them, can be handed to :meth:`add`.
+
+    Examples
+    --------
+    See ``make_private``.
     """
 
     def __init__(self, optimizer: Any, records: int) -> None:

@@ -155,6 +155,15 @@ def make_private(
         For a loader whose sampling would be lost or is a different mechanism, or whose data set takes a record several
         times from its parts; for ``poisson_sampling=False``, adaptive or per-layer clipping, distributed training, or a
         target that no noise meets.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> module, optimizer, loader = dn.make_private(  # doctest: +SKIP
+    ...     module, optimizer, loader, epochs=10, advantage=0.2
+    ... )
+    >>> norms = dn.integrations.opacus.GradientNorms(optimizer, records=len(data))  # doctest: +SKIP
+    >>> follow = dn.workflows.OpacusCallback(engine)  # doctest: +SKIP
     """
     asked = as_limit(advantage, limit)
     passes = integer("epochs", epochs, at_least=1)

@@ -298,6 +298,13 @@ class NormLaplaceTradeoff(Tradeoff):
 
     The law of the privacy loss is exact up to the quadrature error, which is charged to the safe side. Both
     directions agree by symmetry. In one dimension it is the Laplace mechanism (TV = 1 − e^{−ρ/2}).
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> t = dn.records.NormLaplaceTradeoff(0.5, 10)
+    >>> round(t.advantage(), 3)
+    0.065
     """
 
     rho: float

@@ -42,6 +42,10 @@ class NoisyGradientDescent(Mechanism):
     Gaussian DP with μ = (s/σ)·√[(1 − c^t)(1 + c)/((1 + c^t)(1 − c))], c = max(|1 − ηm|, |1 − ηM|): bounded in t, and
     attained by a quadratic J (Bok, Su & Altschuler 2024, arXiv:2403.00278). The start must not depend on the data. For
     J = Σ loss/N + m‖w‖²/2 with a *public* N and gradients of norm at most R: s = R/N; with the data's own n, s = 2R/n.
+
+    Examples
+    --------
+    See ``MatrixMechanism``.
     """
 
     noise_multiplier: NoiseScale

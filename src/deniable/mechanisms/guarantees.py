@@ -29,6 +29,13 @@ class RenyiDP(Mechanism):
     -----
     Mironov 2017: D_α(M(D)‖M(D′)) ≤ ε(α) for all neighbours, hence with the two exchanged, too. What order 1 (the KL
     divergence) says is not used: give an order just above 1.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> promises = [dn.ZeroConcentratedDP(0.01), dn.RenyiDP([2.0, 8.0], [0.02, 0.09])]
+    >>> [round(dn.tradeoff(promise).epsilon(1e-5), 2) for promise in promises]
+    [0.55, 1.2]
     """
 
     orders: tuple[float, ...]
@@ -55,6 +62,10 @@ class ZeroConcentratedDP(Mechanism):
         At least 0 and finite: μ²/2 for a Gaussian mechanism.
     xi
         At least 0 and finite; 0 is what is usually meant by ρ-zCDP.
+
+    Examples
+    --------
+    See ``RenyiDP``.
     """
 
     rho: Annotated[float, real(at_least=0.0, below=math.inf)]

@@ -27,6 +27,10 @@ class ShuffledBatches(Mechanism):
     contributes** (``"zero-out"``): it takes its place in the permutation and contributes a gradient of 0, or its own.
     Removing it from the data is another question, since every later batch shifts: that bound is refused.
     ``adjacency="replace"`` is served.
+
+    Examples
+    --------
+    See ``RandomAllocation``.
     """
 
     noise_multiplier: NoiseScale

@@ -62,6 +62,17 @@ class MatrixMechanism(Mechanism):
     Gram matrix CᵀC is all that matters. The largest such sum over all patterns is bounded by dynamic programming: at
     most Σ_{i∈π} u_i, u_i the largest Σ_{j∈π′} |⟨C_i, C_j⟩| over patterns with i. One participation: the largest column
     norm, exactly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import deniable as dn
+    >>> strategy = np.tril(np.ones((4, 4)))
+    >>> round(dn.tradeoff(dn.MatrixMechanism(10.0, strategy)).advantage(), 4)
+    0.0797
+    >>> last = dn.NoisyGradientDescent(5.0, steps=1000, strong_convexity=0.5, smoothness=1.0, step_size=0.5)
+    >>> round(dn.tradeoff(last).advantage(), 4)
+    0.2087
     """
 
     noise_multiplier: float

@@ -30,6 +30,10 @@ class WithoutReplacement(Mechanism):
     The two worlds differ in the **content of one record** (``"replace"``). The curve is an upper bound: it holds under
     composition, adaptive queries included (Dong, Roth & Su 2022), and is not tight. A batch that is drawn once and then
     reused, or cut from a shuffled data set (:class:`~deniable.ShuffledBatches`), is another mechanism.
+
+    Examples
+    --------
+    See ``RandomAllocation``.
     """
 
     noise_multiplier: NoiseScale

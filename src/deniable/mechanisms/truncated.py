@@ -34,6 +34,10 @@ class TruncatedPoisson(Mechanism):
     -----
     Exact domination: the attacker learns whether at least B other records were drawn, which costs next to
     nothing where batches are rarely truncated. The record is added or removed.
+
+    Examples
+    --------
+    See ``RandomAllocation``.
     """
 
     noise_multiplier: NoiseScale

@@ -45,6 +45,10 @@ class Certificate:
         data add up: ``dn.tradeoff(a.mechanism + b.mechanism)``.
     insecure
         Whether the noise was that of a test (:mod:`deniable.testing`): then nothing is promised.
+
+    Examples
+    --------
+    See ``PrivateClassifier``.
     """
 
     target: str

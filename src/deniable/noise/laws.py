@@ -126,7 +126,16 @@ class NoiseLaw(ABC):
 
 @dataclass(frozen=True, eq=False)
 class GaussianNoise(NoiseLaw):
-    """N(0, scale² F Fᵀ): with distance ρ the two worlds are N(0, 1) against N(ρ, 1), exactly."""
+    """N(0, scale² F Fᵀ): with distance ρ the two worlds are N(0, 1) against N(ρ, 1), exactly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import deniable as dn
+    >>> noise = dn.noise.GaussianNoise(2.0, np.ones(3))             # standard deviation 2 in each of three coordinates
+    >>> noise.sample(5, np.random.default_rng(0)).shape, dn.noise.NormLaplaceNoise(1.0, np.ones(3)).dimension
+    ((5, 3), 3)
+    """
 
     def leakage(self, log_gamma: float, distance: FloatArray) -> FloatArray:
         """Return H_γ = Φ(ρ/2 − ε/ρ) − e^ε Φ(−ρ/2 − ε/ρ) with ε = log γ (Dong, Roth & Su 2022, Corollary 2.13)."""
@@ -180,6 +189,10 @@ class NormLaplaceNoise(NoiseLaw):
     """Density proportional to exp(−‖F⁻¹x‖/scale): radius Gamma(d, scale) and uniform direction, for every d.
 
     (Erratum E3: drawing the radius from a Laplace law is right for d = 1 only.) For d = 1 this is Laplace noise.
+
+    Examples
+    --------
+    See ``GaussianNoise``.
     """
 
     def leakage(self, log_gamma: float, distance: FloatArray) -> FloatArray:

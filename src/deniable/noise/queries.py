@@ -46,6 +46,10 @@ class Use:
         Gaussian DP parameter of this query, for adding or removing one record or person.
     delta
         Probability that this query reveals a record's presence (finding categories only).
+
+    Examples
+    --------
+    See ``PrivateClassifier``.
     """
 
     name: str

@@ -293,6 +293,12 @@ def rounded_gaussian(scale: ArrayLike, size: int | tuple[int, ...] | None = None
     -----
     Every bit comes from ``os.urandom``; there is no state, so threads and forked processes never share noise. Inside
     :func:`deniable.testing.insecure_noise` bits come from the generator of the test.
+
+    Examples
+    --------
+    >>> from deniable.noise.rounding import rounded_gaussian
+    >>> rounded_gaussian(1000.0, 5).shape  # whole numbers, drawn with the operating system's entropy
+    (5,)
     """
     scales = numbers(
         "scale", scale, above=0.0, at_most=LARGEST_SCALE, hint="choose a coarser lattice if the noise is larger"

@@ -185,6 +185,10 @@ def calibrate(
     ------
     InputError
         If not exactly one limit is given, or neither end of the bracket meets it.
+
+    Examples
+    --------
+    See ``Limit``.
     """
     asked = as_limit(advantage, limit)
     found = search(asked, make_mechanism, bracket, adjacency=adjacency, integer=integer, tolerance=tolerance)

@@ -12,7 +12,12 @@ from deniable.mechanisms import Mechanism
 
 @dataclass(frozen=True)
 class ProvenNumber:
-    """One number: its fast bracket, the interval that ball arithmetic proves, and whether they meet."""
+    """One number: its fast bracket, the interval that ball arithmetic proves, and whether they meet.
+
+    Examples
+    --------
+    See ``prove``.
+    """
 
     name: str
     lower: float
@@ -28,7 +33,12 @@ class ProvenNumber:
 
 @dataclass(frozen=True)
 class Proof:
-    """Advantage, TPR and ε of one mechanism, each twice; see :class:`ProvenNumber`."""
+    """Advantage, TPR and ε of one mechanism, each twice; see :class:`ProvenNumber`.
+
+    Examples
+    --------
+    See ``prove``.
+    """
 
     advantage: ProvenNumber
     tpr: ProvenNumber
@@ -71,6 +81,13 @@ def prove(mechanism: Mechanism, *, prior: float = 0.5, fpr: float = 1e-3, delta:
         Without python-flint, with the line that installs it.
     InputError
         For a mechanism that ball arithmetic does not serve; see ``docs/methods.md``.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> found = dn.planning.prove(dn.GaussianDP(0.5))              # by ball arithmetic
+    >>> found.advantage.proven_lower <= found.advantage.upper
+    True
     """
     pi = number("prior", prior, above=0.0, below=1.0)
     rate = number("fpr", fpr, at_least=0.0, at_most=1.0, hint="it is a rate, not a percentage")

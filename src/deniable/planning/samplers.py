@@ -52,6 +52,10 @@ class SamplerNoise:
     advantage, attained
         Upper and lower bounds on the best attacker's advantage at even odds: far apart where no tight bound is known,
         so that less noise may be enough.
+
+    Examples
+    --------
+    See ``plan_samplers``.
     """
 
     sampler: str
@@ -74,6 +78,10 @@ class SamplerPlan:
         What was asked for.
     rows
         One for each sampler and adjacency for which a bound is known.
+
+    Examples
+    --------
+    See ``plan_samplers``.
     """
 
     limit: Limit | AsTellingAs
@@ -144,6 +152,13 @@ def plan_samplers(
     ------
     InputError
         If not exactly one limit is given, or a number is out of range.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> plan = dn.planning.plan_samplers(10_000, 100, advantage=0.1)
+    >>> sorted((row.sampler, round(row.noise_multiplier, 2)) for row in plan.rows[:2])
+    [('poisson', 0.66), ('truncated', 0.66)]
     """
     sought = as_limit(advantage, limit)
     person = integer("records_per_person", records_per_person, at_least=1)

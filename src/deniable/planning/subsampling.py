@@ -160,6 +160,11 @@ def plan_subsampling(
     Notes
     -----
     Guarantees assume that thinning is independent for each record and secret, and that all steps may be seen.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> plan = dn.planning.plan_subsampling(10_000, 0.6, 0.01, batch_size=100)
     """
     pool = number("pool_size", pool_size, at_least=1.0, below=math.inf)
     target = number("precision", precision, above=0.0, below=1.0, hint="it is P(in | accused), not a percentage")

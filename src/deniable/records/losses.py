@@ -31,7 +31,12 @@ Margins = NDArray[Any]  # float64, or long double where the base fit sums its gr
 
 @dataclass(frozen=True)
 class Loss(ABC):
-    """Derivatives in the margins and the constants that certificates need."""
+    """Derivatives in the margins and the constants that certificates need.
+
+    Examples
+    --------
+    See ``privacy_profile``.
+    """
 
     name: ClassVar[str]
     self_concordance: ClassVar[float | None]
@@ -106,7 +111,12 @@ class _Scalar(Loss):
 
 @dataclass(frozen=True)
 class Logistic(_Scalar):
-    """log(1 + e^{−yt}) for two labels of any two values; the larger one counts as y = +1."""
+    """log(1 + e^{−yt}) for two labels of any two values; the larger one counts as y = +1.
+
+    Examples
+    --------
+    See ``privacy_profile``.
+    """
 
     name = "logistic"
     self_concordance = 1.0
@@ -136,7 +146,12 @@ class Logistic(_Scalar):
 
 @dataclass(frozen=True)
 class Squared(_Scalar):
-    """(t − y)²/2."""
+    """(t − y)²/2.
+
+    Examples
+    --------
+    See ``privacy_profile``.
+    """
 
     name = "squared"
     self_concordance = 0.0
@@ -158,7 +173,12 @@ class Squared(_Scalar):
 
 @dataclass(frozen=True)
 class SquaredHinge(_Scalar):
-    """max(0, 1 − yt)² for two labels of any two values; the larger one counts as y = +1."""
+    """max(0, 1 − yt)² for two labels of any two values; the larger one counts as y = +1.
+
+    Examples
+    --------
+    See ``privacy_profile``.
+    """
 
     name = "squared_hinge"
     self_concordance = None
@@ -188,7 +208,12 @@ class SquaredHinge(_Scalar):
 
 @dataclass(frozen=True)
 class Huber(_Scalar):
-    """(t − y)²/2 while t − y is at most ``threshold`` in size, linear beyond."""
+    """(t − y)²/2 while t − y is at most ``threshold`` in size, linear beyond.
+
+    Examples
+    --------
+    See ``privacy_profile``.
+    """
 
     threshold: float = 1.35
 
@@ -225,7 +250,12 @@ class Huber(_Scalar):
 
 @dataclass(frozen=True)
 class Poisson(_Scalar):
-    """e^t − y·t for counts y ≥ 0 (log link)."""
+    """e^t − y·t for counts y ≥ 0 (log link).
+
+    Examples
+    --------
+    See ``privacy_profile``.
+    """
 
     name = "poisson"
     self_concordance = 1.0
@@ -259,6 +289,10 @@ class Softmax(Loss):
 
     The curvature is a covariance under the class probabilities, so moving the margins by u changes it by at most
     exp(± the range of u), and a range is at most √2·‖u‖.
+
+    Examples
+    --------
+    See ``privacy_profile``.
     """
 
     name = "softmax"

@@ -100,6 +100,18 @@ def privacy_profile(
     InputError
         For arrays whose shapes do not match or that are not finite, rows longer than the mechanism allows, a fit
         without an optimum.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import deniable as dn
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-0.5, 0.5, size=(300, 3))
+    >>> y = np.where(X[:, 0] > 0, 1, -1)
+    >>> p = dn.privacy_profile(X, y, regularization=0.01, mechanism=dn.OutputPerturbation(epsilon=1.0))
+    >>> p.advantage().shape, bool(p.advantage().max() <= 1)
+    ((300,), True)
+    >>> band = p.transition()
     """
     mechanism = OutputPerturbation(epsilon=1.0) if mechanism is None else mechanism
     if not isinstance(mechanism, OutputPerturbation | ObjectivePerturbation):

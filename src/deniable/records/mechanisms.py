@@ -56,6 +56,10 @@ class OutputPerturbation:
         Instead of ``epsilon``: the noise scale itself (1/β, or s). There is then no guarantee beyond the profile.
     row_bound
         Public bound R of the row norms, without the intercept column.
+
+    Examples
+    --------
+    See ``privacy_profile``.
     """
 
     epsilon: float | None = None

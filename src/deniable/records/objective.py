@@ -37,6 +37,10 @@ class ObjectivePerturbation:
         Instead of ``epsilon``: 1/β, or the Gaussian standard deviation of b.
     row_bound
         Public bound R of the row norms, without the intercept column.
+
+    Examples
+    --------
+    See ``privacy_profile``.
     """
 
     epsilon: float | None = None

@@ -65,6 +65,10 @@ class PrivacyProfile:
     sensitivity
         The public bound of ``distance`` over all data sets from which ε calibrates the noise, 2LR/(nΛ); ``None`` if
         there is none.
+
+    Examples
+    --------
+    See ``privacy_profile``.
     """
 
     optimum: FloatArray

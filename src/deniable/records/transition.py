@@ -33,6 +33,10 @@ class Transition:
         E|l|/β (or E|l|·s) along the curve, the quantity of LeBlond et al. Figures 5–7, in units of the parameters.
     reading
         What the plateaus of ``mean_size`` do and do not mean (erratum E15).
+
+    Examples
+    --------
+    See ``privacy_profile``.
     """
 
     record: int

@@ -34,7 +34,12 @@ _SHOWN = 12  # most coordinates listed in a notebook
 
 
 class ReleaseWarning(UserWarning):
-    """The release is safe but next to useless; the message says why and what to do."""
+    """The release is safe but next to useless; the message says why and what to do.
+
+    Examples
+    --------
+    See ``ReleaseError``.
+    """
 
 
 def runs_for_fine(number: int, least: float) -> str:
@@ -76,6 +81,10 @@ class HalfCertificate:
         What makes the value useless and what to do, or None.
     insecure
         Whether the noise was that of a test (:func:`deniable.testing.insecure_noise`): then nothing is promised.
+
+    Examples
+    --------
+    See ``release``.
     """
 
     advantage: float
@@ -181,6 +190,10 @@ class Alternative:
         Noise in units of ``sampling``, over the coordinates; None if unknown.
     chosen
         Whether it was chosen.
+
+    Examples
+    --------
+    See ``release``.
     """
 
     bound: str
@@ -211,6 +224,10 @@ class Release:
         What ``bound="auto"`` compared; empty otherwise.
     names
         Names of the coordinates, if the algorithm has them.
+
+    Examples
+    --------
+    See ``release``.
     """
 
     value: FloatArray

@@ -92,6 +92,18 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         Standard deviation of the noise of each parameter array, by name.
     n_features_in_, feature_names_in_, classes_
         As in scikit-learn; of the whole data set.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import deniable as dn
+    >>> from sklearn.linear_model import HuberRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 1))
+    >>> y = X[:, 0] + rng.standard_t(2, size=2000)
+    >>> model = dn.MembershipPrivate(HuberRegressor(), advantage=0.4, random_state=0).fit(X, y)
+    >>> model.certificate_.advantage <= 0.4
+    True
     """
 
     def __init__(

@@ -45,6 +45,19 @@ class ReleaseError(InputError):
     rows
         Row numbers of the random part of the records on which the algorithm failed, to try it there again; never those
         of the secret training part. None if something else went wrong.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import deniable as dn
+    >>> rows = np.random.default_rng(0).normal(size=(100, 1))
+    >>> try:
+    ...     dn.release(lambda part: 1 / 0, rows, advantage=0.2)
+    ... except dn.releases.ReleaseError as error:
+    ...     print(error)
+    the algorithm failed on ... with ZeroDivisionError; nothing was released
+    >>> issubclass(dn.releases.ReleaseWarning, UserWarning)             # said where the noise drowns the answer
+    True
     """
 
     rows: Indices | None = None

@@ -108,6 +108,15 @@ def release(
     Definition: Izzo et al., Definition 1. The proof is in the documentation page on releases.
     Coordinates that are the same on every resample are published as that constant, which says nothing about
     membership; coordinates that always agree (a symmetric matrix) share one draw of noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import deniable as dn
+    >>> rows = np.random.default_rng(0).normal(size=(500, 1))
+    >>> r = dn.release(np.median, rows, advantage=0.2)
+    >>> isinstance(r, dn.releases.Release), r.certificate.advantage <= 0.2, r.alternatives[0].bound
+    (True, True, 'direct')
     """
     choice("noise", noise, ("gaussian", "norm-laplace", "laplace"))
     choice("bound", bound, BOUNDS)

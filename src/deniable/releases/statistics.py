@@ -123,6 +123,17 @@ class Mean(LinearStatistic):
 
     ``bounds`` (low, high), numbers or one for each column, are public limits to which every value is clipped first: an
     outlier then costs no more than the limits allow. They must not be read off the data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import deniable as dn
+    >>> rows = np.random.default_rng(0).normal(size=(500, 2))
+    >>> kinds = [dn.releases.Mean(), dn.releases.SecondMoment()]
+    >>> [dn.release(kind, rows, advantage=0.2, bound="swap").value.size for kind in kinds]
+    [2, 4]
+    >>> dn.release(dn.releases.Histogram((-5.0, 0.0, 5.0)), rows[:, :1], advantage=0.2, bound="swap").value.size
+    2
     """
 
     bounds: tuple[Any, Any] | None = None
@@ -145,7 +156,12 @@ class Mean(LinearStatistic):
 
 @dataclass(frozen=True)
 class SecondMoment(LinearStatistic):
-    """(1/n) Σ x xᵀ, the matrix of Izzo et al. §5.2: the covariance of data known to have mean zero."""
+    """(1/n) Σ x xᵀ, the matrix of Izzo et al. §5.2: the covariance of data known to have mean zero.
+
+    Examples
+    --------
+    See ``Mean``.
+    """
 
     def features(self, data: Any) -> FloatArray:
         """Return x xᵀ for each record."""
@@ -173,7 +189,12 @@ class SecondMoment(LinearStatistic):
 
 @dataclass(frozen=True)
 class Histogram(ExactSwap):
-    """Share of the records in each bin [edge, next edge), the last bin closed; outsiders count in no bin."""
+    """Share of the records in each bin [edge, next edge), the last bin closed; outsiders count in no bin.
+
+    Examples
+    --------
+    See ``Mean``.
+    """
 
     edges: tuple[float, ...]
 

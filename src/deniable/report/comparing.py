@@ -49,7 +49,12 @@ def _ends(number: Number | None) -> tuple[float, float] | None:
 
 @dataclass(frozen=True)
 class Comparison(Textual):
-    """Assessments side by side, number by number."""
+    """Assessments side by side, number by number.
+
+    Examples
+    --------
+    See ``compare``.
+    """
 
     titles: tuple[str, ...]
     statuses: tuple[str, ...]

@@ -44,6 +44,10 @@ class Rule:
         Its key in the assessment.
     why
         One sentence.
+
+    Examples
+    --------
+    See ``Policy``.
     """
 
     key: str
@@ -80,6 +84,10 @@ class Decision:
         Every rule with what was found.
     changes
         What would change it: computed settings of the mechanism, where they can be computed.
+
+    Examples
+    --------
+    See ``Policy``.
     """
 
     outcome: DecisionOutcome

@@ -32,6 +32,10 @@ class Number:
     ``value`` is None where nothing can be said; ``low`` and ``high`` are set for intervals; ``baseline`` is what blind
     guessing reaches; ``at`` holds the prior, rate or δ that a bound is for. Rates are fractions here and percentages
     where a person reads them.
+
+    Examples
+    --------
+    See ``Policy``.
     """
 
     key: str
@@ -59,7 +63,12 @@ class Number:
 
 @dataclass(frozen=True)
 class Curve:
-    """A ROC to draw: a bound (``tpr`` only) or a measured band (``low`` and ``high`` too)."""
+    """A ROC to draw: a bound (``tpr`` only) or a measured band (``low`` and ``high`` too).
+
+    Examples
+    --------
+    See ``Policy``.
+    """
 
     key: str
     label: str
@@ -72,7 +81,12 @@ class Curve:
 
 @dataclass(frozen=True)
 class Series:
-    """A picture of numbers against numbers that is not a ROC: ranked records, a transition band."""
+    """A picture of numbers against numbers that is not a ROC: ranked records, a transition band.
+
+    Examples
+    --------
+    See ``Policy``.
+    """
 
     key: str
     title: str
@@ -87,7 +101,12 @@ class Series:
 
 @dataclass(frozen=True)
 class Grid:
-    """A small table of words and numbers: the most exposed records, subgroups."""
+    """A small table of words and numbers: the most exposed records, subgroups.
+
+    Examples
+    --------
+    See ``Policy``.
+    """
 
     key: str
     title: str
@@ -102,6 +121,10 @@ class Section:
     ``holds_for`` says for which records and data a bound holds (``deniable.curves.EVERY_CASE`` for a mechanism's), and
     ``confidence`` with which probability. ``protected`` is False for what was computed from records without noise: it
     is for their owner.
+
+    Examples
+    --------
+    See ``Policy``.
     """
 
     key: str
@@ -126,6 +149,10 @@ class Assessment(Textual):
     provably above the proof: the implementation under test is broken). ``alert`` is what a person must read first, for
     example that a model is of no use. ``decision`` holds the numbers against a policy; ``meta`` is what a person added;
     ``remedies`` computes settings of what ran that would change the decision.
+
+    Examples
+    --------
+    See ``Policy``.
     """
 
     title: str

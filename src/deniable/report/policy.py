@@ -53,6 +53,18 @@ class Policy:
     InputError
         For a limit that no report can decide, two of a kind, a number outside [0, 1], an unknown scope or requirement,
         or a policy without any rule.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> report = dn.assess(dn.SubsampledGaussian(1.0, 0.01, 1000), policy=dn.Policy())
+    >>> isinstance(report, dn.Assessment), report.decision.outcome
+    (True, 'does not meet')
+    >>> decision, rule = report.decision, report.decision.rules[0]
+    >>> section = report.sections[0]
+    >>> number, curves, grids, series = section.numbers[0], section.curves, section.grids, section.series
+    >>> number.label, round(number.value, 3)
+    ('Advantage, prior 50 %', 0.161)
     """
 
     limits: Sequence[Limit] = (

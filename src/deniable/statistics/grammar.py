@@ -109,6 +109,10 @@ class Statistic:
     ------
     InputError
         For an unknown function or option (with the nearest name) and for what the function does not take.
+
+    Examples
+    --------
+    See ``release_statistics``.
     """
 
     function: str
@@ -196,6 +200,10 @@ def parse(text: str | Statistic) -> Statistic:
     ------
     InputError
         Where the text is not of the grammar, with what was expected there; and as :class:`Statistic`.
+
+    Examples
+    --------
+    See ``release_statistics``.
     """
     if isinstance(text, Statistic):
         return text

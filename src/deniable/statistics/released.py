@@ -101,6 +101,10 @@ class StatisticsRelease(Textual):
         Columns whose ranges or categories were found in the data, privately.
     confidence
         Confidence level of the limits ``low``, ``high``, ``population_low`` and ``population_high``.
+
+    Examples
+    --------
+    See ``release_statistics``.
     """
 
     statistics: tuple[Statistic, ...]

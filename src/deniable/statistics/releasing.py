@@ -116,6 +116,17 @@ def release_statistics(
     Public besides what is declared: the names of the columns. Values are unbiased except for clipping and what is
     withheld: counts may be below 0 and tables need not add up; what follows from the noise is in the limits. Dong, Roth
     & Su 2022, Theorem 2.7 and Corollary 3.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import deniable as dn
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"town": ["A", "B"] * 500, "income": np.arange(1000.0)})
+    >>> mean = dn.statistics.parse("mean(income) by town")
+    >>> r = dn.release_statistics(frame, [mean], advantage=0.1, ranges={"income": (0, 1000)})
+    >>> isinstance(r, dn.statistics.StatisticsRelease), len(r.to_frame())
+    (True, 4)
     """
     several = isinstance(statistics, Iterable) and not isinstance(statistics, str | bytes)
     texts: Any = statistics if several else [statistics]

@@ -35,6 +35,10 @@ class SharedColumn:
 
     ``codes`` are equal where the cells are (−1: missing). ``numbers`` are numbers or days, NaN elsewhere; None in a
     column of words.
+
+    Examples
+    --------
+    See ``read_alike``.
     """
 
     codes: IntArray
@@ -49,6 +53,15 @@ def read_alike(tables: dict[str, Any]) -> tuple[list[SharedColumn], dict[str, sl
     InputError
         If a table is none, lacks a column, or if less than 90 % of a column's filled cells are of the kind that most
         cells of the second table, the records, are of: the column is written otherwise, or is another one.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> dn.tables.read_column(["1,234", "0,5"]).number.tolist()      # next to 0,5 the comma is the decimal mark
+    [1.234, 0.5]
+    >>> columns, rows = dn.tables.read_alike({"a": [["7", "x"], ["8", "y"]], "b": [[7.0, "X"], [9.0, "y"]]})
+    >>> isinstance(columns[0], dn.tables.SharedColumn), columns[0].codes.tolist(), rows["b"]
+    (True, [0, 1, 0, 2], slice(2, 4, None))
     """
     frames = {name: _frame(name, table) for name, table in tables.items()}
     columns = [_shared(title, parts) for title, parts in _matched(frames)]
@@ -61,6 +74,10 @@ def read_column(values: Any, others: Sequence[ColumnCells] = ()) -> ColumnCells:
 
     A cell alone, 1,234 is 1234 and 04/05/2021 is 5 April; next to 0,5 and 19/04/2021 they are not. Where a column
     leaves it open, it is read in the way that agrees with ``others``.
+
+    Examples
+    --------
+    See ``read_alike``.
     """
     series = values if isinstance(values, pd.Series) else pd.Series(values, dtype=getattr(values, "dtype", object))
     usual = read_cells(series)

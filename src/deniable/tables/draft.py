@@ -57,7 +57,12 @@ _ODD_DATE = re.compile(
 
 
 class TableWarning(UserWarning):
-    """Something in a table was left out, or read differently from how it is written."""
+    """Something in a table was left out, or read differently from how it is written.
+
+    Examples
+    --------
+    See ``understand``.
+    """
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,10 @@ class Column:
         What a person may have meant otherwise.
     reason
         Why the column was dropped and what to do if it should not be; empty for the others.
+
+    Examples
+    --------
+    See ``understand``.
     """
 
     name: str
@@ -116,6 +125,10 @@ class Understood:
         The lines (1 is the first below the header) that are no record and weigh nothing: for the owner.
     schema
         What was declared.
+
+    Examples
+    --------
+    See ``understand``.
     """
 
     name: str
@@ -198,6 +211,15 @@ def understand(
     InputError
         With all problems of the table in one message: duplicate names, two header lines, an unknown target or column
         to drop (with the nearest name), missing cells of the target.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"age": [*map(str, range(18, 57)), "unknown"] * 3, "town": ["A", "B"] * 60})
+    >>> found = dn.tables.understand(frame)
+    >>> [(column.name, column.kind) for column in found.columns]
+    [('age', 'number'), ('town', 'category')]
     """
     declared, opened = as_schema(schema, drafts=True), open_table(source)
     frame, problems, target = opened.frame, list(opened.problems), target or declared.target or opened.target

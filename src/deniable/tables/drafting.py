@@ -38,6 +38,10 @@ def draft_schema(
 
     For the owner's terminal only. What ``schema`` declares stays. Ranges and categories stand in comments: whoever
     knows that they are public removes the "#".
+
+    Examples
+    --------
+    See ``Schema``.
     """
     opened, declared = open_table(source), as_schema(schema, drafts=True)
     frame, target = opened.frame, target or declared.target or opened.target

@@ -58,6 +58,10 @@ class ColumnSchema:
         What stands before or after a number, such as "kg" or "€".
     missing
         Cells that mean that nothing is known, such as 999, besides the usual ones.
+
+    Examples
+    --------
+    See ``Schema``.
     """
 
     kind: str = ""

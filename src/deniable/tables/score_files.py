@@ -41,7 +41,7 @@ _HOW = "np.savez('scores.npz', scores=scores, member=member)"
 def read_scores(
     path: str | Path, *, score: str | None = None, member: str | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return (member scores, nonmember scores) from a file.
+    r"""Return (member scores, nonmember scores) from a file.
 
     One column or array holds the scores and one says which are members (1/0, 1/2, yes/no in some languages, in/out,
     train/test), or there is one for each side ("member" and "nonmember", "in" and "out", "train" and "test"; shorter
@@ -58,6 +58,16 @@ def read_scores(
     ------
     InputError
         If the file, a column or a value cannot be used; it names the row.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "scores.csv"
+    >>> _ = path.write_text("score,member\n0.9,1\n0.2,0\n0.7,1\n")
+    >>> members, others = dn.audit.read_scores(path)
+    >>> members.tolist(), others.tolist()
+    ([0.9, 0.7], [0.2])
     """
     found = list(_tables(Path(path)))
     usable = [table for table in found if _layout(table, score, member) is not None]

@@ -28,6 +28,10 @@ class RecordTradeoffs:
         One number per record (or person), and what they are at most: the certificate's μ.
     labels
         The persons in the order of ``mu``, or None for records in the order of the rows.
+
+    Examples
+    --------
+    See ``PrivateClassifier``.
     """
 
     mu: FloatArray

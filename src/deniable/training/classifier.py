@@ -242,7 +242,12 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
 
 def labels_of(texts: Iterable[str], aim: ColumnSchema) -> list[Any]:
-    """Return classes that are known as texts as labels: numbers if all spell one, whole ones if all are; but codes."""
+    """Return classes that are known as texts as labels: numbers if all spell one, whole ones if all are; but codes.
+
+    Examples
+    --------
+    See ``fit_column``.
+    """
     if aim.kind == "code":
         return list(texts)
     cells = [read_cell(text) for text in texts]

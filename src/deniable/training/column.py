@@ -42,6 +42,20 @@ def fit_column(
     ------
     InputError
         If the target cannot be of the task, or nothing of it stands out of the noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import deniable as dn
+    >>> from deniable.tables import read_cells
+    >>> from deniable.training import fit_column, labels_of
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(5000, 2))
+    >>> y = np.where(X[:, 0] > 0, "ill", "well")
+    >>> models = dn.PrivateClassifier(classes="discover"), dn.PrivateRegressor()
+    >>> model = fit_column("auto", *models, X, read_cells(y), "record")
+    >>> [str(label) for label in model.classes_], labels_of(["1", "2"], dn.tables.ColumnSchema())
+    (['ill', 'well'], [1, 2])
     """
     declared, source = ClassifierFit.aim(classifier), SumNoise()
     if declared.range is not None and task != "classification":

@@ -211,6 +211,14 @@ class TableReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
     ----------
     columns
         The names.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> import pandas as pd
+    >>> reader = dn.training.TableReader(["age"]).fit(None)
+    >>> list(reader.transform(pd.DataFrame({"ward": ["A"], "age": [33]})).columns)
+    ['age']
     """
 
     def __init__(self, columns: Sequence[Any]) -> None:

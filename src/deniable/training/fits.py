@@ -48,6 +48,18 @@ class TrainingWarning(UserWarning):
     """The guarantee holds, but the model may be of little use; the message says what would help.
 
     It consists of declared names and released numbers only, and so does the decision to warn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import deniable as dn
+    >>> import warnings
+    >>> X, y = np.random.default_rng(0).uniform(size=(30, 1)), np.arange(30) % 2
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always")
+    ...     model = dn.PrivateClassifier(advantage=0.05, ranges={0: (0, 1)}).fit(X, y)
+    >>> any(issubclass(one.category, dn.training.TrainingWarning) for one in said)
+    True
     """
 
 

@@ -130,6 +130,17 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     target_range
         (low, high) of the target if it is public; otherwise its location and spread are found privately. Where most
         of the target is at one end (zeros) and records are few, ``fit`` warns that the rest may not be found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import deniable as dn
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(2000, 2))
+    >>> y = X.sum(axis=1)
+    >>> model = dn.PrivateRegressor(advantage=0.1, ranges={0: (0, 1), 1: (0, 1)}, target_range=(0, 2)).fit(X, y)
+    >>> bool(model.score(X, y) > 0)
+    True
     """
 
     _steps = RegressorFit

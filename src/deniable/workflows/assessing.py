@@ -203,6 +203,10 @@ def assess(
     ------
     InputError
         If the source cannot be assessed; the message says why and what to do.
+
+    Examples
+    --------
+    See ``Policy``.
     """
     rules = policy if isinstance(policy, Policy) else Policy() if policy is None else Policy.from_toml(policy)
     filled = {} if meta is None else read_meta(meta)

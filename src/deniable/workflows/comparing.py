@@ -39,6 +39,13 @@ def compare(*sources: Any, **options: Any) -> Comparison:
     ------
     InputError
         For fewer than two sources, one that cannot be assessed, or one that cannot be converted.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> comparison = dn.compare(dn.GaussianDP(0.2), dn.SubsampledGaussian(1.0, 0.01, 1000))
+    >>> isinstance(comparison, dn.report.Comparison), comparison.titles
+    (True, ('GaussianDP with mu = 0.2', 'DP-SGD: noise multiplier 1, sample rate 0.01, 1,000 steps'))
     """
     if len(sources) == 1 and isinstance(sources[0], Sequence) and not isinstance(sources[0], str):
         sources = tuple(sources[0])

@@ -59,6 +59,10 @@ class OpacusCallback:
     loader
         The data loader that ``make_private`` returned. If it is given, a run whose batches are shuffled rather than
         Poisson-sampled is refused: it has a different bound, and the accountant cannot tell the difference.
+
+    Examples
+    --------
+    See ``make_private``.
     """
 
     def __init__(self, engine: Any, *, every: int = 1, fpr: float = 0.01, loader: Any = None) -> None:

@@ -33,6 +33,22 @@ class Step(Mechanism, ABC):
     A subclass is a frozen dataclass: steps that compare equal are merged and counted. It is a mechanism itself:
     ``dn.tradeoff(step)``, ``step + dn.GaussianDP(1.0)`` and ``step.times(1000)`` work. The step may depend on what
     earlier steps released, as long as its pair is at least as easy to tell apart as every one that might run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import deniable as dn
+    >>> from dataclasses import dataclass
+    >>> from deniable.accounting.steps import ListedOutcomes, Step
+    >>> @dataclass(frozen=True)
+    ... class Coin(Step):                                           # tells the truth with probability 0.6
+    ...     lowest = property(lambda self: float(np.log(0.4 / 0.6)))
+    ...     highest = property(lambda self: float(np.log(0.6 / 0.4)))
+    ...     def pieces(self):
+    ...         p = np.array([0.4, 0.6])
+    ...         return (ListedOutcomes(np.log(p / p[::-1]), p, p[::-1], shift=1e-15, relative=1e-15),)
+    >>> round(dn.tradeoff(Coin().times(1)).advantage(), 6)
+    0.2
     """
 
     @property

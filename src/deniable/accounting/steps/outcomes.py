@@ -62,6 +62,10 @@ class ListedOutcomes(NamedTuple):
     """Outcomes one by one: losses known to ``shift``, positive masses of P and of Q to a factor 1 ± ``relative``.
 
     Below, both masses of an outcome may be too small by the same factor, above too large.
+
+    Examples
+    --------
+    See ``Step``.
     """
 
     loss: FloatArray
@@ -119,6 +123,10 @@ class OutcomeLine(ABC):
         Ends of the line, infinite where the loss has a limit there.
     outcome
         About the u at which the loss is x, where there is a formula.
+
+    Examples
+    --------
+    See ``Step``.
     """
 
     loss: Losses
@@ -255,6 +263,10 @@ class NormalOutcomes(OutcomeLine):
         Probability of this line, of which both laws are a part.
     error
         Of weights, relative.
+
+    Examples
+    --------
+    See ``Step``.
     """
 
     inside: tuple[FloatArray, FloatArray]
