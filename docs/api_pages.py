@@ -16,6 +16,7 @@ ROOMS = {
     "deniable.risks": "Other risks from a curve",
     "deniable.limits": "Limits",
     "deniable.planning": "Calibration and planning",
+    "deniable.proof": "A second computation",
     "deniable.bounds": "Closed forms: what ε and δ mean",
     "deniable.unlearning": "Unlearning",
     "deniable.training": "Models fitted to a membership target",
@@ -35,6 +36,10 @@ ROOMS = {
 
 INNER = {  # exported for other packages of deniable: no user calls them, and no page promises that they stay
     "deniable.audit": {"log_mixture"},
+    "deniable.accounting": {
+        *("Case", "Dominated", "GaussianMixtureStep", "Repeated", "ReplacedGaussianStep", "Step", "first_engine"),
+        *("truncated", "truncated_around"),
+    },
     "deniable.accounting.steps": {"Cut", "Repeated"},
     "deniable.curves": {
         *("BracketTradeoff", "Charged", "EnvelopeTradeoff", "SmallestTradeoff", "gaussian_hockey_stick"),

@@ -43,7 +43,7 @@ WALK: list[tuple[tuple[str, ...], str]] = [
     (("accounting.curve",), "engines asked cheapest first, their brackets intersected; who answered"),
     (
         ("accounting.engines", "accounting.pld"),
-        "one computation each: closed forms, inversion, lattices of many scales, ball arithmetic, …",
+        "one computation each: closed forms, inversion, lattices of many scales, …",
     ),
     (("accounting.trapezoid",), "a sum on a line of the transform: value ± (aliasing, truncation, rounding)"),
     (("accounting.loss", "accounting.transform"), "the composed loss, and its transform: nodes, lines, how it decays"),

@@ -8,6 +8,7 @@ from deniable import (
     mechanisms as mechanisms,
     noise as noise,
     planning as planning,
+    proof as proof,
     records as records,
     releases as releases,
     report as report,

@@ -172,7 +172,6 @@ RenyiDP([], []) -> non-empty
 RenyiDP([2.0], [0.1, 0.2]) -> as many as orders
 tradeoff(ZeroConcentratedDP(1.0), engine="pld") -> engine must be 'auto'
 tradeoff(Laplace(1.0), engine="inversion") -> does not reach every step
-tradeoff(RandomAllocation(1.0, 3), engine="ball") -> engine 'ball'
 RandomAllocation(1.0, 3, 1, 4) -> batches_per_record must be at most batches=3
 TruncatedPoisson(1.0, 0.1, 10, 100, 100) -> max_batch
 WithoutReplacement(0.0, 2, 4) -> noise_multiplier must be above 0

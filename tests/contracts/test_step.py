@@ -180,7 +180,7 @@ def test_brackets_meet_what_ball_arithmetic_proves(one):
     pytest.importorskip("flint")
     beside = dn.GaussianDP(1.0)  # without one the sums of two steps are long
     t = dn.tradeoff(one.times(2) + beside)
-    proven = dn.tradeoff(dn.Composition([BALL[one], BALL[one], beside]), engine="ball")
+    proven = dn.proof.enclosure(dn.Composition([BALL[one], BALL[one], beside]))
     for epsilon, direction in ((0.0, "remove"), (0.8, "add")):
         assert t.delta(epsilon, direction, "lower") <= proven.delta(epsilon, direction)
         assert proven.delta(epsilon, direction, "lower") <= t.delta(epsilon, direction)

@@ -75,7 +75,7 @@ EXAMPLES = {
     "norm-laplace": lambda: NormLaplaceTradeoff(1.0, 3),
 }
 if find_spec("flint"):
-    EXAMPLES["proof"] = lambda: dn.tradeoff(dn.GaussianDP(1.5), engine="ball")
+    EXAMPLES["proof"] = lambda: dn.proof.enclosure(dn.GaussianDP(1.5))
 UNORDERED = {"monte carlo"}  # a confidence band: its two sides come from different samples
 _known: dict[str, Tradeoff] = {}
 

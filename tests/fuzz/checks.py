@@ -123,13 +123,13 @@ def _ball(ledger: Ledger, asked: Asked) -> None:
     """Ball arithmetic meets the curve; mechanisms that it refuses are counted: some only when it sums."""
     found = {one: asked.answer(one) for one in ("tpr", "delta remove", "delta add", "even")}
     try:
-        other = dn.tradeoff(asked.mechanism, engine="ball")
+        other = dn.proof.enclosure(asked.mechanism)
         for name, known in found.items():
             second = asked.answer(name, other)
-            ledger.expect("engine ball meets auto", _meet(known, second), f"engine='ball', {name}", known, second)
+            ledger.expect("the proof meets the curve", _meet(known, second), f"proof, {name}", known, second)
         ledger.counts[BALL] += 1
     except InputError:
-        ledger.counts["engine ball refused"] += 1
+        ledger.counts["proof refused"] += 1
 
 
 def _both(ask: Callable[[str], Any]) -> Bracket:

@@ -50,7 +50,7 @@ def test_nothing_is_violated(mechanism):
 def test_ball_arithmetic_meets_every_answer(mechanism):
     found = check(1, mechanism, BALL_SAMPLER)
     assert not found.violations, found.violations
-    assert found.counts["engine ball meets auto"] == 4
+    assert found.counts["the proof meets the curve"] == 4
 
 
 @unix

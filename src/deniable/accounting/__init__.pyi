@@ -1,3 +1,4 @@
+from deniable.accounting.curve import first_engine as first_engine
 from deniable.accounting.dispatch import tradeoff as tradeoff
 from deniable.accounting.filters import (
     BudgetSpentError as BudgetSpentError,
@@ -9,3 +10,11 @@ from deniable.accounting.individual import (
     IndividualTradeoffs as IndividualTradeoffs,
     individual_tradeoffs as individual_tradeoffs,
 )
+from deniable.accounting.reductions import Dominated as Dominated, truncated as truncated
+from deniable.accounting.steps import Repeated as Repeated, Step as Step
+from deniable.accounting.steps.gaussian_mixture import (
+    Case as Case,
+    GaussianMixtureStep as GaussianMixtureStep,
+    truncated_around as truncated_around,
+)
+from deniable.accounting.steps.sampled_gaussian import ReplacedGaussianStep as ReplacedGaussianStep

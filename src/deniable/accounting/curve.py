@@ -17,8 +17,7 @@ from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.sizes import NEGLIGIBLE, WIDE
 from deniable.accounting.steps.base import Step
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
-from deniable.curves.safe import FAILURES, excuse
+from deniable.curves import FAILURES, AnyDirection, Charged, Direction, Question, Side, Tradeoff, excuse
 from deniable.mechanisms import GaussianDP, Mechanism, SubsampledGaussian
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ import numpy as np
 
 from deniable._check import InputError, choice, flag, number
 from deniable._floats import EPS
-from deniable._optional import require
 from deniable.accounting.curve import ComposedTradeoff, replaced_record
 from deniable.accounting.engines.closed import LabelledTradeoff, OneStepTradeoff
 from deniable.accounting.engines.finite import FiniteTradeoff
@@ -37,9 +36,10 @@ from deniable.curves import (
     SmallestTradeoff,
     Tradeoff,
     with_assumptions,
+    with_batches_of,
+    with_failure,
     with_note,
 )
-from deniable.curves.combined import with_failure
 from deniable.mechanisms import (
     ADJACENCIES,
     ApproximateDP,
@@ -51,11 +51,11 @@ from deniable.mechanisms import (
     RandomAllocation,
     SubsampledGaussian,
     Tuned,
+    parts_of,
 )
-from deniable.mechanisms.core import leaves_of, parts_of, sampling_of
 from deniable.risks import replaced
 
-Engine = Literal["auto", "inversion", "pld", "ball"]
+Engine = Literal["auto", "inversion", "pld"]
 _MOST_PHASES = 4096  # more are rounded to this many, unless patience was asked for
 
 
@@ -88,8 +88,7 @@ def tradeoff(
     engine
         ``"auto"``: closed form, else transform inversion of sampled Gaussian steps and, where its error bound is not
         small and for other steps, a multi-scale privacy loss distribution. ``"inversion"``, ``"pld"``: that engine
-        alone. ``"ball"``: interval arithmetic by python-flint (extra ``proof``), which proves every digit and may take
-        seconds.
+        alone.
     tolerance
         Aliasing and truncation error that the inversion aims at, relative to the size of what is integrated. The
         error that was reached, not this aim, is what separates ``side="upper"`` from ``side="lower"``.
@@ -139,10 +138,7 @@ def tradeoff(
     if mechanism.hidden:
         secret = "; and ".join(mechanism.hidden)
         found = with_assumptions(found, access=f"what is released at the end; secret must stay {secret}")
-    leaves = leaves_of(mechanism)
-    persons = any(getattr(leaf, "records_per_person", 1) > 1 for leaf in leaves)
-    whose = {"adjacency": "add or remove one person with all its records"} if persons else {}
-    found = with_assumptions(found, batches=sampling_of(leaves), **whose)
+    found = with_batches_of(found, mechanism)
     if same:
         return found if wanted == "add-remove" else with_assumptions(found, adjacency=ADJACENCIES[wanted])
     twice = replaced(found, any_mechanism=isinstance(mechanism, PureDP | ApproximateDP))
@@ -167,8 +163,7 @@ def _curve(mechanisms: Iterable[Mechanism], request: Request) -> Tradeoff:
 def _between(own: list[Any], others: list[Mechanism], request: Request) -> Tradeoff:
     """Between the pairs that dominate and the best of what is reached."""
     above = _curve([*others, *(part.above for part in own)], request)
-    own_engine = request if request.engine == "ball" else replace(request, engine="auto")
-    reached = [_curve([*others, *(part.below for part in own)], own_engine)]
+    reached = [_curve([*others, *(part.below for part in own)], replace(request, engine="auto"))]
     reached += [curve for part in own for curve in part.alone]
     if any(part.adjacency == "replace" for part in own):  # either content may be the one that is there
         reached += [curve.inverse() for curve in reached]
@@ -191,8 +186,6 @@ def _gives_away(part: Mechanism) -> bool:
 
 def _failing(own: list[Any], others: list[Mechanism], request: Request) -> Tradeoff:
     """Pure parts that give the world away with probability 1 − Π(1 − δ), which is not 1 though it may round to it."""
-    if request.engine == "ball":
-        return _composed([*own, *others], request)  # encloses this probability, too
     pure = _curve([*(PureDP(part.epsilon) for part in own), *others], request)
     if len(own) == 1:
         return with_failure(pure, own[0].delta, exact=True)
@@ -220,11 +213,6 @@ SPECIAL: list[tuple[Callable[[Any], bool], Callable[[list[Any], list[Mechanism],
 def _composed(parts: list[Mechanism], request: Request) -> Tradeoff:
     """The curve of a sum of independent losses; phases that are too many are rounded."""
     tolerance, points = request.tolerance, request.points
-    if request.engine == "ball":
-        require("flint", purpose="engine 'ball'")
-        from deniable.accounting.engines.ball import BallTradeoff
-
-        return BallTradeoff.of(tuple(parts))
     loss = PrivacyLoss.of(parts)
     if request.engine == "pld":
         from deniable.accounting.pld.curve import MultiScaleTradeoff

@@ -61,8 +61,8 @@ from deniable.mechanisms import (
     SubsampledGaussian,
     Tuned,
     ZeroConcentratedDP,
+    parts_of,
 )
-from deniable.mechanisms.core import parts_of
 
 _EDGES = 64  # places where a sum may stop
 

@@ -16,8 +16,7 @@ from deniable._floats import EPS
 from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.registry import step_of
 from deniable.accounting.steps.sampled_gaussian import SubsampledGaussianStep
-from deniable.curves import Direction, Side
-from deniable.curves.safe import TINY
+from deniable.curves import TINY, Direction, Side
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 
 

@@ -24,8 +24,7 @@ from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep, trun
 from deniable.accounting.steps.laplace import BoundedRangeStep, BoundedRangeTradeoff
 from deniable.accounting.steps.sampled_gaussian import without_replacement
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.curves import Tradeoff
-from deniable.curves.safe import TINY
+from deniable.curves import TINY, Tradeoff
 from deniable.mechanisms import (
     ApproximateDP,
     BoundedRange,
@@ -40,8 +39,8 @@ from deniable.mechanisms import (
     SubsampledGaussian,
     TruncatedPoisson,
     WithoutReplacement,
+    bands,
 )
-from deniable.mechanisms.matrix import bands
 
 _THRESHOLDS = (0.5, 0.65, 0.8, 1.0)  # for the largest batch, in units of a contribution
 NO_NOISE = 0.01  # noise multipliers below tell for certain who took part: Φ(−50) is 1e-545

@@ -14,7 +14,7 @@ from scipy.special import expit, logit
 from deniable._check import FloatArray, InputError
 from deniable._floats import EPS, LEAST, MOST_EXPONENT
 from deniable.bounds._common import check_delta, check_epsilon, check_prior, check_rate, plain, raised, together
-from deniable.curves.safe import accuracy_from
+from deniable.curves import accuracy_from
 
 BoundPair = tuple[float | FloatArray, float | FloatArray]
 

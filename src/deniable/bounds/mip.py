@@ -22,7 +22,7 @@ from deniable.bounds._common import check_delta, check_epsilon, check_prior, che
 from deniable.bounds.inverse import epsilon_for_advantage
 from deniable.bounds.membership import advantage
 from deniable.curves import ONE_CASE, Direction, Tradeoff
-from deniable.mechanisms.core import ADJACENCIES
+from deniable.mechanisms import ADJACENCIES
 from deniable.risks import replaced
 
 

@@ -131,7 +131,7 @@ def _rows(curve: Tradeoff, prior: float, fpr: float, delta: float, baseline: flo
 
 def _prove(mechanism: Any, prior: float, fpr: float, delta: float, as_json: bool) -> int:
     from deniable.accounting import tradeoff
-    from deniable.planning import prove
+    from deniable.proof import prove
 
     found = prove(mechanism, prior=prior, fpr=fpr, delta=delta)
     stated = tradeoff(mechanism).assumptions

@@ -5,7 +5,7 @@ its false positive rate is Q(S), its true positive rate P(S). Everything deniabl
 :class:`Tradeoff`: upper bounds on what every attack reaches and, where known, lower bounds on what the best one does.
 
 Every public number passes through :func:`sane`: whatever an engine does inside (NaN, overflow, no memory), what leaves
-is in range and on its side, or it is the trivial bound.
+is in range and on its side, or it is the trivial bound. Names outside ``__all__`` are for other packages of deniable.
 
 Directions, as peers name them: ``"remove"`` is the hockey stick of in against out, H_γ(P‖Q), and the ROC with out as
 the null hypothesis; ``"add"`` exchanges the two worlds. ``"both"`` (the meaning in DP) is the larger of the two.
@@ -13,6 +13,7 @@ the null hypothesis; ``"add"`` exchanges the two worlds. ``"both"`` (the meaning
 
 from deniable.curves.answer import Answer, Charged, Question
 from deniable.curves.base import Tradeoff
+from deniable.curves.chains import ChainTradeoff as ChainTradeoff
 from deniable.curves.closed import (
     ApproximateTradeoff,
     GaussianTradeoff,
@@ -27,9 +28,26 @@ from deniable.curves.combined import (
     EnvelopeTradeoff,
     SmallestTradeoff,
     with_assumptions,
+    with_batches_of as with_batches_of,
+    with_failure as with_failure,
     with_note,
 )
-from deniable.curves.safe import EVERY_CASE, ONE_CASE, OPPOSITE, AnyDirection, Assumptions, Direction, Side
+from deniable.curves.safe import (
+    EVERY_CASE,
+    FAILURES as FAILURES,
+    LEAST_RATE as LEAST_RATE,
+    ONE_CASE,
+    OPPOSITE,
+    TINY as TINY,
+    AnyDirection,
+    Assumptions,
+    Direction,
+    Side,
+    accuracy_from as accuracy_from,
+    directions as directions,
+    excuse as excuse,
+    outward as outward,
+)
 
 __all__ = [
     "EVERY_CASE",

@@ -14,10 +14,11 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable._special import expit
-from deniable.curves import AnyDirection, ApproximateTradeoff, Charged, GaussianTradeoff, Question, Tradeoff
-from deniable.curves.answer import bound_of
+from deniable.curves.answer import Charged, Question, bound_of
+from deniable.curves.base import Tradeoff
+from deniable.curves.closed import ApproximateTradeoff, GaussianTradeoff
 from deniable.curves.epsilon_search import EpsilonSearch
-from deniable.curves.safe import ADD, OPPOSITE, REMOVE, Direction, Side, directions
+from deniable.curves.safe import ADD, OPPOSITE, REMOVE, AnyDirection, Direction, Side, directions
 
 _LADDER = 1 / (1 + np.exp(-np.sinh(np.linspace(-np.arcsinh(92.0), np.arcsinh(20.0), 129))))  # rates from 1e-40 on
 _TRIED = np.linspace(-1.0, 1.0, 9)

@@ -13,6 +13,7 @@ from deniable.curves.answer import Charged, Question, supplier
 from deniable.curves.base import Tradeoff
 from deniable.curves.closed import ApproximateTradeoff
 from deniable.curves.safe import OPPOSITE, AnyDirection, Direction, Side
+from deniable.mechanisms import Mechanism, leaves_of, sampling_of
 
 _SIDES: tuple[Side, ...] = ("upper", "lower")
 
@@ -212,6 +213,14 @@ def with_note(tradeoff: Tradeoff, note: str) -> Tradeoff:
 def with_assumptions(tradeoff: Tradeoff, **changes: Any) -> Tradeoff:
     """Return ``tradeoff`` with fields of its :class:`Assumptions` replaced."""
     return replace(tradeoff, assumptions=replace(tradeoff.assumptions, **changes))
+
+
+def with_batches_of(tradeoff: Tradeoff, mechanism: Mechanism) -> Tradeoff:
+    """Return ``tradeoff`` with whose records ``mechanism`` is about, and how they come into its batches."""
+    leaves = leaves_of(mechanism)
+    persons = any(getattr(leaf, "records_per_person", 1) > 1 for leaf in leaves)
+    whose = {"adjacency": "add or remove one person with all its records"} if persons else {}
+    return with_assumptions(tradeoff, batches=sampling_of(leaves), **whose)
 
 
 @dataclass(frozen=True)

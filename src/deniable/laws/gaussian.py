@@ -9,8 +9,7 @@ from scipy.special import erf, ndtr, ndtri
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.curves import GaussianTradeoff, Side, Tradeoff
-from deniable.curves.safe import outward
+from deniable.curves import GaussianTradeoff, Side, Tradeoff, outward
 from deniable.laws.loss_law import LossLaw
 
 

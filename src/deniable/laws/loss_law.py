@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, choice, number, numbers
 from deniable._search import bisect
-from deniable.curves import Side, Tradeoff
-from deniable.curves.safe import LEAST_RATE
+from deniable.curves import LEAST_RATE, Side, Tradeoff
 
 _MANY = 1024  # more records than this share a grid of ρ
 

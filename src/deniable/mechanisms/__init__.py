@@ -14,6 +14,9 @@ from deniable.mechanisms.core import (
     Mechanism,
     PureDP,
     SubsampledGaussian,
+    leaves_of as leaves_of,
+    parts_of as parts_of,
+    sampling_of as sampling_of,
 )
 from deniable.mechanisms.descent import NoisyGradientDescent
 from deniable.mechanisms.guarantees import RenyiDP, ZeroConcentratedDP
@@ -26,7 +29,7 @@ from deniable.mechanisms.laws import (
     RandomizedResponse,
 )
 from deniable.mechanisms.loaders import ShuffledBatches
-from deniable.mechanisms.matrix import MatrixMechanism
+from deniable.mechanisms.matrix import MatrixMechanism, bands as bands
 from deniable.mechanisms.replacement import WithoutReplacement
 from deniable.mechanisms.truncated import TruncatedPoisson
 from deniable.mechanisms.tuning import Tuned, tuned

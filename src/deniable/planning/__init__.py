@@ -1,18 +1,14 @@
-"""Choosing what to run: limits, calibration to them, subsampling planner, bounds proven again."""
+"""Choosing what to run: limits, calibration to them, samplers, subsampling planner."""
 
-from deniable.planning.calibration import AsTellingAs, calibrate
-from deniable.planning.proof import Proof, ProvenNumber, prove
-from deniable.planning.samplers import SamplerNoise, SamplerPlan, plan_samplers
-from deniable.planning.subsampling import plan_subsampling
+from deniable.planning.calibration import (
+    AsTellingAs,
+    as_limit as as_limit,
+    calibrate,
+    domain as domain,
+    search as search,
+)
+from deniable.planning.gaussian_budget import Budget as Budget, budget as budget
+from deniable.planning.samplers import PROTECTS as PROTECTS, SamplerNoise, SamplerPlan, plan_samplers
+from deniable.planning.subsampling import SubsamplingPlan as SubsamplingPlan, plan_subsampling
 
-__all__ = [
-    "AsTellingAs",
-    "Proof",
-    "ProvenNumber",
-    "SamplerNoise",
-    "SamplerPlan",
-    "calibrate",
-    "plan_samplers",
-    "plan_subsampling",
-    "prove",
-]
+__all__ = ["AsTellingAs", "SamplerNoise", "SamplerPlan", "calibrate", "plan_samplers", "plan_subsampling"]

@@ -18,8 +18,7 @@ from deniable._check import FloatArray, InputError, flag, function, integer, num
 from deniable._search import bisect, bisect_integers
 from deniable._shown import plural
 from deniable._special import ndtri
-from deniable.accounting.curve import first_engine
-from deniable.accounting.dispatch import tradeoff
+from deniable.accounting import first_engine, tradeoff
 from deniable.curves import Tradeoff
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism

@@ -11,7 +11,7 @@ from deniable._check import InputError, integer, interval
 from deniable._optional import require
 from deniable._progress import track
 from deniable._shown import shown
-from deniable.accounting.dispatch import tradeoff
+from deniable.accounting import tradeoff
 from deniable.limits import Limit
 from deniable.mechanisms import (
     Grouped,

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, integer, interval, number, numbers
 from deniable._optional import require
-from deniable.accounting.dispatch import tradeoff
+from deniable.accounting import tradeoff
 from deniable.curves import ApproximateTradeoff
 from deniable.limits import Limit
 from deniable.mechanisms import SubsampledGaussian

@@ -17,7 +17,7 @@ from deniable.curves.combined import with_failure
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise import Certificate, Ledger, Queries, Units, columns, game_of, only_our_words, units_of
-from deniable.planning.budget import Budget, budget
+from deniable.planning import Budget, budget
 from deniable.planning.calibration import AsTellingAs, as_limit
 from deniable.statistics.distribution import OF_COUNT, Choice, Ranked
 from deniable.statistics.estimates import Limits, QueryAnswer, hide_small, reconciled

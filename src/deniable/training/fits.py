@@ -31,7 +31,7 @@ from deniable.noise import (
     Units,
     units_of,
 )
-from deniable.planning.budget import Budget, budget
+from deniable.planning import Budget, budget
 from deniable.planning.calibration import as_limit
 from deniable.tables import ColumnCells, ColumnSchema, ColumnsOnDisk, as_schema
 from deniable.training.account import RecordTradeoffs

@@ -28,8 +28,7 @@ from deniable.accounting.sizes import MOST, NEGLIGIBLE, ROUNDS
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.trapezoid import Sum
-from deniable.curves import AnyDirection, Charged, Direction, Question
-from deniable.curves.safe import directions
+from deniable.curves import AnyDirection, Charged, Direction, Question, directions
 
 # regions; "far" is right again, with the rarest outcomes, and "damped" left again, further out, where lines are short
 Way = Literal["left", "middle", "right", "far", "damped"]

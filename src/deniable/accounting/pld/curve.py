@@ -19,8 +19,7 @@ from deniable.accounting.sizes import MOST, POINTS, WIDE
 from deniable.accounting.steps.base import Step, TooSlowError
 from deniable.accounting.steps.discrete import ResponseStep
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
-from deniable.curves.safe import directions
+from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff, directions
 
 _SKETCHED = 1 << 11  # lattice points of a class for a picture
 _MOST_STEPS = 10**9  # more are known from below only, as MOST: fewer tell no more, and rounding takes less

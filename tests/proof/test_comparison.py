@@ -1,14 +1,16 @@
 """Fast bounds beside proven ones: the table, the verdict, and the command that prints them."""
 
 import json
+import math
 import sys
 from dataclasses import replace
 
 import pytest
 
 import deniable as dn
+from deniable import InputError
 from deniable.cli._app import run
-from deniable.planning import prove
+from deniable.proof import prove
 
 pytest.importorskip("flint", reason="python-flint is in the extra 'proof'")
 RUN = "dpsgd,1,0.01,5000"
@@ -48,8 +50,8 @@ def test_what_cannot_be_proven_is_one_line(capsys):
         (["--proof"], "Missing argument 'RUN'"),
         ([RUN, "--proof", "--plot", "a.svg"], "--plot does not go with --proof"),
         ([RUN, "--proof", "--explain"], "leave one of them out"),
-        (["laplace,1,steps=3", "--proof"], "engine 'ball' serves"),
-        (["dpsgd,.3,1e-6,20", "--proof"], "use engine='auto'"),
+        (["laplace,1,steps=3", "--proof"], "ball arithmetic serves"),
+        (["dpsgd,.3,1e-6,20", "--proof"], "use deniable.tradeoff"),
     ):
         code, printed = run(["bound", *words]), capsys.readouterr()
         wrong += [] if code == 2 and message in printed.err and not printed.out else [(words, code, printed)]
@@ -60,3 +62,16 @@ def test_without_flint_the_install_line_is_printed(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "flint", None)  # as if it were not installed
     assert run(["bound", RUN, "--proof"]) == 2
     assert "pip install 'deniable[proof]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("mechanism", [dn.PureDP(math.inf), dn.GaussianDP(1.0) + dn.RandomAllocation(1.0, 3), "x"])
+def test_what_is_not_enclosed_is_refused(mechanism):
+    """Also what the accountant reduces to a Gaussian: the reduction is what somebody may want to check."""
+    with pytest.raises(InputError, match=r"must be finite|ball arithmetic serves|one of deniable's mechanisms"):
+        dn.proof.enclosure(mechanism)
+
+
+def test_the_enclosed_curve_says_whose_records_it_is_about():
+    run = dn.SubsampledGaussian(2.0, 0.1, 3) + dn.SubsampledGaussian(2.0, 1.0, 3, records_per_person=2)
+    assert dn.proof.enclosure(run).assumptions.line == dn.tradeoff(run).assumptions.line
+    assert dn.proof.enclosure(run).universal

@@ -25,9 +25,9 @@ from flint import acb, acb_mat, arb
 
 from deniable._check import FloatArray
 from deniable._floats import PRODUCT_EXPONENT, SQUARE_EXPONENT
-from deniable.accounting.sizes import BLOCK
 
 Ball = TypeVar("Ball", arb, acb)
+BLOCK = 1 << 17  # nodes, or outcomes in a list, that are held at a time
 _WIDEST = 7.0  # distances in units of the noise beyond which a strip gains nothing
 _SHARE = 1.4  # half-width of strips over σ: twice that is below π
 
@@ -58,7 +58,8 @@ class BallStep:
         s = arb(self.sigma)
         return arb(self.rate) * (u / s - 1 / (2 * s * s)).exp()
 
-    def _ratio(self, u: Ball) -> Ball:
+    def ratio(self, u: Ball) -> Ball:
+        """Return r(u)."""
         return 1 - arb(self.rate) + self._y(u)
 
     def layout(self, digits: float) -> tuple[float, float, float, float]:
@@ -87,7 +88,7 @@ class BallStep:
         ratio, nodes = [], []
         for j in range(first, last + 1):
             u = acb(j * hh, shift)
-            loss = self._ratio(u).log()
+            loss = self.ratio(u).log()
             ratio.append(acb(0, 1) * spacing * loss)
             nodes.append((loss / 2 - u * u / 2).exp() * hh / (2 * arb.pi()).sqrt())
         error = 2 * (2 * shift**2).exp() / ((2 * arb.pi() * shift / hh).exp() - 1) + self._beyond(
@@ -144,7 +145,7 @@ class BallStep:
         total = arb(0)
         for j in range(first, last + 1):
             u = j * hh
-            total += (order * self._ratio(u).log() - u * u / 2).exp()
+            total += (order * self.ratio(u).log() - u * u / 2).exp()
         total = total * hh / (2 * arb.pi()).sqrt()
         outside = self._outside(order, last * hh, 1) + self._outside(order, -first * hh, -1)
         factor, extra = self._growth(order, arb(d))
@@ -182,7 +183,7 @@ class BallStep:
         far = arb(self._far(float(order), float(d)))
         odds = 4 * self._y(far) / (1 - arb(self.rate))
         worst = (order / 2 * (1 - sine).log()).exp()
-        if odds < 1 and self._ratio(far) > 1:
+        if odds < 1 and self.ratio(far) > 1:
             return (order / 2 * (1 - odds * sine).log()).exp(), worst * normal_tail(far)
         return worst, arb(0)
 
@@ -196,7 +197,7 @@ class BallStep:
         inner, width, total = start, arb(0.25), arb(0)
         q, s = arb(self.rate), arb(self.sigma)
         if not rising:  # the largest value is at the start
-            return normal_tail(start) * (order * self._ratio(sign * start).log()).exp()
+            return normal_tail(start) * (order * self.ratio(sign * start).log()).exp()
         while True:
             if sign > 0:  # r^c grows without bound
                 bell = normal_tail(inner - order / s) if inner > order / s else arb(2)
@@ -209,7 +210,7 @@ class BallStep:
             if tail < 1e-30 or not tail.is_finite():
                 break
             outer = inner + width
-            total += normal_tail(inner) * (order * self._ratio(sign * outer).log()).exp()
+            total += normal_tail(inner) * (order * self.ratio(sign * outer).log()).exp()
             inner, width = outer, width * arb(1.2)
         return total + tail
 

@@ -1,7 +1,7 @@
 """Hockey sticks enclosed in ball arithmetic: closed forms, finite laws, and the inverted transform of a composition.
 
 Each class gives ``hockey_sticks(x, direction)``: a lower and an upper bound on H at γ = e^x, as exact balls. They share
-no code with the engines in double precision.
+no code with engines in double precision.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from flint import acb, acb_mat, arb, ctx
 from deniable._check import InputError
 from deniable._kept import Kept
 from deniable._search import bisect
-from deniable.accounting.engines.ball_transform import BallStep, normal_tail, powers, top
-from deniable.accounting.sizes import BLOCK
 from deniable.curves import Direction
+from deniable.proof.transform import BLOCK, BallStep, normal_tail, powers, top
 
 Bounds = tuple[arb, arb]
 PRECISION = 220  # bits
@@ -111,7 +110,7 @@ class OneStepHockeySticks(HockeySticks):
         sigma, q = self.step.sigma, self.step.rate
         u = math.sqrt(-2 * log_rate + 10) + 1 / sigma
         with ctx.workprec(PRECISION):
-            ends = [math.log1p(-q), *(float(self.step._ratio(arb(v)).log().mid()) for v in (-u, u))]
+            ends = [math.log1p(-q), *(float(self.step.ratio(arb(v)).log().mid()) for v in (-u, u))]
         return min(ends), max(ends)
 
 
@@ -127,8 +126,8 @@ class FiniteHockeySticks(HockeySticks):
         size = math.prod(count + 1 for _, count in randomized_responses)
         if size > BLOCK:
             raise InputError(
-                f"engine 'ball' enumerates compositions of PureDP and ApproximateDP up to {BLOCK} outcomes, "
-                f"got {size}; use engine='auto'"
+                f"ball arithmetic enumerates compositions of PureDP and ApproximateDP up to {BLOCK} outcomes, "
+                f"got {size}; use deniable.tradeoff"
             )
         with ctx.workprec(PRECISION):
             law = [(arb(0), arb(1))]
@@ -280,7 +279,8 @@ class InvertedHockeySticks(HockeySticks):
                         break
                 if not found[side]:
                     raise InputError(
-                        "engine 'ball' finds no exponential moment of the loss that it can enclose; use engine='auto'"
+                        "ball arithmetic finds no exponential moment of the loss that it can enclose; "
+                        "use deniable.tradeoff"
                     )
             return found
 
@@ -319,10 +319,10 @@ class InvertedHockeySticks(HockeySticks):
         goal = -_TARGET - 2
         if self._log_decay_guess(most) > math.log(self._spread):
             raise InputError(
-                f"engine 'ball' would need more than {_MOST_PRODUCTS:.0e} products for this mechanism: its loss "
+                f"ball arithmetic would need more than {_MOST_PRODUCTS:.0e} products for this mechanism: its loss "
                 f"spreads by {self._spread:.1g} but for rare values up to {self._near_period / 2:.1g}, and its "
                 "transform does not decay within reach (a few steps, or a few rare ones, at these noise multipliers "
-                "and sample rates); use engine='auto'"
+                "and sample rates); use deniable.tradeoff"
             )
         if self._log_decay_guess(most) > goal:
             return most

@@ -2,8 +2,8 @@
 
 Every number is the end of an interval that contains the truth, rounded outwards to a float: integrals, their tails,
 truncations, rounding and special functions are enclosed by Arb and by the inequalities in
-:mod:`deniable.accounting.engines.ball_transform` and :mod:`deniable.accounting.engines.ball_hockey_sticks`. Nothing
-numerical is shared with the other engines.
+:mod:`deniable.proof.transform` and :mod:`deniable.proof.hockey_sticks`. Nothing numerical is shared with the engines of
+:mod:`deniable.accounting`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from deniable._check import FloatArray, InputError
 from deniable._floats import MOST_EXPONENT
 from deniable._kept import Kept
 from deniable._search import bisect
-from deniable.accounting.engines.ball_hockey_sticks import (
+from deniable.curves import AnyDirection, Assumptions, Direction, Side, Tradeoff
+from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
+from deniable.proof.hockey_sticks import (
     PRECISION,
     Bounds,
     FiniteHockeySticks,
@@ -32,9 +34,7 @@ from deniable.accounting.engines.ball_hockey_sticks import (
     OneStepHockeySticks,
     phases,
 )
-from deniable.accounting.engines.ball_transform import BallStep
-from deniable.curves import AnyDirection, Assumptions, Direction, Side, Tradeoff
-from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
+from deniable.proof.transform import BallStep
 
 _FARTHEST = MOST_EXPONENT  # |ε| beyond which nothing is computed
 _GAP = 1e-9  # of thresholds of tests, relative to the scale of the loss
@@ -71,6 +71,8 @@ class BallTradeoff(Tradeoff):
         with ctx.workprec(PRECISION):
             squared, kept = arb(0), arb(1)
             for part in parts:
+                if not math.isfinite(getattr(part, "mu", 0.0) + getattr(part, "epsilon", 0.0)):
+                    raise InputError(f"μ and ε must be finite, got {part!r}: it gives everything away, without proof")
                 if isinstance(part, GaussianDP):
                     squared += arb(part.mu) ** 2
                 elif isinstance(part, SubsampledGaussian) and (part.records_per_person == 1 or part.sample_rate == 1):
@@ -83,12 +85,13 @@ class BallTradeoff(Tradeoff):
                     kept *= 1 - arb(getattr(part, "delta", 0.0))
                 elif isinstance(part, SubsampledGaussian):
                     raise InputError(
-                        "engine 'ball' serves persons of one record: records_per_person must be 1 where sample_rate "
-                        f"is below 1, got {part.records_per_person}; leave out engine (or --proof)"
+                        "ball arithmetic serves persons of one record: records_per_person must be 1 where sample_rate "
+                        f"is below 1, got {part.records_per_person}; use deniable.tradeoff"
                     )
                 else:
                     raise InputError(
-                        f"engine 'ball' serves SubsampledGaussian, GaussianDP, PureDP and ApproximateDP, got {part!r}"
+                        "ball arithmetic serves SubsampledGaussian, GaussianDP, PureDP and ApproximateDP, got "
+                        f"{part!r}; use deniable.tradeoff"
                     )
             failure = 1 - kept
         steps = phases((sigma, rate, count) for (sigma, rate), count in merged.items())

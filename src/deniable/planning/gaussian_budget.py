@@ -8,10 +8,9 @@ from functools import lru_cache
 
 from deniable._check import InputError
 from deniable._floats import MANY_ROUNDINGS
-from deniable.accounting.dispatch import tradeoff
+from deniable.accounting import tradeoff
 from deniable.limits import Limit
-from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, SubsampledGaussian
-from deniable.mechanisms.core import parts_of
+from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, SubsampledGaussian, parts_of
 from deniable.planning.calibration import AsTellingAs, search
 
 _BRACKET = (1e-6, 60.0)  # μ: below, the noise on a count exceeds a million; above, nothing is hidden

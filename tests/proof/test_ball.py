@@ -15,14 +15,14 @@ from oracles import composed_losses as oracle
 pytest.importorskip("flint", reason="python-flint is in the extra 'proof'")
 from flint import arb, ctx
 
-from deniable.accounting.engines.ball_hockey_sticks import InvertedHockeySticks
-from deniable.accounting.engines.ball_transform import BallStep
+from deniable.proof.hockey_sticks import InvertedHockeySticks
+from deniable.proof.transform import BallStep
 
 S = dn.SubsampledGaussian
 
 
 def ball(mechanism):
-    return dn.tradeoff(mechanism, engine="ball")
+    return dn.proof.enclosure(mechanism)
 
 
 def encloses(low, truth, high, width=1e-13):
