@@ -78,6 +78,7 @@ def enclosure(mechanism: Mechanism) -> Tradeoff:
 
     Examples
     --------
+    >>> import deniable as dn
     >>> t = dn.proof.enclosure(dn.GaussianDP(0.5))
     >>> round(t.tpr(0.01), 6), round(t.tpr(0.01, "lower"), 6)
     (0.033899, 0.033899)
