@@ -63,6 +63,7 @@ INNER = {  # exported for other packages of deniable: no user calls them, and no
         *("year_cells", "years_from_counts"),
     },
     "deniable.planning": {"AsTellingAs"},
+    "deniable.training": {"fit_column", "labels_of"},
     "deniable.releases": {"LinearStatistic"},
     "deniable.risks": {"replaced", "require_universal"},
     "deniable.tables": {

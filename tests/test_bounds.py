@@ -447,6 +447,13 @@ def test_accuracy_and_advantage_are_rounded_up_where_hardly_anything_is_gained(p
                 assert bounds.advantage(epsilon, delta=delta, prior=prior) >= gained
 
 
+@pytest.mark.parametrize("scale", [np.inf, -np.inf, np.nan, [1.0, np.inf]])
+def test_an_infinite_scale_is_refused(scale):
+    """There ∞ − ∞ is no bound."""
+    with pytest.raises(dn.InputError, match="scale must be above -inf and below inf"):
+        bounds.scaled_total_variation(GaussianTradeoff(0.5), scale)
+
+
 def test_scaled_total_variations_are_rounded_upwards():
     """TV_a next to a = 1, and eq. 26 next to prior ½, where their terms cancel."""
     rng = np.random.default_rng(0)

@@ -55,6 +55,25 @@ def reconstruction(tradeoff: Tradeoff, baseline: ArrayLike, side: Side = "upper"
     distance y from z, clockwise, y of density TPR'(y). Its curve is TPR; with z uniform and a guess right if it lies at
     most κ after z, blind guessing reaches κ and naming the output TPR(κ). A given mechanism may allow less.
 
+    Parameters
+    ----------
+    tradeoff
+        A curve that holds for every record and data set, such as that of a mechanism.
+    baseline
+        κ in [0, 1], any shape.
+    side
+        ``"upper"``: no attacker does better; ``"lower"``: see below.
+
+    Returns
+    -------
+    float or array
+        A probability, rounded to ``side``; a float for a scalar, otherwise an array of the shape of ``baseline``.
+
+    Raises
+    ------
+    InputError
+        If the curve does not hold for every record and data set, or a baseline is not in [0, 1].
+
     Examples
     --------
     See ``attribute``.
@@ -80,6 +99,16 @@ def attribute(tradeoff: Tradeoff, prior: ArrayLike, weights: ArrayLike | None = 
     side
         As in :func:`reconstruction`, which this is at κ = Σ_x weight_x · max_a prior[x, a].
 
+    Returns
+    -------
+    float
+        A probability, rounded to ``side``.
+
+    Raises
+    ------
+    InputError
+        If the curve does not hold for every record and data set, or ``prior`` or ``weights`` are no distributions.
+
     Examples
     --------
     >>> import deniable as dn
@@ -97,6 +126,23 @@ def attribute(tradeoff: Tradeoff, prior: ArrayLike, weights: ArrayLike | None = 
 
 def best_guess(prior: ArrayLike, weights: ArrayLike | None = None, side: Side = "upper") -> float:
     """Return κ of :func:`attribute`: how often the best guess from the ``prior`` is right, rounded to ``side``.
+
+    Parameters
+    ----------
+    prior, weights
+        As for :func:`attribute`.
+    side
+        ``"upper"`` or ``"lower"``: where the result is rounded to.
+
+    Returns
+    -------
+    float
+        κ, a probability.
+
+    Raises
+    ------
+    InputError
+        If ``prior`` or ``weights`` are no distributions, or their shapes do not match.
 
     Examples
     --------
@@ -126,6 +172,27 @@ def singling_out(tradeoff: Tradeoff, n: ArrayLike, weight: ArrayLike, side: Side
 
     *The lower side* needs no output at all: a predicate fixed beforehand of weight v = min(w, 1/n) matches exactly
     one record with probability n·v·(1 − v)^{n−1} (if the population has predicates of every weight).
+
+    Parameters
+    ----------
+    tradeoff
+        A curve that holds for every record and data set, such as that of a mechanism.
+    n
+        Number of records, at least 1.
+    weight
+        w in [0, 1]; broadcast against ``n``.
+    side
+        ``"upper"``: no attacker does better; ``"lower"``: see below.
+
+    Returns
+    -------
+    float or array
+        A probability, rounded to ``side``; a float for scalars, otherwise an array of the broadcast shape.
+
+    Raises
+    ------
+    InputError
+        If the curve does not hold for every record and data set, or a value is outside its range.
 
     Examples
     --------
@@ -158,6 +225,23 @@ def group(tradeoff: Tradeoff, k: int) -> Tradeoff:
     offered, is sharper.
 
     The lower side is that of one record: a group of which the others change nothing.
+
+    Parameters
+    ----------
+    tradeoff
+        A curve that holds for every record and data set, such as that of a mechanism.
+    k
+        Number of records of the group, at least 1.
+
+    Returns
+    -------
+    Tradeoff
+        The group's curve; its assumptions name the size.
+
+    Raises
+    ------
+    InputError
+        If the curve does not hold for every record and data set, or ``k`` is no whole number above 0.
 
     Examples
     --------

@@ -26,7 +26,24 @@ _PRIOR_HINT = "a record that is surely in or out has nothing to deny"
 def guarantee(epsilon: float, priors: ArrayLike) -> float:
     """Return B such that a release is B-MI unlearnt for the given records together.
 
-    ``priors`` holds P(in) of every record whose deletion was asked for; an empty one gives 1.
+    ``priors`` holds P(in) of every record whose deletion was asked for; an empty one gives 1, rounded down.
+
+    Parameters
+    ----------
+    epsilon
+        ε ≥ 0 of the training, for adding or removing a record.
+    priors
+        P(in) of each record, in (0, 1); any shape.
+
+    Returns
+    -------
+    float
+        B in [0, 1], rounded down.
+
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside its range.
 
     Examples
     --------
@@ -59,6 +76,11 @@ def deletion_capacity(epsilon: ArrayLike, prior: ArrayLike, confidence: ArrayLik
         with different priors use :func:`deletion_capacity_of_records`. The quotient is computed in double precision,
         so that L^m may miss B in its last digits where B is L^m by construction.
 
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside its range, or shapes do not broadcast.
+
     Examples
     --------
     >>> import deniable as dn
@@ -87,6 +109,25 @@ def deletion_capacity_of_records(epsilon: float, priors: ArrayLike, confidence: 
 
     The records most likely to be in come first in the worst case: the largest m such that the m largest priors still
     give ``guarantee(epsilon, …) >= confidence``; at most the number of records.
+
+    Parameters
+    ----------
+    epsilon
+        ε ≥ 0 of the training, for adding or removing a record.
+    priors
+        P(in) of each record, in (0, 1), shape (records,).
+    confidence
+        B in (0, 1): the probability with which none of the records was used, as far as anyone can tell.
+
+    Returns
+    -------
+    int
+        A number of records, from 0 to all of them.
+
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside its range.
 
     Examples
     --------

@@ -32,6 +32,50 @@ def test_every_public_name_has_an_example(pages):
     assert [name for name, example in pages.examples().items() if not example] == []
 
 
+SECTIONS = ("Parameters", "Returns", "Raises")
+RAISE_NOTHING = {"deniable.tables.read_column"}
+
+
+def undocumented(functions):
+    """Sections that the docstrings of functions with two or more parameters lack, and parameters that they omit."""
+    lacking = []
+    for name, function in functions.items():
+        text, parameters = inspect.getdoc(function) or "", inspect.signature(function).parameters
+        if len(parameters) >= 2:
+            due = SECTIONS[:2] if name in RAISE_NOTHING else SECTIONS
+            lacking += [f"{name}: {one}" for one in due if f"{one}\n---" not in text]
+            part = text.partition("Parameters\n---")[2].partition("Returns\n---")[0]
+            lacking += [f"{name}: {one}" for one in parameters if not re.search(rf"\b{one}\b", part)]
+    return lacking
+
+
+def test_every_public_function_documents_parameters_returns_and_errors(pages):
+    homes = {module: importlib.import_module(module) for _, module, _ in pages.sections()}
+    found = {f"{module}.{n}": getattr(homes[module], n) for _, module, names in pages.sections() for n in names}
+    functions = {name: value for name, value in found.items() if inspect.isfunction(value)}
+    assert len(functions) > 50
+    assert undocumented(functions) == []
+
+
+def test_an_undocumented_parameter_and_a_missing_section_are_found():
+    def double(x, times=2):
+        """Return a product.
+
+        Parameters
+        ----------
+        x
+            A number.
+
+        Returns
+        -------
+        float
+            The product, times one.
+        """
+        return x * times
+
+    assert undocumented({"double": double}) == ["double: Raises", "double: times"]
+
+
 def test_what_the_examples_import_is_in_the_reference(pages):
     listed = {f"{module}.{name}" for _, module, names in pages.sections() for name in names}
     pages_of_ours = {ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("docs/tutorials/*.md")}

@@ -103,6 +103,11 @@ def tradeoff(
         Let a hard question take a hundred times as long, and more memory, before a wider bracket is returned: four
         times as many points; of runs of more than 512 different phases, all phases.
 
+    Returns
+    -------
+    Tradeoff
+        The curve. It answers ``advantage``, ``tpr``, ``epsilon``, … when asked, rounded up by default.
+
     Raises
     ------
     InputError

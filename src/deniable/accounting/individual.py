@@ -174,6 +174,11 @@ def individual_tradeoffs(
     IndividualTradeoffs
         Upper bounds on every attack, a curve per record.
 
+    Raises
+    ------
+    InputError
+        If norms are negative or have the wrong shape, or the mechanism is not one of the above.
+
     Notes
     -----
     Source: the monotonicity in the sensitivity of Mahloujifar et al., Lemma 5 and Theorem 6, applied with each step's

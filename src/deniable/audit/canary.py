@@ -110,6 +110,11 @@ def canaries(
     rng
         Seed or generator; by default the operating system's entropy. Whoever scores the canaries must not know it.
 
+    Returns
+    -------
+    Canaries
+        The training set with canaries, ``X`` and ``y``, and ``included``, booleans of shape (k,).
+
     Raises
     ------
     InputError

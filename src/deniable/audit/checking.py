@@ -255,6 +255,11 @@ def check_promise(
     PromiseCheck
         It never proves the promise: other neighbours or better attacks may break it.
 
+    Raises
+    ------
+    InputError
+        If a budget or the confidence is outside its range, or releases cannot be scored.
+
     Examples
     --------
     See ``promise``.
@@ -317,6 +322,16 @@ def promise(
         What the function promises, a mechanism such as ``dn.PureDP(1)`` or a trade-off.
     score, trials, seconds, confidence
         See :func:`check_promise`; ``--deniable-trials`` and ``--deniable-seconds`` of pytest change the defaults.
+
+    Returns
+    -------
+    callable
+        A decorator, which returns a test function for pytest.
+
+    Raises
+    ------
+    InputError
+        If a budget or the confidence is outside its range; at the first call.
 
     Examples
     --------

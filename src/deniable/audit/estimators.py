@@ -199,6 +199,11 @@ def attack_model(
     rng
         Seed or generator of the shadows' halves and seeds, or of the half of the nonmembers that teaches.
 
+    Returns
+    -------
+    AttackScores
+        A score per record, membership, and :meth:`AttackScores.audit`, which measures them.
+
     Raises
     ------
     InputError

@@ -197,12 +197,19 @@ def audit_one_run(
     included
         Whether each canary was in, shape (m,). The coins must be fair and independent, and tossed before training;
         a fixed number of included canaries is another game.
+    confidence
+        Probability with which each limit holds, in (0, 1).
     direction
         Which scores say "in", as for :func:`deniable.audit_scores`.
     rng
         Seed or generator that draws a fifth of the canaries; by default seeded by the scores. The fifth chooses the
         scores above which, and below which, to guess about the others, for μ, the advantage and curves; ε uses all
         canaries in their order.
+
+    Returns
+    -------
+    OneRunAudit
+        Lower limits of ε, μ and the advantage, each with the stated confidence.
 
     Raises
     ------

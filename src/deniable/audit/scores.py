@@ -281,6 +281,11 @@ def audit_scores(
     command
         How to repeat the measurement; printed with a violation.
 
+    Returns
+    -------
+    ScoreAudit
+        Intervals of the advantage, TPR, ε, μ and AUC, and :meth:`ScoreAudit.compare` with a promise.
+
     Raises
     ------
     InputError

@@ -117,6 +117,27 @@ def synthetic_scores(
 ) -> FloatArray:
     """Return one score per record, larger for "was used"; see :func:`attack_synthetic` for the methods.
 
+    Parameters
+    ----------
+    synthetic
+        The synthetic table.
+    records
+        The attacked records, with the same columns.
+    reference
+        Other records of the population, for the methods that compare with them; not among the attacked ones.
+    method
+        As for :func:`attack_synthetic`.
+
+    Returns
+    -------
+    array
+        Shape (records,); larger says "was used".
+
+    Raises
+    ------
+    InputError
+        If columns differ, or the method is unknown or needs a reference that is not given.
+
     Examples
     --------
     See ``attack_synthetic``.

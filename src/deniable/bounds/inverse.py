@@ -18,6 +18,25 @@ _LARGEST = 2048.0  # beyond it e^{−ε} has long underflowed: such an ε bounds
 def epsilon_for_advantage(target: ArrayLike, *, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5) -> float | FloatArray:
     """Return the largest ε with ``advantage(ε, delta, prior) <= target`` as computed; ∞ if every ε keeps it.
 
+    Parameters
+    ----------
+    target
+        Largest advantage allowed, in [0, 1].
+    delta
+        δ in [0, 1].
+    prior
+        π = P(in) before the attack, in (0, 1).
+
+    Returns
+    -------
+    float or array
+        A float for scalars, otherwise an array of the broadcast shape; ε in nats, rounded down.
+
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside its range, shapes do not broadcast, or ε = 0 misses the target.
+
     Examples
     --------
     See ``accuracy``.
@@ -28,6 +47,25 @@ def epsilon_for_advantage(target: ArrayLike, *, delta: ArrayLike = 0.0, prior: A
 
 def epsilon_for_accuracy(target: ArrayLike, *, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5) -> float | FloatArray:
     """Return the largest ε with ``accuracy(ε, delta, prior) <= target`` as computed; ∞ if every ε keeps it.
+
+    Parameters
+    ----------
+    target
+        Largest accuracy allowed, in [0, 1].
+    delta
+        δ in [0, 1].
+    prior
+        π = P(in) before the attack, in (0, 1).
+
+    Returns
+    -------
+    float or array
+        A float for scalars, otherwise an array of the broadcast shape; ε in nats, rounded down.
+
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside its range, shapes do not broadcast, or ε = 0 misses the target.
 
     Examples
     --------
@@ -48,6 +86,27 @@ def epsilon_for_positive_accuracy(
     """Return the largest ε that keeps the upper end of ``positive_accuracy`` at ``target`` or below, as computed.
 
     For δ > 0 state ``fpr`` or ``recall``, as there. It is ∞ if every ε keeps the target.
+
+    Parameters
+    ----------
+    target
+        Largest precision allowed, in [0, 1].
+    prior
+        π = P(in) before the attack, in (0, 1).
+    delta
+        δ in [0, 1].
+    fpr, recall
+        Rate of the attack, in [0, 1], as for :func:`positive_accuracy`; one of them at most.
+
+    Returns
+    -------
+    float or array
+        A float for scalars, otherwise an array of the broadcast shape; ε in nats, rounded down.
+
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside its range, shapes do not broadcast, or ε = 0 misses the target.
 
     Examples
     --------

@@ -26,6 +26,25 @@ def advantage(epsilon: ArrayLike, *, delta: ArrayLike = 0.0, prior: ArrayLike = 
 
     Source: Humphries et al.; Izzo et al., Theorem 4 (η is half of it); tight (Kairouz, Oh & Viswanath 2015).
 
+    Parameters
+    ----------
+    epsilon
+        ε ≥ 0 of the guarantee, in nats; infinity is allowed.
+    delta
+        δ in [0, 1].
+    prior
+        π = P(in) before the attack, in (0, 1).
+
+    Returns
+    -------
+    float or array
+        A float for scalars, otherwise an array of the broadcast shape; in [0, 2·min(π, 1 − π)], rounded up.
+
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside its range, or shapes do not broadcast.
+
     Examples
     --------
     See ``accuracy``.
@@ -38,6 +57,25 @@ def accuracy(epsilon: ArrayLike, *, delta: ArrayLike = 0.0, prior: ArrayLike = 0
     """Return the largest accuracy of an attacker who believes beforehand that P(in) = ``prior``.
 
     It is (1 − π) + π·H_{(1−π)/π} of the worst (ε, δ) pair: guessing from the prior, plus half the advantage.
+
+    Parameters
+    ----------
+    epsilon
+        ε ≥ 0 of the guarantee, in nats; infinity is allowed.
+    delta
+        δ in [0, 1].
+    prior
+        π = P(in) before the attack, in (0, 1).
+
+    Returns
+    -------
+    float or array
+        A float for scalars, otherwise an array of the broadcast shape; a probability in [max(π, 1 − π), 1], rounded up.
+
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside its range, or shapes do not broadcast.
 
     Examples
     --------
@@ -79,6 +117,16 @@ def positive_accuracy(
     recall
         Likewise for an attack whose true positive rate is exactly (for the upper bound: at least) this.
 
+    Returns
+    -------
+    tuple
+        (lower, upper), each a float for scalars, otherwise an array of the broadcast shape; rounded outwards.
+
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside its range, shapes do not broadcast, both rates are stated, or none is while δ > 0.
+
     Notes
     -----
     A rate of 0 stands for the limit of ever rarer accusations.
@@ -114,6 +162,21 @@ def negative_accuracy(
     rate as for :func:`positive_accuracy`; the upper bound then also holds for every attack with a *smaller* false
     positive rate, or a smaller recall.
 
+    Parameters
+    ----------
+    epsilon, prior, delta, fpr, recall
+        As for :func:`positive_accuracy`; all broadcast against each other.
+
+    Returns
+    -------
+    tuple
+        (lower, upper), each a float for scalars, otherwise an array of the broadcast shape; rounded outwards.
+
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside its range, shapes do not broadcast, both rates are stated, or none is while δ > 0.
+
     Examples
     --------
     See ``positive_accuracy``.
@@ -126,6 +189,23 @@ def positive_advantage(epsilon: ArrayLike, *, prior: ArrayLike) -> float | Float
     """Return the largest 2·(P(in | attack says in) − prior), the generalised advantage (Thudi et al., eq. 5).
 
     It peaks at prior 1/(1 + e^{ε/2}), with value 2·tanh(ε/4): guessing at even odds is not the worst case.
+
+    Parameters
+    ----------
+    epsilon
+        ε ≥ 0 of the guarantee, in nats; infinity is allowed.
+    prior
+        π = P(in) before the attack, in (0, 1).
+
+    Returns
+    -------
+    float or array
+        A float for scalars, otherwise an array of the broadcast shape; in [0, 2·(1 − π)], rounded up.
+
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside its range, or shapes do not broadcast.
 
     Examples
     --------
@@ -141,6 +221,23 @@ def subsampled_epsilon(epsilon: ArrayLike, *, rate: ArrayLike) -> float | FloatA
 
     It answers "was the record in the pool?" (amplification by subsampling; with δ the pool's is T·δ). "Was it in the
     training set?" is another question: there ε stays as it is and the prior is at most T (Thudi et al. §4.2).
+
+    Parameters
+    ----------
+    epsilon
+        ε ≥ 0 of the guarantee, in nats; infinity is allowed.
+    rate
+        T in [0, 1]: the probability with which each record of the pool is used.
+
+    Returns
+    -------
+    float or array
+        A float for scalars, otherwise an array of the broadcast shape; in [0, ε], rounded up.
+
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside its range, or shapes do not broadcast.
 
     Examples
     --------

@@ -44,6 +44,11 @@ def mip_eta(tradeoff: Tradeoff, *, prior: ArrayLike = 0.5, game: str = "fixed si
         (Mahloujifar et al., Remark 13; :func:`deniable.risks.replaced`). ``"independent"``: each record is drawn by
         itself, and the curve for adding or removing one counts once. At advantage 0.2 the two are η = 0.194 and 0.1.
 
+    Returns
+    -------
+    float or array
+        η in [0, ½], rounded up; a float for a scalar prior, otherwise an array of its shape.
+
     Raises
     ------
     InputError
@@ -84,6 +89,27 @@ def mip_from_dp(
 
     Source: Izzo et al., Theorem 4 (any k: hockey sticks of mixtures are jointly convex).
 
+    Parameters
+    ----------
+    epsilon
+        ε ≥ 0 of the guarantee, in nats; infinity is allowed.
+    delta
+        δ in [0, 1].
+    prior
+        π = P(in) before the attack, in (0, 1).
+    adjacency
+        ``"replace"`` or ``"add-remove"``: what the two data sets of the guarantee differ in.
+
+    Returns
+    -------
+    float or array
+        η in [0, ½], rounded up; a float for scalars, otherwise an array of the broadcast shape.
+
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside its range, shapes do not broadcast, or the adjacency is unknown.
+
     Examples
     --------
     See ``mip_eta``.
@@ -101,6 +127,23 @@ def epsilon_for_mip(eta: ArrayLike, *, delta: ArrayLike = 0.0) -> float | FloatA
     The way back of Izzo et al., Theorem 4. It does not say that an η-MIP algorithm is differentially private: see
     :class:`SubsetIndicator`.
 
+    Parameters
+    ----------
+    eta
+        Largest gain over guessing allowed, in [0, ½].
+    delta
+        δ in [0, 1].
+
+    Returns
+    -------
+    float or array
+        A float for scalars, otherwise an array of the broadcast shape; ε in nats, rounded down.
+
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside its range, shapes do not broadcast, or ε = 0 misses the target.
+
     Examples
     --------
     See ``mip_eta``.
@@ -113,6 +156,25 @@ def tpr_from_mip(eta: ArrayLike, *, fpr: ArrayLike, prior: ArrayLike = 0.5) -> f
 
     In general (η + max(π, 1 − π) − (1 − π)·(1 − fpr))/π. Izzo et al., Theorem 8, prints fpr + η, which publishing the
     training set refutes (erratum E2): η = ½, but the true positive rate is 1 at false positive rate 0.
+
+    Parameters
+    ----------
+    eta
+        Gain of the best attack over guessing, in [0, ½].
+    fpr
+        False positive rate, in [0, 1].
+    prior
+        π = P(in) before the attack, in (0, 1).
+
+    Returns
+    -------
+    float or array
+        A float for scalars, otherwise an array of the broadcast shape; in [0, 1], rounded up.
+
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside its range, or shapes do not broadcast.
 
     Examples
     --------
@@ -130,6 +192,25 @@ def scaled_total_variation(tradeoff: Tradeoff, scale: ArrayLike, direction: Dire
     Definition 4 has a > 0, but their Lemma 7 and Theorem 6 use it at (a + q − 1)/q, which is negative for a < 1 − q
     (erratum E18): for a ≤ 0 the integrand never changes sign, and TV_a is (1 − a)/2 whatever the two laws are.
 
+    Parameters
+    ----------
+    tradeoff
+        Curve of the two worlds.
+    scale
+        a, any finite number.
+    direction
+        ``"add"``: X is the world without the record; ``"remove"``: the one with it.
+
+    Returns
+    -------
+    float or array
+        TV_a ≥ |1 − a|/2, rounded up; a float for a scalar, otherwise an array of its shape.
+
+    Raises
+    ------
+    InputError
+        If a scale is NaN or infinite, or the direction is unknown.
+
     Examples
     --------
     >>> import deniable as dn
@@ -142,7 +223,7 @@ def scaled_total_variation(tradeoff: Tradeoff, scale: ArrayLike, direction: Dire
     >>> round(float(b.subsampled_variation(0.3, rate=0.1)), 4), round(float(b.subsampled_epsilon(1.0, rate=0.1)), 4)
     (0.03, 0.1586)
     """
-    a = numbers("scale", scale)
+    a = numbers("scale", scale, above=-np.inf, below=np.inf)
     positive = np.maximum(a, 0.0)
     hockey_stick, trivial = np.asarray(tradeoff.hockey_stick(positive, direction)), (1 - positive) / 2
     found = hockey_stick - trivial + (positive - a) / 2
@@ -154,6 +235,23 @@ def subsampled_variation(variation: ArrayLike, *, rate: ArrayLike) -> float | Fl
     """Return TV_a(X', Y) = q·TV_{(a+q−1)/q}(X, Y) for X' = (1 − q)·Y + q·X, from ``variation`` = TV_{(a+q−1)/q}(X, Y).
 
     Source: Mahloujifar et al., Lemma 7. The scale (a + q − 1)/q may be negative, see :func:`scaled_total_variation`.
+
+    Parameters
+    ----------
+    variation
+        TV_{(a+q−1)/q}(X, Y) ≥ 0 of the mechanism without sampling.
+    rate
+        q in [0, 1]: the probability with which the record is used.
+
+    Returns
+    -------
+    float or array
+        A float for scalars, otherwise an array of the broadcast shape, rounded up.
+
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside its range, or shapes do not broadcast.
 
     Examples
     --------
@@ -170,6 +268,25 @@ def tpr_from_scaled_variation(variation: ArrayLike, *, scale: ArrayLike, fpr: Ar
     rate itself; any other a gives more, so the least over a is ``Tradeoff.tpr``.
 
     Source: Mahloujifar et al., Propositions 9 and 10 and Corollary 11.
+
+    Parameters
+    ----------
+    variation
+        TV_a(out, in) ≥ 0.
+    scale
+        a, above 0 and finite.
+    fpr
+        False positive rate, in [0, 1].
+
+    Returns
+    -------
+    float or array
+        A float for scalars, otherwise an array of the broadcast shape; in [0, 1], rounded up.
+
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside its range, or shapes do not broadcast.
 
     Examples
     --------
@@ -189,6 +306,23 @@ def advantage_from_scaled_variation(variation: ArrayLike, *, prior: ArrayLike) -
 
     Mahloujifar et al. (eq. 26, Theorem 21) print + (1 − 2p) (erratum E10), by which equal worlds, where
     TV_a = (1 − a)/2, would have the advantage 2(1 − 2p).
+
+    Parameters
+    ----------
+    variation
+        TV_{p/(1−p)}(out, in), in [0, 1].
+    prior
+        p = P(in), in (0, ½].
+
+    Returns
+    -------
+    float or array
+        A float for scalars, otherwise an array of the broadcast shape; in [0, 2p], rounded up.
+
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside its range, or shapes do not broadcast.
 
     Examples
     --------

@@ -112,6 +112,29 @@ def summary(
     State the false positive rate ``fpr`` to bound precision when δ > 0, and the chance of guessing a secret of a record
     blindly as ``baseline``.
 
+    Parameters
+    ----------
+    epsilon
+        ε ≥ 0 of the guarantee, in nats; infinity is allowed.
+    delta
+        δ in [0, 1].
+    prior
+        π = P(in) before the attack, in (0, 1).
+    fpr
+        False positive rate in [0, 1] of the attacks whose precision is bounded; needed only where δ > 0.
+    baseline
+        Chance of guessing a secret of a record blindly, in [0, 1].
+
+    Returns
+    -------
+    BoundSummary
+        All bounds, each rounded to its safe side.
+
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside its range.
+
     Examples
     --------
     >>> import deniable as dn

@@ -25,6 +25,23 @@ def erlingsson(epsilon: ArrayLike, *, delta: ArrayLike = 0.0) -> float | FloatAr
 
     In terms of the advantage it is 1 − e^{−ε} + δe^{−ε}.
 
+    Parameters
+    ----------
+    epsilon
+        ε ≥ 0 of the guarantee, in nats; infinity is allowed.
+    delta
+        δ in [0, 1].
+
+    Returns
+    -------
+    float or array
+        A float for scalars, otherwise an array of the broadcast shape; a probability in [½, 1], rounded up.
+
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside its range, or shapes do not broadcast.
+
     Examples
     --------
     See ``accuracy``.
@@ -37,6 +54,23 @@ def sablayrolles(epsilon: ArrayLike, *, prior: ArrayLike = 0.5) -> float | Float
     """Return prior + ε/4, a bound on the *positive accuracy* of pure ε-DP (Sablayrolles et al. 2019).
 
     The sum is rounded up only where it is not exact: at prior ½ and ε = 1 it is 0.75.
+
+    Parameters
+    ----------
+    epsilon
+        ε ≥ 0 of the guarantee, in nats; infinity is allowed.
+    prior
+        π = P(in) before the attack, in (0, 1).
+
+    Returns
+    -------
+    float or array
+        A float for scalars, otherwise an array of the broadcast shape; a probability in [π, 1], rounded up.
+
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside its range, or shapes do not broadcast.
 
     Examples
     --------
@@ -54,6 +88,23 @@ def sablayrolles(epsilon: ArrayLike, *, prior: ArrayLike = 0.5) -> float | Float
 def humphries(epsilon: ArrayLike, *, delta: ArrayLike = 0.0) -> float | FloatArray:
     """Return (e^ε − 1 + 2δ)/(e^ε + 1), a bound on the *advantage* at prior ½ (Humphries et al. 2020). It is tight.
 
+    Parameters
+    ----------
+    epsilon
+        ε ≥ 0 of the guarantee, in nats; infinity is allowed.
+    delta
+        δ in [0, 1].
+
+    Returns
+    -------
+    float or array
+        A float for scalars, otherwise an array of the broadcast shape; in [0, 1], rounded up.
+
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside its range, or shapes do not broadcast.
+
     Examples
     --------
     See ``accuracy``.
@@ -69,6 +120,27 @@ def jayaraman(
     It is TPR/(TPR + fpr·(1 − π)/π) at the largest TPR that (ε, δ) allows: the upper end of
     ``positive_accuracy(epsilon, prior, delta, fpr=fpr)``.
 
+    Parameters
+    ----------
+    epsilon
+        ε ≥ 0 of the guarantee, in nats; infinity is allowed.
+    fpr
+        False positive rate, in [0, 1].
+    prior
+        π = P(in) before the attack, in (0, 1).
+    delta
+        δ in [0, 1].
+
+    Returns
+    -------
+    float or array
+        A float for scalars, otherwise an array of the broadcast shape; a probability, rounded up.
+
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside its range, or shapes do not broadcast.
+
     Examples
     --------
     See ``positive_accuracy``.
@@ -81,6 +153,25 @@ def jayaraman_advantage(epsilon: ArrayLike, *, fpr: ArrayLike, delta: ArrayLike 
 
     It is min((e^ε − 1)·fpr + δ, (1 − e^{−ε})(1 − fpr) + δ·e^{−ε}, 1 − fpr); its largest value over all rates, at
     fpr = (1 − δ)/(1 + e^ε), is ``humphries(epsilon, delta)``.
+
+    Parameters
+    ----------
+    epsilon
+        ε ≥ 0 of the guarantee, in nats; infinity is allowed.
+    fpr
+        False positive rate, in [0, 1].
+    delta
+        δ in [0, 1].
+
+    Returns
+    -------
+    float or array
+        A float for scalars, otherwise an array of the broadcast shape; in [0, 1 − fpr], rounded up.
+
+    Raises
+    ------
+    InputError
+        If a value is NaN or outside its range, or shapes do not broadcast.
 
     Examples
     --------

@@ -63,6 +63,11 @@ def profile_estimator(
     options
         Passed on to :func:`deniable.privacy_profile`: ``released``, ``tolerance``, ``n_samples``, ``rng``.
 
+    Returns
+    -------
+    PrivacyProfile
+        An entry per row of ``X``, as from :func:`deniable.privacy_profile`.
+
     Raises
     ------
     InputError

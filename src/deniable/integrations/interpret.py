@@ -79,6 +79,11 @@ def from_interpret(model: Any, *, public: Collection[str] = ()) -> DPEBM:
         cannot hold unless they are; the error lists those that apply to this model. Always ``"fit"`` as well, which
         states that ``fit`` was given no ``bags=``, ``init_score=`` or further weights: no model shows it.
 
+    Returns
+    -------
+    DPEBM
+        The mechanism; ``dn.tradeoff`` gives its curve.
+
     Raises
     ------
     InputError

@@ -81,6 +81,11 @@ def tuned(mechanism: Mechanism, *, trials: float, shape: float = 1.0) -> Tuned:
     Tuned
         A mechanism: ``dn.tradeoff`` gives its curve, which is an upper bound.
 
+    Raises
+    ------
+    InputError
+        If ``trials`` or ``shape`` is outside its range.
+
     Notes
     -----
     Papernot & Steinke 2022 (arXiv:2110.03620), with the two Rényi directions kept apart. *Proof.* Let f be the

@@ -148,6 +148,11 @@ def plan_samplers(
     progress
         Whether to show a progress bar; None for only on a terminal.
 
+    Returns
+    -------
+    SamplerPlan
+        A row per sampler, least noise first; noise is in multiples of the clipping norm.
+
     Raises
     ------
     InputError

@@ -157,6 +157,16 @@ def plan_subsampling(
         If above 1, the pool is thinned by persons: a person's records, at most this many, are all held back or none is,
         the record asked about is a person, and batches draw that person's records one by one.
 
+    Returns
+    -------
+    SubsamplingPlan
+        An entry per rate: the noise multiplier that it needs, infinite if none in the range is enough.
+
+    Raises
+    ------
+    InputError
+        If a value is outside its range, or none of the rates is below ``precision``.
+
     Notes
     -----
     Guarantees assume that thinning is independent for each record and secret, and that all steps may be seen.

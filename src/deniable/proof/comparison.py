@@ -105,6 +105,11 @@ def prove(mechanism: Mechanism, *, prior: float = 0.5, fpr: float = 1e-3, delta:
     delta
         δ of ε (both directions), in [0, 1].
 
+    Returns
+    -------
+    Proof
+        Advantage, TPR and ε: the default bounds, next to the proven ones.
+
     Raises
     ------
     ImportError

@@ -95,6 +95,11 @@ def privacy_profile(
     n_jobs
         Blocks processed in parallel, by joblib or on the cluster of :func:`deniable.records.cluster`.
 
+    Returns
+    -------
+    PrivacyProfile
+        An entry per row, group or candidate: certified bounds on what its membership shows.
+
     Raises
     ------
     InputError

@@ -75,6 +75,18 @@ def read_column(values: Any, others: Sequence[ColumnCells] = ()) -> ColumnCells:
     A cell alone, 1,234 is 1234 and 04/05/2021 is 5 April; next to 0,5 and 19/04/2021 they are not. Where a column
     leaves it open, it is read in the way that agrees with ``others``.
 
+    Parameters
+    ----------
+    values
+        The cells, one-dimensional.
+    others
+        Columns of the same table that were read before.
+
+    Returns
+    -------
+    ColumnCells
+        The cells as numbers and as texts, shape (cells,).
+
     Examples
     --------
     See ``read_alike``.

@@ -206,6 +206,11 @@ def understand(
     strict
         Whether problems raise; otherwise they are listed in ``problems``.
 
+    Returns
+    -------
+    Understood
+        Columns, what was dropped and why, and ``problems``.
+
     Raises
     ------
     InputError

@@ -39,6 +39,27 @@ def draft_schema(
     For the owner's terminal only. What ``schema`` declares stays. Ranges and categories stand in comments: whoever
     knows that they are public removes the "#".
 
+    Parameters
+    ----------
+    source
+        A table, as for :func:`understand`.
+    target
+        Name of the column to predict, if there is one.
+    drop
+        Columns to leave out.
+    schema
+        What is declared already.
+
+    Returns
+    -------
+    str
+        TOML, in the form that :meth:`Schema.read` reads.
+
+    Raises
+    ------
+    InputError
+        If the table cannot be read, or a column is unknown.
+
     Examples
     --------
     See ``Schema``.

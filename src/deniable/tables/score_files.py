@@ -51,8 +51,15 @@ def read_scores(
 
     Parameters
     ----------
+    path
+        The file; its ending says its format.
     score, member
         Names of the score and membership columns, if they are not among the usual ones.
+
+    Returns
+    -------
+    tuple
+        Two arrays of shape (members,) and (nonmembers,), in the order of the file.
 
     Raises
     ------

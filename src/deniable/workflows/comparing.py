@@ -57,6 +57,18 @@ def compare(*sources: Any, **options: Any) -> Comparison:
 def alike(sources: Sequence[Any], **options: Any) -> list[Assessment]:
     """Return the assessments, their bounds all for the same pair of worlds: a replaced record where they differ.
 
+    Parameters
+    ----------
+    sources
+        What :func:`deniable.assess` takes, one each.
+    options
+        Passed on to it.
+
+    Returns
+    -------
+    list of Assessment
+        In the order of the sources.
+
     Raises
     ------
     InputError
