@@ -31,7 +31,6 @@ ROOMS = {
     "deniable.workflows": "Reports while a run trains",
     "deniable.integrations": "Other libraries",
     "deniable.integrations.opacus": "Opacus",
-    "deniable.integrations.gradient_canaries": "Canaries in an Opacus run",
 }
 
 INNER = {  # exported for other packages of deniable: no user calls them, and no page promises that they stay
@@ -45,23 +44,7 @@ INNER = {  # exported for other packages of deniable: no user calls them, and no
         *("BracketTradeoff", "Charged", "EnvelopeTradeoff", "SmallestTradeoff", "gaussian_hockey_stick"),
         *("randomized_response_divergence", "with_assumptions", "with_note"),
     },
-    "deniable.noise": {
-        *("AS_GIVEN", "CELLS", "COUNT_NOISE", "REPLACED", "SHARED", "YEARS", "Channel", "ColumnKind", "Ledger"),
-        *(
-            "NoiseLaw",
-            "NoiseSource",
-            "Paid",
-            "Queries",
-            "RankWeights",
-            "SumNoise",
-            "Units",
-            "ask_kinds",
-            "cell_ends",
-            "game_of",
-        ),
-        *("octave_cells", "only_our_words", "points", "range_from_counts", "sealed", "standing_out", "units_of"),
-        *("year_cells", "years_from_counts"),
-    },
+    "deniable.integrations": {"DPEBM", "NOTES", "PrivateRun", "read_history", "read_opacus", "require_poisson"},
     "deniable.planning": {"AsTellingAs"},
     "deniable.training": {"fit_column", "labels_of"},
     "deniable.releases": {"LinearStatistic"},

@@ -122,9 +122,11 @@ def _inversion() -> tuple[bool, str]:
 
 
 def _noise() -> tuple[bool, str]:
-    from deniable.noise.rounding import rounded_gaussian
+    import numpy as np
 
-    drawn = rounded_gaussian(1e6, 10_000) / 1e6
+    from deniable.noise import SumNoise
+
+    drawn = SumNoise().channel("noise", np.full(10_000, 1e6), 1)(np.zeros(10_000, dtype=np.int64)) / 1e6
     mean, deviation = float(drawn.mean()), float(drawn.std())
     return abs(mean) < 0.06 and abs(deviation - 1) < 0.05, f"10,000 draws: mean {mean:.3f}, deviation {deviation:.3f}"
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.integrations.gradient_canaries import GradientCanaries
 from deniable.integrations.opacus import GradientNorms
 
 torch = pytest.importorskip("torch")
@@ -40,14 +39,12 @@ def train(model, optimizer, loader, device, epochs=2, before=lambda rows: None):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("device", ["cpu", CUDA])
-def test_a_run_is_recorded_audited_and_stops(device, dtype):
+def test_a_run_is_recorded_and_stops(device, dtype):
     model, optimizer, loader = private(device, dtype)
-    canaries = GradientCanaries(optimizer, 300, loader.sample_rate, rng=0)
     train(model, optimizer, loader, device)
     run = optimizer.private_run
-    assert canaries.steps == run.steps == 20
-    assert dn.from_opacus(optimizer) == canaries.mechanism() == run.mechanism
-    assert not canaries.audit().compare(run.tradeoff()).violated
+    assert run.steps == 20
+    assert dn.from_opacus(optimizer) == run.mechanism
     with pytest.raises(RuntimeError, match="covers 20 steps"):
         train(model, optimizer, loader, device)
 

@@ -240,7 +240,7 @@ def _person(run: Any, records: int) -> Any:
 
 
 def _read(path: str) -> Any:
-    from deniable.integrations.run_files import read_history, read_opacus
+    from deniable.integrations import read_history, read_opacus
 
     return read_history(path) if path.lower().endswith(_HISTORY) else read_opacus(path)
 

@@ -101,7 +101,7 @@ class Guard:
                 f"the target covers {self._steps:,} steps and they are spent; call make_private with more epochs "
                 "(and more noise) from the start"
             )
-        signals = optimizer._step_skip_queue
+        signals = vars(optimizer)["_step_skip_queue"]  # of parts BatchMemoryManager drew ahead; False ends a batch
         waiting = signals.count(False) + sum(signals[-1:])
         used = [self._drawn.popleft() for _ in range(len(self._drawn) - waiting)]
         self.broken = self.broken or self._fault(optimizer, [*self._handed, *used], in_parts=bool(used))

@@ -1,67 +1,37 @@
-"""What draws noise: laws, samplers, private queries of one account, and the certificate of what they released."""
+"""What draws noise: laws, samplers, private queries of one account, and the certificate of what they released.
 
-from deniable.noise.certificate import AS_GIVEN, Certificate, game_of, points
+Names outside ``__all__`` are for other packages of deniable.
+"""
+
+from deniable.noise.certificate import AS_GIVEN as AS_GIVEN, Certificate, game_of as game_of, points as points
 from deniable.noise.columns import (
-    CELLS,
-    COUNT_NOISE,
-    REPLACED,
-    YEARS,
-    ColumnKind,
-    ask_kinds,
-    cell_ends,
-    octave_cells,
-    range_from_counts,
-    standing_out,
-    year_cells,
-    years_from_counts,
+    CELLS as CELLS,
+    COUNT_NOISE as COUNT_NOISE,
+    REPLACED as REPLACED,
+    YEARS as YEARS,
+    ColumnKind as ColumnKind,
+    ask_kinds as ask_kinds,
+    cell_ends as cell_ends,
+    octave_cells as octave_cells,
+    range_from_counts as range_from_counts,
+    standing_out as standing_out,
+    year_cells as year_cells,
+    years_from_counts as years_from_counts,
 )
-from deniable.noise.laws import GaussianNoise, NoiseLaw, NormLaplaceNoise
+from deniable.noise.laws import GaussianNoise, NoiseLaw as NoiseLaw, NormLaplaceNoise
 from deniable.noise.queries import (
-    SHARED,
-    Channel,
-    Ledger,
-    NoiseSource,
-    Paid,
-    Queries,
-    RankWeights,
-    SumNoise,
-    Units,
+    SHARED as SHARED,
+    Channel as Channel,
+    Ledger as Ledger,
+    NoiseSource as NoiseSource,
+    Paid as Paid,
+    Queries as Queries,
+    RankWeights as RankWeights,
+    SumNoise as SumNoise,
+    Units as Units,
     Use,
-    units_of,
+    units_of as units_of,
 )
-from deniable.noise.silence import only_our_words, sealed
+from deniable.noise.silence import only_our_words as only_our_words, sealed as sealed
 
-__all__ = [
-    "AS_GIVEN",
-    "CELLS",
-    "COUNT_NOISE",
-    "REPLACED",
-    "SHARED",
-    "YEARS",
-    "Certificate",
-    "Channel",
-    "ColumnKind",
-    "GaussianNoise",
-    "Ledger",
-    "NoiseLaw",
-    "NoiseSource",
-    "NormLaplaceNoise",
-    "Paid",
-    "Queries",
-    "RankWeights",
-    "SumNoise",
-    "Units",
-    "Use",
-    "ask_kinds",
-    "cell_ends",
-    "game_of",
-    "octave_cells",
-    "only_our_words",
-    "points",
-    "range_from_counts",
-    "sealed",
-    "standing_out",
-    "units_of",
-    "year_cells",
-    "years_from_counts",
-]
+__all__ = ["Certificate", "GaussianNoise", "NormLaplaceNoise", "Use"]

@@ -84,7 +84,8 @@ class PoissonCodec(Attributes):
     def install(self, shell: BaseEstimator, arrays: Arrays, known: PublicFacts) -> None:
         """Set them, and the link function of predictions, which is the same for every fit."""
         super().install(shell, arrays, known)
-        shell._base_loss = shell._get_loss()
+        fitted = clone(shell).fit(np.zeros((2, 1)), np.ones(2))  # to made-up rows
+        vars(shell)["_base_loss"] = vars(fitted)["_base_loss"]
 
 
 @dataclass(frozen=True)
@@ -182,8 +183,7 @@ class KMeansCodec(Attributes):
     def install(self, shell: BaseEstimator, arrays: Arrays, known: PublicFacts) -> None:
         """Set the centres."""
         super().install(shell, arrays, known)
-        shell._n_threads = 1
-        shell._n_features_out = len(arrays["cluster_centers_"])
+        vars(shell).update(_n_threads=1, _n_features_out=len(arrays["cluster_centers_"]))  # scikit-learn reads both
 
 
 @dataclass(frozen=True)

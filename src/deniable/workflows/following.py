@@ -9,7 +9,7 @@ from deniable._check import InputError, integer, number
 from deniable._search import bisect_integers
 from deniable._shown import shown
 from deniable.accounting import tradeoff
-from deniable.integrations.opacus import from_opacus, require_poisson
+from deniable.integrations import from_opacus, require_poisson
 from deniable.limits import Limit
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
 from deniable.mechanisms.core import parts_of

@@ -10,10 +10,7 @@ import numpy as np
 
 from deniable.accounting import tradeoff as tradeoff_of
 from deniable.curves import FIXED_BEFOREHAND, ApproximateTradeoff, Assumptions, Tradeoff
-from deniable.integrations.dp_event import from_dp_event
-from deniable.integrations.interpret import DPEBM
-from deniable.integrations.opacus import from_opacus
-from deniable.integrations.private_run import NOTES, PrivateRun
+from deniable.integrations import DPEBM, NOTES, PrivateRun, from_dp_event, from_opacus
 from deniable.mechanisms import Composition, Grouped, Mechanism, SubsampledGaussian, Tuned, WithoutReplacement
 from deniable.mechanisms.core import parts_of
 from deniable.report.model import Assessment
