@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from sklearn.covariance import EmpiricalCovariance, LedoitWolf
 from sklearn.datasets import load_breast_cancer, load_diabetes, make_blobs
 from sklearn.decomposition import PCA
-from sklearn.linear_model import HuberRegressor, LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import HuberRegressor, LinearRegression, LogisticRegression, PoissonRegressor, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import make_pipeline
@@ -113,6 +113,13 @@ def _numbers(thing, depth=0):
     if isinstance(thing, list | tuple | set):
         return set().union(*(_numbers(v, depth + 1) for v in thing)) if thing else set()
     return _numbers(vars(thing), depth + 1) if hasattr(thing, "__dict__") else set()
+
+
+def test_a_poisson_regression_predicts_from_what_is_released():
+    model = MembershipPrivate(PoissonRegressor(), **QUICK).fit(XD[:80, :2], np.arange(80) % 4)
+    kept = model.estimator_
+    np.testing.assert_allclose(model.predict(XD[:, :2]), np.exp(XD[:, :2] @ kept.coef_ + kept.intercept_))
+    assert set(vars(kept)) - set(kept.get_params()) == {"coef_", "intercept_", "n_features_in_", "_base_loss"}
 
 
 def test_residue_search_finds_a_residue():
