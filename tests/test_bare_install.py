@@ -38,7 +38,7 @@ def test_the_core_works_without_any_extra():
     ("call", "extra"),
     [
         ("dn.assess(dn.PureDP(1)).to_html()", "report"),
-        ("dn.MembershipPrivate", "training"),
+        ("dn.MembershipPrivate", "release"),
         ("dn.release", "release"),
         ("dn.release_statistics", "tables"),
         ("dn.PrivateClassifier", "training"),
