@@ -10,9 +10,7 @@ from typing import Any
 
 from deniable._check import InputError, integer, number
 from deniable._floats import EPS, MOST_EXPONENT
-from deniable.accounting.reductions import Dominated, truncated
-from deniable.accounting.steps.base import Repeated, Step
-from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep, truncated_around
+from deniable.accounting import Case, Dominated, GaussianMixtureStep, Repeated, Step, truncated, truncated_around
 from deniable.integrations.jax_privacy import meant, planned
 from deniable.mechanisms import (
     ApproximateDP,

@@ -11,8 +11,7 @@ import numpy as np
 
 from deniable._check import InputError
 from deniable._floats import EPS
-from deniable.accounting.reductions import Dominated
-from deniable.accounting.steps.sampled_gaussian import ReplacedGaussianStep
+from deniable.accounting import Dominated, ReplacedGaussianStep
 from deniable.mechanisms import Composition, Mechanism, PureDP, SubsampledGaussian
 
 

@@ -18,8 +18,7 @@ from deniable.integrations.opacus import from_opacus, require_each_once
 from deniable.integrations.opacus_guard import OUTSIDE, Guard
 from deniable.limits import Limit
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
-from deniable.planning import AsTellingAs, calibrate
-from deniable.planning.calibration import as_limit
+from deniable.planning import AsTellingAs, as_limit, calibrate
 
 _SAMPLERS = ("RandomSampler", "SequentialSampler")
 _LEAST_NOISE = 0.2  # smallest noise multiplier tried

@@ -12,8 +12,7 @@ from deniable._files import plain, to_json
 from deniable._notebook import curve_rows, panel
 from deniable._shown import plural, shown
 from deniable.curves import Tradeoff
-from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism
-from deniable.mechanisms.core import parts_of
+from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, parts_of
 from deniable.noise.queries import SHARED, Use
 
 AS_GIVEN = "the columns as they were given; what prepared them is not covered"  # a pipeline's last step sees no other

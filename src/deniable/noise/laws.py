@@ -20,7 +20,7 @@ from scipy.special import erf, gammaln, log_ndtr, ndtr
 from deniable import testing
 from deniable._check import FloatArray, InputError, finite, number, numbers
 from deniable._floats import EPS
-from deniable.laws.norm_laplace import NormLaplaceLaw, hockey_stick_at_most
+from deniable.laws import NormLaplaceLaw, hockey_stick_at_most
 
 _GRID_BITS = 40  # norm-Laplace noise is added on a grid of this share of its scale
 _CHUNK = 4096  # coordinates per call of a hardened sampler, between updates of the progress bar

@@ -12,13 +12,11 @@ import numpy as np
 from deniable._check import FloatArray, InputError, integer, number
 from deniable._floats import MANY_ROUNDINGS
 from deniable._shown import plural
-from deniable.curves import EVERY_CASE, Assumptions, GaussianTradeoff, Tradeoff
-from deniable.curves.combined import with_failure
+from deniable.curves import EVERY_CASE, Assumptions, GaussianTradeoff, Tradeoff, with_failure
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise import Certificate, Ledger, Queries, Units, columns, game_of, only_our_words, units_of
-from deniable.planning import Budget, budget
-from deniable.planning.calibration import AsTellingAs, as_limit
+from deniable.planning import AsTellingAs, Budget, as_limit, budget
 from deniable.statistics.distribution import OF_COUNT, Choice, Ranked
 from deniable.statistics.estimates import Limits, QueryAnswer, hide_small, reconciled
 from deniable.statistics.given import Given, declared
