@@ -127,8 +127,8 @@ def test_envelope_is_never_below_the_curve_it_was_made_from():
 @pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.3])
 def test_epsilon_is_the_smallest_number_that_keeps_delta_and_is_found_in_few_looks(mechanism, delta, monkeypatch):
     t, looks = dn.tradeoff(mechanism), []
-    look = dn.Tradeoff._delta
-    monkeypatch.setattr(dn.Tradeoff, "_delta", lambda *a: looks.append(a) or look(*a))
+    look = dn.Tradeoff.deltas
+    monkeypatch.setattr(dn.Tradeoff, "deltas", lambda *a: looks.append(a) or look(*a))
     epsilon = t.epsilon(delta)
     assert len(looks) < 65  # bisection from ±5000 down to neighbouring numbers needs 70 and more
     assert t.delta(epsilon) <= delta
@@ -154,7 +154,7 @@ class _Unwell(Tradeoff):
     def _largest_log_ratio(self, direction):
         return self.largest
 
-    def _epsilon_near(self, delta, direction):
+    def epsilon_near(self, delta, direction):
         if isinstance(self.value, Exception):
             raise self.value
         return np.full_like(delta, self.value), np.full_like(delta, self.value)

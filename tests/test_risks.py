@@ -212,8 +212,8 @@ def test_gaussian_groups_and_replacing_are_exact():
 def test_replacing_is_the_same_in_either_order():
     one = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 2))
     t, fpr = risks.replaced(one), np.array([1e-3, 0.3])
-    assert t._symmetric
-    assert t._walk("remove") == t._walk("add")
+    assert t.symmetric
+    assert t.walk("remove") == t.walk("add")
     by = one.inverse().tpr(fpr), one.tpr(fpr)  # a removal, an addition
     both, exchanged = one.tpr(by[0]), one.inverse().tpr(by[1])
     assert t.tpr(fpr) == pytest.approx(both, rel=1e-12)

@@ -264,7 +264,7 @@ def group(tradeoff: Tradeoff, k: int) -> Tradeoff:
     if isinstance(tradeoff, BracketTradeoff):
         above = group(replace(tradeoff.above, holds_for=EVERY_CASE), count)
         return replace(tradeoff, above=above, assumptions=assumptions)
-    from deniable.curves.chains import ChainTradeoff
+    from deniable.curves import ChainTradeoff
 
     return ChainTradeoff(
         ((tradeoff, "remove"),) * count,
@@ -297,7 +297,7 @@ def replaced(tradeoff: Tradeoff, *, any_mechanism: bool = False) -> Tradeoff:
     if isinstance(tradeoff, BracketTradeoff):
         above = replaced(replace(tradeoff.above, holds_for=EVERY_CASE))
         return replace(tradeoff, above=above, assumptions=assumptions)
-    from deniable.curves.chains import ChainTradeoff
+    from deniable.curves import ChainTradeoff
 
     return ChainTradeoff(
         ((tradeoff, "add"), (tradeoff, "remove")),

@@ -87,7 +87,7 @@ def test_one_step_beside_a_gaussian_is_an_integral_in_20_digits():
         for log_gamma in (-0.2, 0.3, 9.0):
             truth = one_beside(sigma, rate, mu, log_gamma)
             low, high = (
-                float(t._hockey_sticks(np.array([log_gamma]), "remove", side)[0]) for side in ("lower", "upper")
+                float(t.hockey_sticks(np.array([log_gamma]), "remove", side)[0]) for side in ("lower", "upper")
             )
             assert low <= truth <= high
             assert high - low <= 2e-5 * high

@@ -227,7 +227,7 @@ def test_hockey_sticks_next_to_the_largest_loss_are_rounded_outwards(dimension):
             at = rho * (1 - share)
             law = NormLaplaceLaw(dimension)
             high, low = (
-                float(law._hockey_stick(np.array([rho]), np.array([at]), side)[0]) for side in ("upper", "lower")
+                float(law.hockey_sticks(np.array([rho]), np.array([at]), side)[0]) for side in ("upper", "lower")
             )
             with mp.workdps(30):
                 a, last = mp.mpf(rho) / 2, mp.acos(mp.mpf(at) / rho)

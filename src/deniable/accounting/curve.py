@@ -123,18 +123,18 @@ class ComposedTradeoff(Tradeoff):
             above, high = (engine, highs[0]) if highs[0] != high else (above, high)
             below, low = (engine, lows[0]) if lows[0] != low else (below, low)
         found = [
-            Charged("trivial bound: no engine is in reach") if who is None else who._charged(question, at, direction)
+            Charged("trivial bound: no engine is in reach") if who is None else who.charges(question, at, direction)
             for who in (above, below)
         ]
         return found[0].with_lower(found[1])
 
-    def _cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
+    def cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
         if self.otherwise is not None:
-            return self.otherwise._cheap_rates(fpr, direction)
-        return fpr if self.inverted is None else self.inverted._cheap_rates(fpr, direction)
+            return self.otherwise.cheap_rates(fpr, direction)
+        return fpr if self.inverted is None else self.inverted.cheap_rates(fpr, direction)
 
     @property
-    def _symmetric(self) -> bool:
+    def symmetric(self) -> bool:
         return self.loss.symmetric
 
     def _only(self, direction: Direction) -> bool:
@@ -143,24 +143,24 @@ class ComposedTradeoff(Tradeoff):
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         if self.otherwise is not None:
-            return self.otherwise._ratio_bound(direction, "upper")
+            return self.otherwise.log_ratio_bound(direction, "upper")
         return np.inf if self._only(direction) else self.loss.largest_log_ratio(direction, "upper")
 
     def _least_log_ratio(self, direction: Direction) -> float:
         if self.otherwise is not None:
-            return self.otherwise._ratio_bound(direction, "lower")
+            return self.otherwise.log_ratio_bound(direction, "lower")
         return np.inf if self._only(direction) else self.loss.largest_log_ratio(direction, "lower")
 
-    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+    def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         if self.otherwise is not None:
-            return self.otherwise._renyi(order, direction)
+            return self.otherwise.renyi_divergences(order, direction)
         return loss_divergence(self.loss, order, direction)
 
-    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+    def epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         return (
-            super()._epsilon_near(delta, direction)
+            super().epsilon_near(delta, direction)
             if self._first is None
-            else self._first._epsilon_near(delta, direction)
+            else self._first.epsilon_near(delta, direction)
         )
 
     def sketch(self) -> Tradeoff:
@@ -171,14 +171,14 @@ class ComposedTradeoff(Tradeoff):
     def _sketched(self) -> Tradeoff:
         return replace(self, rough=True)
 
-    def _delta(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
+    def deltas(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
         first = self._first
-        if direction != "both" or self._symmetric or not isinstance(first, InvertedTradeoff):
-            return super()._delta(epsilon, direction, side)
-        found = self._hockey_sticks(epsilon, "remove", side)
-        open_ = np.flatnonzero(first._chernoff.hockey_stick(epsilon, "add") > found)
+        if direction != "both" or self.symmetric or not isinstance(first, InvertedTradeoff):
+            return super().deltas(epsilon, direction, side)
+        found = self.hockey_sticks(epsilon, "remove", side)
+        open_ = np.flatnonzero(first.chernoff.hockey_stick(epsilon, "add") > found)
         if open_.size:
-            found[open_] = np.maximum(found[open_], self._hockey_sticks(epsilon[open_], "add", side))
+            found[open_] = np.maximum(found[open_], self.hockey_sticks(epsilon[open_], "add", side))
         return found
 
 
@@ -224,9 +224,9 @@ def _bracket(
 ) -> tuple[FloatArray, FloatArray]:
     """Both sides of what an engine knows; a side that is not asked for is trivial."""
     if isinstance(engine, InvertedTradeoff):
-        both = engine._roc_bracket if question == "roc" else engine._hockey_stick_bracket
+        both = engine.roc_bracket if question == "roc" else engine.hockey_stick_bracket
         return both(points, direction)
-    ask = engine._roc if question == "roc" else engine._hockey_stick
+    ask = engine.rates if question == "roc" else engine.hockey_sticks
     found = [
         ask(points, direction, side) if side in sides else np.full_like(points, float(side == "upper"))
         for side in _SIDES

@@ -12,13 +12,11 @@ from deniable._check import FloatArray, InputError, number
 from deniable._notebook import Textual
 from deniable._shown import shown
 from deniable.curves.safe import (
-    FAILURES,
     AnyDirection,
     Assumptions,
     Direction,
     Side,
     directions,
-    excuse,
     lower_or_higher,
 )
 
@@ -150,7 +148,7 @@ def explained(
         raise InputError("direction goes with epsilon or gamma; for the ROC with the worlds exchanged use inverse()")
     if fpr is not None:
         at = number("fpr", fpr, at_least=0.0, at_most=1.0, hint="it is a rate, not a percentage")
-        found = curve._charged("roc", max(at, _LEAST), "remove") if 0 < at < 1 else Charged("definition", exact=True)
+        found = curve.charges("roc", max(at, _LEAST), "remove") if 0 < at < 1 else Charged("definition", exact=True)
         if at == 0:  # engines know the limit, the essential supremum of the loss, without a sum
             found = Charged(curve.method, exact=True)
         return _answer(curve, f"TPR at FPR {at:g}", curve.tpr(at, "lower"), curve.tpr(at), found)
@@ -181,13 +179,13 @@ def _of_the_larger(curve: Tradeoff, at: Callable[[Side], float], ways: tuple[Dir
         return Charged("definition", exact=True)
 
     def largest(side: Side) -> Direction:
-        return max(ways, key=lambda way: float(curve._hockey_sticks(np.array([at(side)]), way, side)[0]))
+        return max(ways, key=lambda way: float(curve.hockey_sticks(np.array([at(side)]), way, side)[0]))
 
     upper, lower = largest("upper"), largest("lower")
-    found = curve._charged("hockey stick", at("upper"), upper)
+    found = curve.charges("hockey stick", at("upper"), upper)
     if upper == lower:
         return found
-    below = curve._charged("hockey stick", at("lower"), lower)
+    below = curve.charges("hockey stick", at("lower"), lower)
     return found.with_lower(below)
 
 
@@ -223,17 +221,5 @@ def supplier(
 def bound_of(curve: Tradeoff, question: Question, at: float, direction: Direction, side: Side) -> float:
     """Return one bound of a curve."""
     point: FloatArray = np.array([at])
-    ask = curve._hockey_sticks if question == "hockey stick" else curve._rates
+    ask = curve.hockey_sticks if question == "hockey stick" else curve.rates
     return float(ask(point, direction, side)[0])
-
-
-def charged_by(curve: Tradeoff, question: Question, at: float, direction: Direction) -> Charged:
-    """Ask a curve who answers; an engine that fails leaves the trivial bound."""
-    try:
-        with np.errstate(all="ignore"):
-            return curve._supplied(question, at, direction)
-    except InputError:
-        raise
-    except FAILURES as failure:
-        excuse(failure)
-        return Charged("trivial bound: the engine failed")

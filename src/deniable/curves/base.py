@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from deniable._check import FloatArray, InputError, choice, numbers
 from deniable._floats import EPS
 from deniable._notebook import curve_panel, lines, panel, two_lines
-from deniable.curves.answer import Answer, Charged, Question, charged_by, explained
+from deniable.curves.answer import Answer, Charged, Question, explained
 from deniable.curves.epsilon_search import EpsilonSearch
 from deniable.curves.safe import (
     ADD,
@@ -51,7 +51,7 @@ class Tradeoff(ABC):
     ``side="lower"`` never above it.
 
     Subclasses give two primitives, ``_hockey_stick`` and ``_roc``, on one-dimensional arrays. Whoever needs a bound
-    calls ``_hockey_sticks`` and ``_rates``, which return the same made safe: no NaN, H_γ ≥ (1 − γ)₊, TPR ≥ FPR, at most
+    calls ``hockey_sticks`` and ``rates``, which return the same made safe: no NaN, H_γ ≥ (1 − γ)₊, TPR ≥ FPR, at most
     1, the trivial bound where the primitive fails. A hockey stick must be the same double whatever else is in the
     array and whatever was asked before (sums go row by row, never through matrices): :meth:`epsilon` rests on it.
 
@@ -95,27 +95,27 @@ class Tradeoff(ABC):
         """Lower bound on the same essential supremum; where nothing is known, 0."""
         return self._largest_log_ratio(direction)
 
-    def _cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
+    def cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
         """Lower bounds on the true positive rate that take no time: the trivial one unless more is known."""
         return fpr
 
     @property
-    def _symmetric(self) -> bool:
+    def symmetric(self) -> bool:
         """Whether both orders of the worlds are known to have the same curve: one is then asked for both."""
         return False
 
-    def _hockey_sticks(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+    def hockey_sticks(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         """H_γ made safe: see :func:`sane_hockey_sticks`."""
-        way = directions(direction, self._symmetric)[0]
+        way = directions(direction, self.symmetric)[0]
         ask = partial(self._hockey_stick, direction=way, side=side)
-        return sane_hockey_sticks(ask, partial(self._ratio_bound, way, "upper"), log_gamma, side)
+        return sane_hockey_sticks(ask, partial(self.log_ratio_bound, way, "upper"), log_gamma, side)
 
-    def _rates(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+    def rates(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         """Largest true positive rates made safe: see :func:`sane_rates`."""
-        cheap, way = self._cheap_rates, directions(direction, self._symmetric)[0]
+        cheap, way = self.cheap_rates, directions(direction, self.symmetric)[0]
         return sane_rates(partial(self._roc, direction=way, side=side), partial(cheap, direction=way), fpr, side)
 
-    def _ratio_bound(self, direction: Direction, side: Side) -> float:
+    def log_ratio_bound(self, direction: Direction, side: Side) -> float:
         """Bound on the essential supremum of the log-likelihood ratio, which is at least 0."""
         known = self._largest_log_ratio(direction) if side == "upper" else self._least_log_ratio(direction)
         return max(known, 0.0) if not np.isnan(known) else (float("inf") if side == "upper" else 0.0)
@@ -130,7 +130,7 @@ class Tradeoff(ABC):
         choice("direction", direction, ("add", "remove"))
         with np.errstate(divide="ignore"):
             log_gamma = np.log(g.ravel())
-        return shaped(g, self._hockey_sticks(lower_or_higher(log_gamma, valid_side(side)), direction, side))
+        return shaped(g, self.hockey_sticks(lower_or_higher(log_gamma, valid_side(side)), direction, side))
 
     @overload
     def tpr(self, fpr: float, side: Side = ...) -> float: ...
@@ -139,7 +139,7 @@ class Tradeoff(ABC):
     def tpr(self, fpr: ArrayLike, side: Side = "upper") -> float | FloatArray:
         """Return the largest true positive rate of any attack whose false positive rate is at most ``fpr``."""
         a = numbers("fpr", fpr, at_least=0.0, at_most=1.0, hint="it is a rate, not a percentage")
-        return shaped(a, self._rates(a.ravel(), "remove", valid_side(side)))
+        return shaped(a, self.rates(a.ravel(), "remove", valid_side(side)))
 
     @overload
     def advantage(self, prior: float = ..., side: Side = ...) -> float: ...
@@ -177,8 +177,8 @@ class Tradeoff(ABC):
         pi = valid_prior(prior)
         a, pi = np.broadcast_arrays(a, pi)
         flat = a.ravel()
-        rate = self._rates(flat, "remove", valid_side(side))
-        return shaped(a, posterior(rate, flat, pi.ravel(), self._ratio_bound("remove", side), side))
+        rate = self.rates(flat, "remove", valid_side(side))
+        return shaped(a, posterior(rate, flat, pi.ravel(), self.log_ratio_bound("remove", side), side))
 
     @overload
     def delta(self, epsilon: float, direction: AnyDirection = ..., side: Side = ...) -> float: ...
@@ -187,7 +187,7 @@ class Tradeoff(ABC):
     def delta(self, epsilon: ArrayLike, direction: AnyDirection = "both", side: Side = "upper") -> float | FloatArray:
         """Return the smallest δ for which the mechanism is (``epsilon``, δ)-DP; ``epsilon`` may be negative."""
         eps = numbers("epsilon", epsilon)
-        return shaped(eps, self._delta(eps.ravel(), direction, valid_side(side)))
+        return shaped(eps, self.deltas(eps.ravel(), direction, valid_side(side)))
 
     @overload
     def epsilon(self, delta: float, direction: AnyDirection = ..., side: Side = ...) -> float: ...
@@ -206,10 +206,10 @@ class Tradeoff(ABC):
         asked = flat > 0  # pure ε is a bound of its own, and no search finds it
         if asked.any():
             with np.errstate(all="ignore"):
-                low[asked], high[asked] = self._epsilon_bracket(flat[asked], direction, valid_side(side))
+                low[asked], high[asked] = self.epsilon_bracket(flat[asked], direction, valid_side(side))
         else:
             valid_side(side)
-        certain = max(self._ratio_bound(way, side) for way in directions(direction))
+        certain = max(self.log_ratio_bound(way, side) for way in directions(direction))
         bound = np.where(flat == 0, certain, high if side == "upper" else low)
         return shaped(d, np.maximum(np.where(np.isnan(bound), np.inf if side == "upper" else 0.0, bound), 0.0))
 
@@ -277,11 +277,13 @@ class Tradeoff(ABC):
         alpha = numbers("order", order, above=1.0, hint="an order just above 1 stands for the KL divergence")
         flat = alpha.ravel()
         with np.errstate(all="ignore"):
-            found = np.max([self._renyi(flat, way) for way in directions(direction)], axis=0)
-        found = np.where(np.isinf(flat), max(self._ratio_bound(way, "upper") for way in directions(direction)), found)
+            found = np.max([self.renyi_divergences(flat, way) for way in directions(direction)], axis=0)
+        found = np.where(
+            np.isinf(flat), max(self.log_ratio_bound(way, "upper") for way in directions(direction)), found
+        )
         return shaped(alpha, np.where(np.isnan(found), np.inf, np.maximum(found, 0.0)))
 
-    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+    def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         """Upper bounds on the Rényi divergence; those at order inf are not used."""
         raise InputError(
             f"renyi is not known for curves computed by {self.method!r} ({type(self).__name__}); use "
@@ -318,9 +320,16 @@ class Tradeoff(ABC):
         """
         return explained(self, fpr, epsilon, gamma, direction)
 
-    def _charged(self, question: Question, at: float, direction: Direction) -> Charged:
+    def charges(self, question: Question, at: float, direction: Direction) -> Charged:
         """Who supplies the bounds at a log γ or a false positive rate inside (0, 1), and what was charged."""
-        return charged_by(self, question, at, direction)
+        try:
+            with np.errstate(all="ignore"):
+                return self._supplied(question, at, direction)
+        except InputError:
+            raise
+        except FAILURES as failure:
+            excuse(failure)
+            return Charged("trivial bound: the engine failed")
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         """The same, by a subclass that knows more than its method; it may raise what an engine raises."""
@@ -378,26 +387,27 @@ class Tradeoff(ABC):
         out = np.empty_like(prior)
         for mask, direction in ((member_rare, REMOVE), (~member_rare, ADD)):
             if mask.any():
-                out[mask] = self._hockey_sticks(log_gamma[mask], direction, side)
+                out[mask] = self.hockey_sticks(log_gamma[mask], direction, side)
         gained = 2 * rare * out
         return np.where(rare == 0.5, gained, np.minimum(outward(gained, EPS * gained, side), 2 * rare))
 
-    def _delta(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
-        ways = directions(direction, self._symmetric)
-        return np.asarray(np.max([self._hockey_sticks(epsilon, way, side) for way in ways], axis=0))
+    def deltas(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
+        """δ at each ε, made safe."""
+        ways = directions(direction, self.symmetric)
+        return np.asarray(np.max([self.hockey_sticks(epsilon, way, side) for way in ways], axis=0))
 
-    def _epsilon_bracket(self, delta: FloatArray, direction: AnyDirection, side: Side) -> tuple[FloatArray, FloatArray]:
+    def epsilon_bracket(self, delta: FloatArray, direction: AnyDirection, side: Side) -> tuple[FloatArray, FloatArray]:
         """Bracket δ(ε) for all ``delta`` at once: δ(low) > delta ≥ δ(high), or an infinite end where none exists."""
         try:
             with np.errstate(all="ignore"):
-                near, step = self._epsilon_near(delta, direction)
+                near, step = self.epsilon_near(delta, direction)
         except FAILURES as failure:
             excuse(failure)
             near, step = np.zeros_like(delta), np.ones_like(delta)
-        search = EpsilonSearch(lambda epsilon: self._delta(epsilon, direction, side), self._epsilon_apart)
+        search = EpsilonSearch(lambda epsilon: self.deltas(epsilon, direction, side), self._epsilon_apart)
         low, high = search.bracket(delta, near, step)
         return low, search.settled(np.maximum(high, 0.0), delta) if side == "upper" else high
 
-    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+    def epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         """Where to look for ε first, and how far around; a bad guess costs time, no more."""
         return np.zeros_like(delta), np.ones_like(delta)

@@ -45,8 +45,8 @@ class TangentTable:
         from scipy.interpolate import PchipInterpolator
 
         found = {}
-        for way in directions("both", self.curve._symmetric):
-            farthest, most = 1.0, min(self.curve._ratio_bound(way, "upper"), _FARTHEST)
+        for way in directions("both", self.curve.symmetric):
+            farthest, most = 1.0, min(self.curve.log_ratio_bound(way, "upper"), _FARTHEST)
             while farthest < most and self._asked(np.array([farthest]), way)[0] > _UNSEEN:
                 farthest *= 2
             points = _DENSE * np.sinh(np.linspace(0.0, np.arcsinh(min(farthest, most) / _DENSE), _POINTS))
@@ -56,9 +56,9 @@ class TangentTable:
         return found if len(found) == 2 else {REMOVE: found[REMOVE], ADD: found[REMOVE]}
 
     def _asked(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
-        return self.curve._hockey_sticks(log_gamma, direction, "upper")
+        return self.curve.hockey_sticks(log_gamma, direction, "upper")
 
-    def _hockey_sticks(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+    def hockey_sticks(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         """Return about H_γ, under the name by which curves return bounds on it; ``side`` is that of bounds."""
         height = np.zeros_like(log_gamma)
         for way, part in ((direction, log_gamma >= 0), (OPPOSITE[direction], log_gamma < 0)):
@@ -112,30 +112,30 @@ class ChainTradeoff(Tradeoff):
         if question == "hockey stick":  # of every link at a slope of its own
             return Charged(self.method)
         engines, rate = [], at
-        for curve, way in self._walk(direction):
-            engines.append(curve._charged(question, rate, way).engine if 0 < rate < 1 else curve.method)
+        for curve, way in self.walk(direction):
+            engines.append(curve.charges(question, rate, way).engine if 0 < rate < 1 else curve.method)
             rate = bound_of(curve, question, rate, way, "upper")
         return Charged(f"a chain of curves: {', '.join(dict.fromkeys(engines))}")
 
-    def _walk(self, direction: Direction) -> tuple[tuple[Tradeoff, Direction], ...]:
+    def walk(self, direction: Direction) -> tuple[tuple[Tradeoff, Direction], ...]:
         """The links from the null world of ``direction`` on."""
         return self.links if direction == "remove" else tuple((t, OPPOSITE[d]) for t, d in reversed(self.links))
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        walk = self._walk(direction)
+        walk = self.walk(direction)
         if side == "upper" or self.attained:
             rate = fpr
             for curve, way in walk:
-                rate = np.clip(curve._rates(rate, way, side), rate, 1.0)
+                rate = np.clip(curve.rates(rate, way, side), rate, 1.0)
             return rate
-        best: FloatArray = np.max([curve._rates(fpr, way, side) for curve, way in walk], axis=0)
+        best: FloatArray = np.max([curve.rates(fpr, way, side) for curve, way in walk], axis=0)
         return best
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         trivial = np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0)
-        walk = self._walk(direction)
+        walk = self.walk(direction)
         if side == "lower":
-            each = [curve._hockey_sticks(log_gamma, way, side) for curve, way in walk]
+            each = [curve.hockey_sticks(log_gamma, way, side) for curve, way in walk]
             found: FloatArray = np.max([*each, self._reached(log_gamma, direction), trivial * (1 - 4 * EPS)], axis=0)
             return found
         bound = np.ones_like(log_gamma)
@@ -152,38 +152,38 @@ class ChainTradeoff(Tradeoff):
         return np.clip(bound, trivial, 1.0)
 
     def _largest_log_ratio(self, direction: Direction) -> float:
-        return sum(curve._ratio_bound(way, "upper") for curve, way in self._walk(direction)) * (1 + 4 * EPS)
+        return sum(curve.log_ratio_bound(way, "upper") for curve, way in self.walk(direction)) * (1 + 4 * EPS)
 
     def _least_log_ratio(self, direction: Direction) -> float:
-        known = [curve._ratio_bound(way, "lower") for curve, way in self._walk(direction)]
+        known = [curve.log_ratio_bound(way, "lower") for curve, way in self.walk(direction)]
         return sum(known) * (1 - 4 * EPS) if self.attained else max(known)
 
     @property
-    def _symmetric(self) -> bool:
+    def symmetric(self) -> bool:
         """Whether both orders of the worlds walk along the same curves, in the same directions where these matter."""
         return all(
-            one is other and (way == reverse or one._symmetric)
-            for (one, way), (other, reverse) in zip(self._walk("remove"), self._walk("add"), strict=True)
+            one is other and (way == reverse or one.symmetric)
+            for (one, way), (other, reverse) in zip(self.walk("remove"), self.walk("add"), strict=True)
         )
 
-    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+    def epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         """From sketches or tables of hockey sticks, and there from the tangents at the tests of the tables."""
         found = []
-        for way in directions(direction, self._symmetric):
+        for way in directions(direction, self.symmetric):
             total, _, heights = self._slopes[way]
             known = heights > 0
             if known.any():
                 logs = np.minimum.accumulate(np.log(heights[known]))
                 found.append(np.interp(np.log(delta), logs[::-1], total[known][::-1]))
         if not found:
-            each = [curve._epsilon_near(delta, direction) for curve, _ in self.links]
+            each = [curve.epsilon_near(delta, direction) for curve, _ in self.links]
             return np.sum([at for at, _ in each], axis=0), np.max([step for _, step in each], axis=0) + 0.1
         near: FloatArray = np.max(found, axis=0)
         if self._quick is self:
             return near, 0.01 * (1 + np.abs(near))
 
         def about(epsilon: FloatArray) -> FloatArray:
-            each = [self._proposed(epsilon, way)[1] for way in directions(direction, self._symmetric)]
+            each = [self._proposed(epsilon, way)[1] for way in directions(direction, self.symmetric)]
             return np.asarray(np.max(each, axis=0))
 
         _, high = EpsilonSearch(about, _NEAR).bracket(delta, near, 0.01 * (1 + np.abs(near)))
@@ -198,7 +198,7 @@ class ChainTradeoff(Tradeoff):
         total, later = np.zeros(slopes.shape[1]), np.zeros(slopes.shape[1])
         for (curve, way), slope in zip(reversed(walk), slopes[::-1], strict=True):
             with np.errstate(over="ignore", invalid="ignore"):
-                term = np.exp(later) * curve._hockey_sticks(slope, way, "upper")
+                term = np.exp(later) * curve.hockey_sticks(slope, way, "upper")
             total += np.where(np.isnan(term), np.inf, term)
             later = later + slope
         far = np.abs(slopes).sum(axis=0)
@@ -208,13 +208,13 @@ class ChainTradeoff(Tradeoff):
         """The smallest bound found over slopes, for γ ≥ 1: found where that is quick, then on the curves."""
         near, value = self._proposed(log_gamma, direction)
         if self._quick is not self:
-            _, value = self._descent(log_gamma, self._walk(direction), [near], _POLISHED, 1)
+            _, value = self._descent(log_gamma, self.walk(direction), [near], _POLISHED, 1)
         return value
 
     def _proposed(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
         """Log slopes and about the bound that they give: that of sketches, or what the tables say."""
         starts = self._starts(log_gamma, direction)
-        walk = self._tables[direction] if self._quick is None else self._quick._walk(direction)
+        walk = self._tables[direction] if self._quick is None else self._quick.walk(direction)
         return self._descent(log_gamma, walk, starts, _APART if starts else 0.25, _ROUNDS)
 
     @cached_property
@@ -222,14 +222,14 @@ class ChainTradeoff(Tradeoff):
         """Closed forms as they are; else sketches, where losses are bounded and curves have kinks that tables miss."""
         if all(isinstance(curve, GaussianTradeoff | ApproximateTradeoff) for curve, _ in self.links):
             return self
-        return self._sketched if any(np.isfinite(c._ratio_bound(way, "upper")) for c, way in self.links) else None
+        return self._sketched if any(np.isfinite(c.log_ratio_bound(way, "upper")) for c, way in self.links) else None
 
     @cached_property
     def _tables(self) -> dict[Direction, tuple[tuple[TangentTable, Direction], ...]]:
         """Tables of the links' sketches along the walk in either direction, one for each curve."""
         kept = {id(curve): TangentTable(curve.sketch()) for curve, _ in self.links}
         both: tuple[Direction, ...] = directions("both", False)
-        return {way: tuple((kept[id(curve)], turned) for curve, turned in self._walk(way)) for way in both}
+        return {way: tuple((kept[id(curve)], turned) for curve, turned in self.walk(way)) for way in both}
 
     @cached_property
     def _sketched(self) -> ChainTradeoff:
@@ -289,7 +289,7 @@ class ChainTradeoff(Tradeoff):
     def _starts(self, log_gamma: FloatArray, direction: Direction) -> list[FloatArray]:
         """Slopes to begin with: those of the curves where their product is γ, and those of the kinks of (ε, δ)-DP."""
         starts = []
-        total, slopes, _ = self._slopes[directions(direction, self._symmetric)[0]]
+        total, slopes, _ = self._slopes[directions(direction, self.symmetric)[0]]
         if total.size:
             starts.append(np.array([np.interp(log_gamma, total, slope) for slope in slopes]))
         kinks = [curve.guaranteed_epsilon for curve, _ in self.links if isinstance(curve, ApproximateTradeoff)]
@@ -310,7 +310,7 @@ class ChainTradeoff(Tradeoff):
     def _slopes(self) -> dict[Direction, tuple[FloatArray, FloatArray, FloatArray]]:
         """By direction, or for both, by growing sum: log slopes of all links at a test, their tangent's height."""
         found: dict[Direction, tuple[FloatArray, FloatArray, FloatArray]] = {}
-        for direction in directions("both", self._symmetric):
+        for direction in directions("both", self.symmetric):
             stacked, first, last = self._ladder(direction) if self._quick else self._tabulated(direction)
             total = stacked.sum(axis=0)
             order = np.argsort(total, kind="stable")
@@ -322,8 +322,8 @@ class ChainTradeoff(Tradeoff):
     def _ladder(self, direction: Direction) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Log slopes of the links between a ladder's tests, their false positive and the last true positive rates."""
         rates, slopes = [_LADDER], []
-        for curve, way in self._walk(direction):
-            rates.append(curve.sketch()._rates(rates[-1], way, "upper"))
+        for curve, way in self.walk(direction):
+            rates.append(curve.sketch().rates(rates[-1], way, "upper"))
             with np.errstate(divide="ignore", invalid="ignore"):
                 slopes.append(np.log(np.diff(rates[-1]) / np.diff(rates[-2])))
         stacked = np.array(slopes)[:, ::-1]
@@ -355,14 +355,14 @@ class ChainTradeoff(Tradeoff):
 
     def _kinks(self, direction: Direction) -> FloatArray:
         """False positive rates at which a composition of (ε, δ)-DP curves bends."""
-        walk = self._walk(direction)
+        walk = self.walk(direction)
         bends: list[float] = []
         for j, (curve, _) in enumerate(walk):
             if not isinstance(curve, ApproximateTradeoff):
                 continue
             rate = (1 - curve.guaranteed_delta) / (1 + np.exp(curve.guaranteed_epsilon))
             for earlier, _ in reversed(walk[:j]):  # TPR⁻¹(y) = 1 − TPR of the exchanged worlds at 1 − y, symmetric here
-                rate = 1 - float(earlier._rates(np.array([1 - rate]), "remove", "lower")[0])
+                rate = 1 - float(earlier.rates(np.array([1 - rate]), "remove", "lower")[0])
             bends.append(min(max(rate, 0.0), 1.0))
         return np.array(bends)
 

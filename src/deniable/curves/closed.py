@@ -56,7 +56,7 @@ class ApproximateTradeoff(Tradeoff):
     def _largest_log_ratio(self, direction: Direction) -> float:
         return float("inf") if self.guaranteed_delta > 0 else self.guaranteed_epsilon
 
-    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+    def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         if self.guaranteed_delta > 0:
             return np.full(order.shape, np.inf)
         return randomized_response_divergence(self.guaranteed_epsilon, order)
@@ -118,14 +118,14 @@ class GaussianTradeoff(Tradeoff):
     def _largest_log_ratio(self, direction: Direction) -> float:
         return float("inf") if self.mu > 0 else 0.0
 
-    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+    def epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         """P(L > ε) = Φ(μ/2 − ε/μ) is about δ, or a little more."""
         if not 0 < self.mu < 1e150:
-            return super()._epsilon_near(delta, direction)
+            return super().epsilon_near(delta, direction)
         near = self.mu * (self.mu / 2 - ndtri(np.clip(delta, 1e-300, 1 - EPS)))
         return near, np.full(delta.shape, max(self.mu, 1e-9))
 
-    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+    def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         return np.asarray(order * (self.mu**2 / 2 * (1 + 4 * EPS)))  # Mironov 2017, Proposition 7
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:

@@ -25,25 +25,25 @@ class _Inverse(Tradeoff):
     of: Tradeoff
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        return self.of._hockey_sticks(log_gamma, OPPOSITE[direction], side)
+        return self.of.hockey_sticks(log_gamma, OPPOSITE[direction], side)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        return self.of._rates(fpr, OPPOSITE[direction], side)
+        return self.of.rates(fpr, OPPOSITE[direction], side)
 
     def _largest_log_ratio(self, direction: Direction) -> float:
-        return self.of._largest_log_ratio(OPPOSITE[direction])
+        return self.of.log_ratio_bound(OPPOSITE[direction], "upper")
 
     def _least_log_ratio(self, direction: Direction) -> float:
-        return self.of._least_log_ratio(OPPOSITE[direction])
+        return self.of.log_ratio_bound(OPPOSITE[direction], "lower")
 
-    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
-        return self.of._renyi(order, OPPOSITE[direction])
+    def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
+        return self.of.renyi_divergences(order, OPPOSITE[direction])
 
-    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
-        return self.of._epsilon_near(delta, direction if direction == "both" else OPPOSITE[direction])
+    def epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+        return self.of.epsilon_near(delta, direction if direction == "both" else OPPOSITE[direction])
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
-        return self.of._charged(question, at, OPPOSITE[direction])
+        return self.of.charges(question, at, OPPOSITE[direction])
 
     def inverse(self) -> Tradeoff:
         of, own = self.of, (self.assumptions, self.confidence)
@@ -122,22 +122,22 @@ class SmallestTradeoff(Tradeoff):
     method: str = field(default="the best of several bounds", kw_only=True)
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        return self._best([part._hockey_sticks(log_gamma, direction, side) for part in self.parts], side)
+        return self._best([part.hockey_sticks(log_gamma, direction, side) for part in self.parts], side)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        return self._best([part._rates(fpr, direction, side) for part in self.parts], side)
+        return self._best([part.rates(fpr, direction, side) for part in self.parts], side)
 
     def _largest_log_ratio(self, direction: Direction) -> float:
-        return min(part._ratio_bound(direction, "upper") for part in self.parts)
+        return min(part.log_ratio_bound(direction, "upper") for part in self.parts)
 
     def _least_log_ratio(self, direction: Direction) -> float:
-        return max(part._ratio_bound(direction, "lower") for part in self.parts)
+        return max(part.log_ratio_bound(direction, "lower") for part in self.parts)
 
-    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
-        return np.asarray(np.min([part._renyi(order, direction) for part in self.parts], axis=0))
+    def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
+        return np.asarray(np.min([part.renyi_divergences(order, direction) for part in self.parts], axis=0))
 
-    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
-        found = [part._epsilon_near(delta, direction) for part in self.parts]
+    def epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+        found = [part.epsilon_near(delta, direction) for part in self.parts]
         near, step = (np.array(parts) for parts in zip(*found, strict=True))
         best = np.argmin(np.where(np.isfinite(near), near, np.inf), axis=0), np.arange(delta.size)
         return near[best], step[best]
@@ -145,8 +145,8 @@ class SmallestTradeoff(Tradeoff):
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         named = tuple(("", part) for part in self.parts)
         above, below = (supplier(named, question, at, direction, side)[1] for side in _SIDES)
-        found = above._charged(question, at, direction)
-        lower = found if below is above else below._charged(question, at, direction)
+        found = above.charges(question, at, direction)
+        lower = found if below is above else below.charges(question, at, direction)
         return found.with_lower(lower)
 
     @staticmethod
@@ -163,31 +163,31 @@ class BracketTradeoff(Tradeoff):
     method: str = field(default="between two bounds", kw_only=True)
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        return self._on(side)._hockey_sticks(log_gamma, direction, side)
+        return self._on(side).hockey_sticks(log_gamma, direction, side)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        return self._on(side)._rates(fpr, direction, side)
+        return self._on(side).rates(fpr, direction, side)
 
     def _largest_log_ratio(self, direction: Direction) -> float:
-        return self.above._ratio_bound(direction, "upper")
+        return self.above.log_ratio_bound(direction, "upper")
 
     def _least_log_ratio(self, direction: Direction) -> float:
-        return self.below._ratio_bound(direction, "lower")
+        return self.below.log_ratio_bound(direction, "lower")
 
-    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
-        return self.above._renyi(order, direction)
+    def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
+        return self.above.renyi_divergences(order, direction)
 
-    def _delta(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
-        return self._on(side)._delta(epsilon, direction, side)
+    def deltas(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
+        return self._on(side).deltas(epsilon, direction, side)
 
-    def _epsilon_bracket(self, delta: FloatArray, direction: AnyDirection, side: Side) -> tuple[FloatArray, FloatArray]:
-        return self._on(side)._epsilon_bracket(delta, direction, side)
+    def epsilon_bracket(self, delta: FloatArray, direction: AnyDirection, side: Side) -> tuple[FloatArray, FloatArray]:
+        return self._on(side).epsilon_bracket(delta, direction, side)
 
-    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
-        return self.above._epsilon_near(delta, direction)
+    def epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+        return self.above.epsilon_near(delta, direction)
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
-        above, below = (curve._charged(question, at, direction) for curve in (self.above, self.below))
+        above, below = (curve.charges(question, at, direction) for curve in (self.above, self.below))
         return above.with_lower(below)
 
     def _on(self, side: Side) -> Tradeoff:
@@ -236,33 +236,33 @@ class FailureTradeoff(Tradeoff):
     failure: float
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        inner = self.of._hockey_sticks(log_gamma, direction, side)
+        inner = self.of.hockey_sticks(log_gamma, direction, side)
         return self._outward(self.failure + (1 - self.failure) * inner, side)
 
-    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+    def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         return np.full(order.shape, np.inf)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         nudged = fpr / (1 - self.failure) * (1 + (4 if side == "upper" else -4) * EPS)
-        inner = self.of._rates(np.clip(nudged, 0.0, 1.0), direction, side)
+        inner = self.of.rates(np.clip(nudged, 0.0, 1.0), direction, side)
         return np.clip(self._outward(self.failure + (1 - self.failure) * inner, side), fpr, 1.0)
 
-    def _epsilon_bracket(self, delta: FloatArray, direction: AnyDirection, side: Side) -> tuple[FloatArray, FloatArray]:
+    def epsilon_bracket(self, delta: FloatArray, direction: AnyDirection, side: Side) -> tuple[FloatArray, FloatArray]:
         """No ε will do for a δ below the probability of failure, which every H_γ exceeds."""
         low, high = np.full_like(delta, np.inf), np.full_like(delta, np.inf)
         enough = ~(delta < self.failure * (1 - 16 * EPS))
         if enough.any():
-            low[enough], high[enough] = super()._epsilon_bracket(delta[enough], direction, side)
+            low[enough], high[enough] = super().epsilon_bracket(delta[enough], direction, side)
         return low, high
 
-    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+    def epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         """Where the rest has (δ − failure)/(1 − failure)."""
         left = np.clip((delta - self.failure) / (1 - self.failure), 1e-300, 1.0)
-        return self.of._epsilon_near(left, direction)
+        return self.of.epsilon_near(left, direction)
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         left = 1 - self.failure
-        inner = self.of._charged(question, at if question == "hockey stick" else min(at / left, 1.0), direction)
+        inner = self.of.charges(question, at if question == "hockey stick" else min(at / left, 1.0), direction)
         return inner.scaled(left, f"; fails with probability {self.failure:.3g}")
 
     @staticmethod

@@ -9,7 +9,7 @@ from scipy.special import erf, ndtr, ndtri
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.curves import GaussianTradeoff, Side, Tradeoff, outward
+from deniable.curves import GaussianTradeoff, Side, Tradeoff, gaussian_hockey_stick, outward
 from deniable.laws.loss_law import LossLaw
 
 
@@ -21,18 +21,15 @@ class GaussianLaw(LossLaw):
         """μ-Gaussian-DP with μ = ρ."""
         return GaussianTradeoff(rho)
 
-    def _hockey_stick(self, rho: FloatArray, log_gamma: FloatArray, side: Side) -> FloatArray:
-        """Record by record, from the Gaussian trade-off."""
-        found = np.empty_like(rho)
-        for i, (mu, s) in enumerate(zip(rho, log_gamma, strict=True)):
-            found[i] = GaussianTradeoff(float(mu))._hockey_stick(np.array([s]), "remove", side)[0]
-        return found
+    def hockey_sticks(self, rho: FloatArray, log_gamma: FloatArray, side: Side) -> FloatArray:
+        """That of the Gaussian trade-off with μ = ρ."""
+        return np.where(np.isinf(rho), 1.0, gaussian_hockey_stick(rho, log_gamma, side))
 
     def _advantage(self, rho: FloatArray, side: Side) -> FloatArray:
         """2Φ(ρ/2) − 1."""
         return np.asarray(erf(rho / np.sqrt(8)) * (1 + (8e-16 if side == "upper" else -8e-16))).clip(0.0, 1.0)
 
-    def _tpr(self, rho: FloatArray, fpr: FloatArray, side: Side) -> FloatArray:
+    def true_positive_rates(self, rho: FloatArray, fpr: FloatArray, side: Side) -> FloatArray:
         """Φ(Φ⁻¹(FPR) + ρ)."""
         quantile = ndtri(fpr)
         with np.errstate(invalid="ignore"):  # ∞ − ∞ at FPR 0 and 1, which are known

@@ -29,7 +29,7 @@ class LossLaw(ABC):
 
     def hockey_stick(self, rho: ArrayLike, log_gamma: ArrayLike, side: Side) -> FloatArray:
         """H_γ for each ρ (the two directions agree)."""
-        return _each(lambda r, s: self._hockey_stick(r, s, _side(side)), _rho(rho), numbers("log_gamma", log_gamma))
+        return _each(lambda r, s: self.hockey_sticks(r, s, _side(side)), _rho(rho), numbers("log_gamma", log_gamma))
 
     def tpr(self, rho: ArrayLike, fpr: ArrayLike, side: Side) -> FloatArray:
         """Largest true positive rate for each ρ at each FPR (element by element)."""
@@ -65,15 +65,17 @@ class LossLaw(ABC):
         return _each(lambda r: self._epsilon(r, d, _side(side)), _rho(rho))
 
     @abstractmethod
-    def _hockey_stick(self, rho: FloatArray, log_gamma: FloatArray, side: Side) -> FloatArray: ...
+    def hockey_sticks(self, rho: FloatArray, log_gamma: FloatArray, side: Side) -> FloatArray:
+        """H_γ at γ = exp(``log_gamma``), entry by entry; the arrays are as long."""
 
     @abstractmethod
-    def _tpr(self, rho: FloatArray, fpr: FloatArray, side: Side) -> FloatArray: ...
+    def true_positive_rates(self, rho: FloatArray, fpr: FloatArray, side: Side) -> FloatArray:
+        """Largest true positive rates, entry by entry, of normal false positive rates."""
 
     def _normal_tpr(self, rho: FloatArray, fpr: FloatArray, side: Side) -> FloatArray:
         """:meth:`tpr`; among denormal rates, which have few digits, the bound of a normal one or the trivial one."""
         denormal = (fpr > 0) & (fpr < LEAST_RATE)
-        found = self._tpr(rho, np.where(denormal, LEAST_RATE, fpr), side)
+        found = self.true_positive_rates(rho, np.where(denormal, LEAST_RATE, fpr), side)
         return found if side == "upper" else np.where(denormal, fpr, found)
 
     @abstractmethod
@@ -83,7 +85,7 @@ class LossLaw(ABC):
     def _mean_size(self, rho: FloatArray) -> FloatArray: ...
 
     def _advantage(self, rho: FloatArray, side: Side) -> FloatArray:
-        return self._hockey_stick(rho, np.zeros_like(rho), side)
+        return self.hockey_sticks(rho, np.zeros_like(rho), side)
 
     def _epsilon(self, rho: FloatArray, delta: float, side: Side) -> FloatArray:
         positive = rho[rho > 0]
@@ -96,8 +98,8 @@ class LossLaw(ABC):
 
     def _bisect_epsilon(self, rho: FloatArray, delta: float, side: Side) -> FloatArray:
         enough, zero = self._largest_loss(rho), np.zeros_like(rho)
-        high, low = bisect(lambda epsilon: self._hockey_stick(rho, epsilon, side) <= delta, enough, zero)
-        return np.where(self._hockey_stick(rho, zero, side) <= delta, 0.0, high if side == "upper" else low)
+        high, low = bisect(lambda epsilon: self.hockey_sticks(rho, epsilon, side) <= delta, enough, zero)
+        return np.where(self.hockey_sticks(rho, zero, side) <= delta, 0.0, high if side == "upper" else low)
 
     @abstractmethod
     def draws(self, size: int, dimension: int, rng: np.random.Generator) -> FloatArray:

@@ -68,7 +68,7 @@ class NormLaplaceLaw(LossLaw):
         value[~inner] = few(rho[~inner])
         return np.clip(value, 0.0 if fpr is None else fpr, 1.0)
 
-    def _hockey_stick(self, rho: FloatArray, log_gamma: FloatArray, side: Side) -> FloatArray:
+    def hockey_sticks(self, rho: FloatArray, log_gamma: FloatArray, side: Side) -> FloatArray:
         """∫(p − γq)₊, one positive integrand; 1 − γ or 0 outside |log γ| < ρ."""
         with np.errstate(over="ignore"):
             trivial = np.maximum(-np.expm1(log_gamma), 0.0)  # exact outside |log γ| < ρ
@@ -94,7 +94,7 @@ class NormLaplaceLaw(LossLaw):
             )
         return value * (1 + slack) if side == "upper" else value * (1 - slack)
 
-    def _tpr(self, rho: FloatArray, fpr: FloatArray, side: Side) -> FloatArray:
+    def true_positive_rates(self, rho: FloatArray, fpr: FloatArray, side: Side) -> FloatArray:
         """From the quantile of the out-world; see ``_inner_tpr`` for why it is sound."""
         value = fpr.copy()
         inner = (fpr > 0) & (fpr < 1) & (rho > 0)
@@ -116,7 +116,7 @@ class NormLaplaceLaw(LossLaw):
         s = -rho * np.cos(at)
         if side == "upper":
             gain = np.exp(np.minimum(s + np.log(fpr), MOST_EXPONENT))
-            return (self._hockey_stick(rho, s, "upper") + gain) * (1 + slack)
+            return (self.hockey_sticks(rho, s, "upper") + gain) * (1 + slack)
         # Lower: the chord from (0, 0), or to (1, 1), through an attained point
         false = angles.integrate(at, np.pi) * (1 - slack)
         true = angles.integrate(0.0, np.pi - at) * (1 + slack)
@@ -272,7 +272,7 @@ def _table(dimension: int, log_gamma: float) -> tuple[FloatArray, FloatArray]:
     low, high = (np.log(spread * np.sqrt(dimension + 1)) for spread in _SPREADS)
     grid = np.exp(np.arange(low, high, _STEP))
     law = NormLaplaceLaw(dimension)
-    value = in_chunks(lambda rho: law._hockey_stick(rho, np.full(rho.shape, log_gamma), "upper"), grid)
+    value = in_chunks(lambda rho: law.hockey_sticks(rho, np.full(rho.shape, log_gamma), "upper"), grid)
     return grid, np.maximum.accumulate(value)
 
 
@@ -317,11 +317,11 @@ class NormLaplaceTradeoff(Tradeoff):
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         law = NormLaplaceLaw(self.dimension)
-        return in_chunks(lambda s: law._hockey_stick(np.full(s.shape, self.rho), s, side), log_gamma)
+        return in_chunks(lambda s: law.hockey_sticks(np.full(s.shape, self.rho), s, side), log_gamma)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         law = NormLaplaceLaw(self.dimension)
-        return in_chunks(lambda f: law._tpr(np.full(f.shape, self.rho), f, side), fpr)
+        return in_chunks(lambda f: law.true_positive_rates(np.full(f.shape, self.rho), f, side), fpr)
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.rho

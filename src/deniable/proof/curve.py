@@ -196,14 +196,14 @@ class BallTradeoff(Tradeoff):
         before, after = bisect(falling, low, high, halvings=halvings)
         return float(before + after) / 2
 
-    def _epsilon_bracket(self, delta: FloatArray, direction: AnyDirection, side: Side) -> tuple[FloatArray, FloatArray]:
+    def epsilon_bracket(self, delta: FloatArray, direction: AnyDirection, side: Side) -> tuple[FloatArray, FloatArray]:
         """No ε will do for a δ below the probability of failure, which every H exceeds."""
         low, high = np.full_like(delta, np.inf), np.full_like(delta, np.inf)
         enough = np.array([not arb(wanted) < self.failure for wanted in delta.tolist()], dtype=bool)
-        low[enough], high[enough] = super()._epsilon_bracket(delta[enough], direction, side)
+        low[enough], high[enough] = super().epsilon_bracket(delta[enough], direction, side)
         return low, high
 
-    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+    def epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         return np.zeros_like(delta), np.full_like(delta, self.law.scale)
 
 

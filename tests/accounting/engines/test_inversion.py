@@ -115,7 +115,7 @@ def test_what_the_affinity_of_the_worlds_settles_lies_below_the_truth(way):
     fpr = np.array([0.9, 0.1, 1e-3, 1e-6])
     for steps in (5, 40, 400):
         t = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.5, steps), engine="inversion")
-        cheap, bound = t._cheap_rates(fpr, way), t._roc(fpr, way, "upper")
+        cheap, bound = t.cheap_rates(fpr, way), t._roc(fpr, way, "upper")
         assert np.all(fpr <= cheap)
         assert np.all(cheap <= bound)
     np.testing.assert_allclose(cheap, 1 - np.exp(2 * t.loss.cumulants(0.5)[0]) / fpr, atol=1e-9)  # not trivial
@@ -133,7 +133,7 @@ def test_one_record_drawn_rarely_beside_little_noise_has_lines_further_left():
         if not (high - low < 1e-4 * low and met):
             wrong.append((phase, low, high))
         assert "damped" in {kind for kind, _ in curve._lines._values}
-        guess = curve._chernoff.epsilon_guesses(np.array([1e-5]), "remove")
+        guess = curve.chernoff.epsilon_guesses(np.array([1e-5]), "remove")
         assert abs(guess[0]) < 1
     assert not wrong
 
@@ -151,7 +151,7 @@ def test_the_advantage_takes_one_line_and_agrees_with_all_others(run):
     curve = dn.tradeoff(run)
     low, high = curve.advantage(side="lower"), curve.advantage()
     assert high - low < 4e-10 * high
-    assert "_chernoff" not in vars(curve.inverted)  # no real point but ½ was needed
+    assert "chernoff" not in vars(curve.inverted)  # no real point but ½ was needed
     for way in ("left", "middle", "right"):
         posts = curve.inverted._posts(way)
         tails = posts.contour(int(posts.nearest(np.zeros(1))[0]), 1e-13, 1 << 13).tails(np.zeros(1))
@@ -164,7 +164,7 @@ def test_chernoffs_bound_of_hockey_sticks_is_one(direction):
     for phase in ((1.0, 0.01, 5000), (0.6, 0.2, 7), (3.0, 0.5, 400)):
         curve = dn.tradeoff(dn.SubsampledGaussian(*phase))
         epsilon = np.linspace(-2.0, 6.0, 33)
-        bound = curve.inverted._chernoff.hockey_stick(epsilon, direction)
+        bound = curve.inverted.chernoff.hockey_stick(epsilon, direction)
         truth = curve.delta(epsilon, direction, side="lower")
         assert np.all(bound >= truth)
         assert np.any(bound < 30 * truth)
@@ -172,8 +172,8 @@ def test_chernoffs_bound_of_hockey_sticks_is_one(direction):
 
 def test_epsilon_takes_few_hockey_sticks(monkeypatch):
     asked = []
-    one = InvertedTradeoff._tails
-    monkeypatch.setattr(InvertedTradeoff, "_tails", lambda self, *args: asked.append(args) or one(self, *args))
+    one = InvertedTradeoff.tails
+    monkeypatch.setattr(InvertedTradeoff, "tails", lambda self, *args: asked.append(args) or one(self, *args))
     for phase in ((1.0, 0.01, 5000), (2.0, 0.1, 100), (3.0, 0.001, 1000)):
         asked.clear()
         curve = dn.tradeoff(dn.SubsampledGaussian(*phase))

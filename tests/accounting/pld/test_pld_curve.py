@@ -24,7 +24,7 @@ def meets(ours, other, width):
     """Brackets of the same truth meet, and ours is this narrow where it is not small."""
     with faults_shown():
         for direction in ("remove", "add"):
-            for ask, points in (("_hockey_sticks", LEVELS), ("_rates", RATES)):
+            for ask, points in (("hockey_sticks", LEVELS), ("rates", RATES)):
                 low, high = (getattr(ours, ask)(points, direction, side) for side in ("lower", "upper"))
                 least, most = (getattr(other, ask)(points, direction, side) for side in ("lower", "upper"))
                 assert np.all(low <= most), (direction, ask, low, most)
@@ -150,7 +150,7 @@ def test_two_steps_against_quadrature(sigma, rate, threshold):
     truth = float(two_steps(sigma, rate, threshold).hockey_stick)
     for engine in ("auto", "pld"):
         t = dn.tradeoff(dn.SubsampledGaussian(sigma, rate, 2), engine=engine)
-        low, high = (float(t._hockey_sticks(np.array([threshold]), "remove", side)[0]) for side in ("lower", "upper"))
+        low, high = (float(t.hockey_sticks(np.array([threshold]), "remove", side)[0]) for side in ("lower", "upper"))
         assert low <= truth <= high <= truth + 1e-5 * truth
 
 

@@ -166,7 +166,7 @@ def test_outcomes_that_are_left_out_at_the_low_end_are_charged():
     curve = dn.tradeoff(dn.SubsampledGaussian(0.5, 0.01, 3), adjacency="replace").inverted
     thrice = (0.01 * norm.sf(14.0)) ** 3  # of u > 16 in every step: then the loss is above 60
     for way in ("remove", "add"):
-        assert curve._chernoff.hockey_stick(np.array([60.0]), way) >= thrice * 0.5
+        assert curve.chernoff.hockey_stick(np.array([60.0]), way) >= thrice * 0.5
 
 
 def test_what_only_one_world_produces_and_kinked_laws_have_no_transform_here():
@@ -207,7 +207,7 @@ def test_brackets_are_narrow_and_lie_in_those_of_lattices(run, adjacency):
     for log_gamma in (0.0, 1.5, -2.0):
         at = np.array([log_gamma])
         for way in ("remove", "add"):
-            low, high = curve.inverted._hockey_stick_bracket(at, way)
+            low, high = curve.inverted.hockey_stick_bracket(at, way)
             assert low <= lattices._hockey_stick(at, way, "upper") * (1 + 1e-12)
             assert high >= lattices._hockey_stick(at, way, "lower") * (1 - 1e-12)
 

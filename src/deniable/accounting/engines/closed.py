@@ -39,14 +39,14 @@ class OneStepTradeoff(LikelihoodRatioTradeoff):
     def _least_log_ratio(self, direction: Direction) -> float:
         return math.inf if direction == "remove" else -math.log1p(-self.rate) * (1 - 4 * EPS)
 
-    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+    def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         one = np.ones(1)
         return loss_divergence(PrivacyLoss(self.noise * one, self.rate * one, one, 0.0), order, direction)
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         return Charged(self.method, exact=True)
 
-    def _tails(self, threshold: FloatArray, wanted: str = "hockey_stick") -> Tails:
+    def tails(self, threshold: FloatArray, wanted: str = "hockey_stick") -> Tails:
         u = self.noise * plain_losses(threshold, self.rate) + 0.5 / self.noise
         return self._at(threshold, u)
 
@@ -165,9 +165,9 @@ class LabelledTradeoff(LikelihoodRatioTradeoff):
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         return Charged(self.method, exact=True)
 
-    def _tails(self, threshold: FloatArray, wanted: str = "hockey_stick") -> Tails:
+    def tails(self, threshold: FloatArray, wanted: str = "hockey_stick") -> Tails:
         """Tails; of tests in a direction, the false positive rate is charged little, the true one as a hockey stick."""
-        rows = np.sum([share * one._tails(threshold).stacked() for share, one in self.cases], axis=0)
+        rows = np.sum([share * one.tails(threshold).stacked() for share, one in self.cases], axis=0)
         found = replace(Tails(*rows), threshold=threshold)
         with np.errstate(over="ignore", invalid="ignore"):
             gamma = np.exp(threshold)
@@ -194,12 +194,12 @@ class LabelledTradeoff(LikelihoodRatioTradeoff):
         )
         low, high = (np.full(alpha.shape, end) for end in (float(self._lowest.min()), highest))
         good, bad = (high, low) if direction == "remove" else (low, high)
-        few, many = bisect(lambda x: self._tails(x, direction).test(direction)[0] <= alpha, good, bad)
-        return self._tails(few, direction), self._tails(many, direction)
+        few, many = bisect(lambda x: self.tails(x, direction).test(direction)[0] <= alpha, good, bad)
+        return self.tails(few, direction), self.tails(many, direction)
 
-    def _roc_bracket(self, fpr: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
+    def roc_bracket(self, fpr: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
         """From either of two neighbouring tests; from below, one of them at random."""
-        low, high = super()._roc_bracket(fpr, direction)
+        low, high = super().roc_bracket(fpr, direction)
         inside = (fpr > 0) & (fpr < 1)
         tests = []
         for found in self._either_side(fpr[inside], direction)[::-1]:

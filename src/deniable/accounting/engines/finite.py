@@ -54,16 +54,16 @@ class FiniteTradeoff(Tradeoff):
     def _swapped(self) -> FiniteTradeoff:
         return FiniteTradeoff(self.above.swapped(), self.below.swapped())
 
+    def _law(self, direction: Direction, side: Side) -> FiniteLaw:
+        """The law that bounds a side, as seen from the first world of a direction."""
+        of = self if direction == "remove" else self._swapped
+        return of.above if side == "upper" else of.below
+
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        if direction == "add":
-            return self._swapped._hockey_stick(log_gamma, "remove", side)
-        return (self.above if side == "upper" else self.below).hockey_stick(log_gamma, side)
+        return self._law(direction, side).hockey_stick(log_gamma, side)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        if direction == "add":
-            return self._swapped._roc(fpr, "remove", side)
-        found = (self.above if side == "upper" else self.below).rate(fpr, side)
-        return np.where(fpr == 1, 1.0, found)
+        return np.where(fpr == 1, 1.0, self._law(direction, side).rate(fpr, side))
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.above.reach[0 if direction == "remove" else 1] + self._slack(self.above)
@@ -71,13 +71,12 @@ class FiniteTradeoff(Tradeoff):
     def _least_log_ratio(self, direction: Direction) -> float:
         return self.below.reach[0 if direction == "remove" else 1] - self._slack(self.below)
 
-    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
-        found = (self if direction == "remove" else self._swapped)._of_outcomes(order)
+    def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
+        found = self._of_outcomes(self._law(direction, "upper"), order)
         return found if self.divergences is None else np.minimum(found, self.divergences.divergence(order, direction))
 
-    def _of_outcomes(self, order: FloatArray) -> FloatArray:
+    def _of_outcomes(self, law: FiniteLaw, order: FloatArray) -> FloatArray:
         """log E_P[r^{α−1}]/(α − 1), what was left out under P at the largest ratio."""
-        law = self.above
         if law.only[0] > 0:
             return np.full(order.shape, np.inf)
         power = order[:, None] - 1

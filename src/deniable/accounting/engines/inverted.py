@@ -71,12 +71,12 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
     def in_reach(self) -> bool:
         """Whether the middle of the law is known, around which lines are laid."""
         try:
-            return math.isfinite(self._chernoff.landmarks[1])
+            return math.isfinite(self.chernoff.landmarks[1])
         except TooSlowError:
             return False
 
     @property
-    def _symmetric(self) -> bool:
+    def symmetric(self) -> bool:
         return self.loss.symmetric
 
     def _largest_log_ratio(self, direction: Direction) -> float:
@@ -85,10 +85,10 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
     def _least_log_ratio(self, direction: Direction) -> float:
         return self.loss.largest_log_ratio(direction, "lower")
 
-    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+    def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         return loss_divergence(self.loss, order, direction)
 
-    def _hockey_stick_bracket(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
+    def hockey_stick_bracket(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
         low, high = trivial_hockey_stick(log_gamma)[0], np.ones_like(log_gamma)
         even = log_gamma == 0
         if even.any() and self._even is not None:
@@ -98,18 +98,18 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
             even[:] = False
         try:
             if not even.all():
-                low[~even], high[~even] = super()._hockey_stick_bracket(log_gamma[~even], direction)
+                low[~even], high[~even] = super().hockey_stick_bracket(log_gamma[~even], direction)
         except TooSlowError:
             pass
         return low, high
 
-    def _roc_bracket(self, fpr: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
+    def roc_bracket(self, fpr: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
         try:
-            return super()._roc_bracket(fpr, direction)
+            return super().roc_bracket(fpr, direction)
         except TooSlowError:
             return fpr.copy(), np.ones_like(fpr)
 
-    def _cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
+    def cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
         return rates_of_affinity(self._log_affinity, fpr)
 
     @cached_property
@@ -126,12 +126,12 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         return log_affinity(self.loss)
 
     @cached_property
-    def _chernoff(self) -> Chernoff:
+    def chernoff(self) -> Chernoff:
         return Chernoff.of(self.loss)
 
     @cached_property
     def _far(self) -> Chernoff:
-        return Chernoff.far(self.loss) if self.loss.steps.size and not self.loss.laws else self._chernoff
+        return Chernoff.far(self.loss) if self.loss.steps.size and not self.loss.laws else self.chernoff
 
     def _posts(self, way: Way) -> Posts:
         def made() -> Posts:
@@ -139,15 +139,15 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
                 case "far":
                     return Posts(self._far, "right")
                 case "damped":
-                    return Posts(self._chernoff, "left", damped=True)
+                    return Posts(self.chernoff, "left", damped=True)
                 case _:
-                    return Posts(self._chernoff, way)
+                    return Posts(self.chernoff, way)
 
         return self._posts_on(way, made)
 
     def _ways(self, threshold: float) -> tuple[Way, ...]:
         """Regions to try for a threshold, the best first."""
-        at_zero, _, at_one, spread = self._chernoff.landmarks
+        at_zero, _, at_one, spread = self.chernoff.landmarks
         if threshold >= at_one:  # if the right line is slow the left one is not, and may be all that is needed
             return ("right", "far", "left", "damped", "middle")
         if threshold <= at_zero:
@@ -165,7 +165,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         found = self._lines((way, place), lay)
         return None if isinstance(found, TooSlowError) else found
 
-    def _tails(self, threshold: FloatArray, wanted: str = "hockey_stick", good: float = 0.0) -> Tails:
+    def tails(self, threshold: FloatArray, wanted: str = "hockey_stick", good: float = 0.0) -> Tails:
         """Tails at thresholds, from lines near enough for the ``wanted`` field to be ``good``, or as good as asked."""
         good = max(good, self.good)
         rows = Tails.below(threshold, np.ones_like(threshold), np.ones_like(threshold)).stacked()
@@ -192,8 +192,8 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         rest = np.flatnonzero(~beyond & poor())
         if not rest.size:
             return Tails(*rows)
-        merge(rows, rest, self._chernoff.tails(threshold[rest]).stacked())
-        known = self._chernoff
+        merge(rows, rest, self.chernoff.tails(threshold[rest]).stacked())
+        known = self.chernoff
         rare = rest[(threshold > known.landmarks[1])[rest] & (rows[error_row] <= 2 * known.loss.dropped[1])[rest]]
         if rare.size:  # there the outcomes that were left out count
             merge(rows, rare, Tails.below(threshold[rare], *self._far.masses(threshold[rare], 0)).stacked())
@@ -215,7 +215,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         if question == "hockey stick":
             threshold, scale = (at, 1.0) if direction == "remove" else (-at, math.exp(min(at, MOST_EXPONENT)))
             wanted = "hockey_stick" if direction == "remove" else "dual"
-            return self._source(threshold, wanted, self._tails(np.array([threshold]), wanted)).scaled(scale)
+            return self._source(threshold, wanted, self.tails(np.array([threshold]), wanted)).scaled(scale)
         tails = self._tests(np.array([at]), direction)
         threshold = float(tails.threshold[0])
         rate, tpr = ("out_above", "in_above") if direction == "remove" else ("in_below", "out_below")
@@ -239,15 +239,15 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
                 return Charged(self.method, "", aliasing, truncation, max(error - aliasing - truncation, 0.0))
         return Charged("Chernoff's bound")
 
-    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+    def epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         """Where saddle points put ε, corrected by Newton's method; in the other order of the worlds where it may be."""
-        guesses = [(self._chernoff.epsilon_guesses(delta, way), way) for way in directions(direction, self._symmetric)]
+        guesses = [(self.chernoff.epsilon_guesses(delta, way), way) for way in directions(direction, self.symmetric)]
         guesses.sort(key=lambda guess: -float(guess[0].max()))
         (first, way), *others = guesses
         near, step = self._epsilon_near_one(delta, way, first)
         for guess, way in others:
-            known = self._chernoff.hockey_stick(near, way)
-            if np.any(known > delta) and np.any(self._hockey_stick_bracket(near, way)[1] > delta):
+            known = self.chernoff.hockey_stick(near, way)
+            if np.any(known > delta) and np.any(self.hockey_stick_bracket(near, way)[1] > delta):
                 again = self._epsilon_near_one(delta, way, np.maximum(guess, near))
                 near, step = np.maximum(near, again[0]), np.maximum(step, again[1])
         return near, step
@@ -255,12 +255,12 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
     def _epsilon_near_one(
         self, delta: FloatArray, direction: Direction, epsilon: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        spread, dual = self._chernoff.landmarks[3], direction == "add"
+        spread, dual = self.chernoff.landmarks[3], direction == "add"
         moved, blur = np.full_like(delta, spread), np.zeros_like(delta)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             for _ in range(ROUNDS):
                 good = 0.0 if np.all(moved < ROUGH * spread) else ROUGH
-                known = self._tails(-epsilon if dual else epsilon, "dual" if dual else "hockey_stick", good)
+                known = self.tails(-epsilon if dual else epsilon, "dual" if dual else "hockey_stick", good)
                 mass, hockey_stick = (known.in_below, known.dual) if dual else (known.out_above, known.hockey_stick)
                 error, scale = known.dual_error if dual else known.hockey_stick_error, np.exp(epsilon)
                 per_mass = 1 / (mass * scale ** (not dual))
@@ -280,11 +280,11 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         wanted = "out_above" if direction == "remove" else "in_below"
         sign = 1.0 if direction == "add" else -1.0  # whether log-odds rise with the threshold
         target = np.log(alpha) - np.log1p(-alpha)
-        guess = self._chernoff.threshold_guesses(alpha, direction)
-        floor, ceiling = (np.full_like(guess, end) for end in (self._chernoff.mean[0], self._chernoff.mean[-1]))
-        middle, near = self._chernoff.landmarks[2 if direction == "add" else 0], False
+        guess = self.chernoff.threshold_guesses(alpha, direction)
+        floor, ceiling = (np.full_like(guess, end) for end in (self.chernoff.mean[0], self.chernoff.mean[-1]))
+        middle, near = self.chernoff.landmarks[2 if direction == "add" else 0], False
         for _ in range(ROUNDS):
-            tails = self._tails(guess, wanted, 0.0 if near else ROUGH)
+            tails = self.tails(guess, wanted, 0.0 if near else ROUGH)
             gap = target - tails.log_odds(direction)
             if near and np.all(np.abs(gap) < GOOD):
                 break

@@ -189,7 +189,7 @@ class LikelihoodRatioTradeoff(Tradeoff):
     """A trade-off whose engine gives the tails of the loss at thresholds and near false positive rates."""
 
     @abstractmethod
-    def _tails(self, threshold: FloatArray, wanted: str = "hockey_stick") -> Tails:
+    def tails(self, threshold: FloatArray, wanted: str = "hockey_stick") -> Tails:
         """Tails of the loss at finite thresholds; the ``wanted`` field with relative accuracy where possible."""
 
     @abstractmethod
@@ -197,17 +197,17 @@ class LikelihoodRatioTradeoff(Tradeoff):
         """Likelihood ratio tests with false positive rates near ``alpha``; nearness matters for tightness only."""
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        low, high = self._hockey_stick_bracket(log_gamma, direction)
+        low, high = self.hockey_stick_bracket(log_gamma, direction)
         return high if side == "upper" else low
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        low, high = self._roc_bracket(fpr, direction)
+        low, high = self.roc_bracket(fpr, direction)
         return high if side == "upper" else low
 
-    def _hockey_stick_bracket(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
-        return hockey_stick_bracket(self._tails, log_gamma, direction)
+    def hockey_stick_bracket(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
+        return hockey_stick_bracket(self.tails, log_gamma, direction)
 
-    def _roc_bracket(self, fpr: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
+    def roc_bracket(self, fpr: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
         """Bracket the best true positive rate by the likelihood ratio test at nearby thresholds.
 
         Upper: TPR ≤ P(S) + γ(α − Q(S)) for every likelihood ratio test S at γ (weak duality). Lower: the test itself,

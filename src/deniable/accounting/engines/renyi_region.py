@@ -77,10 +77,10 @@ class RenyiRegionTradeoff(Tradeoff):
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         plain = np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0)
         if side == "lower":
-            return plain if self.below is None else self.below._hockey_sticks(log_gamma, direction, side)
+            return plain if self.below is None else self.below.hockey_sticks(log_gamma, direction, side)
         found = np.ones_like(log_gamma)
         found[np.isposinf(log_gamma)] = 0.0  # a finite divergence: nothing happens under P alone
-        if not self._orders.size and not np.isfinite(self._ratio_bound(direction, "upper")):
+        if not self._orders.size and not np.isfinite(self.log_ratio_bound(direction, "upper")):
             return np.ones_like(log_gamma)
         above = (log_gamma >= 0) & np.isfinite(log_gamma)
         if above.any():
@@ -94,10 +94,10 @@ class RenyiRegionTradeoff(Tradeoff):
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         if side == "lower":
-            return fpr.copy() if self.below is None else self.below._rates(fpr, direction, side)
+            return fpr.copy() if self.below is None else self.below.rates(fpr, direction, side)
         found = np.where(fpr == 1, 1.0, 0.0)
         if not self._orders.size:
-            found = np.where((fpr == 0) & ~np.isfinite(self._ratio_bound(direction, "upper")), 1.0, found)
+            found = np.where((fpr == 0) & ~np.isfinite(self.log_ratio_bound(direction, "upper")), 1.0, found)
         inside = (fpr > 0) & (fpr < 1)
         if inside.any():
             found[inside] = self._lines(fpr[inside], direction).y
@@ -106,23 +106,23 @@ class RenyiRegionTradeoff(Tradeoff):
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         if self.below is None:
             return Charged(self.method, "trivial bound")
-        known = self.below._charged(question, at, direction)
+        known = self.below.charges(question, at, direction)
         return Charged(self.method, known.lower_engine or known.engine)
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return float(self.curve.divergence(np.array([np.inf]), direction)[0])
 
     def _least_log_ratio(self, direction: Direction) -> float:
-        return 0.0 if self.below is None else self.below._ratio_bound(direction, "lower")
+        return 0.0 if self.below is None else self.below.log_ratio_bound(direction, "lower")
 
-    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+    def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         return self.curve.divergence(order, direction)
 
-    def _delta(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
+    def deltas(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
         one = side == "upper" and direction == "both" and self.curve.symmetric
-        return super()._delta(epsilon, "remove" if one else direction, side)
+        return super().deltas(epsilon, "remove" if one else direction, side)
 
-    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+    def epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         """From the hockey sticks of the ladder's tangents."""
         near = np.full(delta.shape, -np.inf)
         ways: tuple[Direction, ...] = ("remove", "add") if direction == "both" else (direction,)
@@ -186,7 +186,7 @@ class RenyiRegionTradeoff(Tradeoff):
 
     def _ratio_lines(self, x: FloatArray, direction: Direction) -> _Lines:
         """Lines of order inf, pure DP: y ≤ e^ε·x, and 1 − y ≥ e^{−ε′}·(1 − x) with the ε′ of the other direction."""
-        ratio, other_ratio = (self._ratio_bound(way, "upper") for way in (direction, OPPOSITE[direction]))
+        ratio, other_ratio = (self.log_ratio_bound(way, "upper") for way in (direction, OPPOSITE[direction]))
         with np.errstate(over="ignore"):
             rising = np.exp(np.minimum(ratio + np.log(x), 1.0)) * (1 + 2 * EPS * (ratio + 750 if ratio < 1e4 else 2))
             falling = (np.exp(-other_ratio) * x - np.expm1(-other_ratio)) * (1 + 8 * EPS)

@@ -168,14 +168,14 @@ class MultiScaleTradeoff(Tradeoff):
             return math.inf
         return 0.0 if self.loss is None else self.loss.largest_log_ratio(direction, "lower")
 
-    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
-        return super()._renyi(order, direction) if self.loss is None else loss_divergence(self.loss, order, direction)
+    def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
+        return (
+            super().renyi_divergences(order, direction)
+            if self.loss is None
+            else loss_divergence(self.loss, order, direction)
+        )
 
-    @property
-    def _symmetric(self) -> bool:
-        return self.symmetric
-
-    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+    def epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         """Where the law above, as it stands, puts ε."""
         near = np.full_like(delta, -np.inf)
         for way in directions(direction, self.symmetric):

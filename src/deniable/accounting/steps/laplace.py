@@ -173,7 +173,7 @@ class LaplaceTradeoff(Tradeoff):
     def _least_log_ratio(self, direction: Direction) -> float:
         return self.distance * (1 - 2 * EPS)
 
-    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+    def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         return laplace_divergence(self.distance, order)
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
@@ -220,7 +220,7 @@ class SampledLaplaceTradeoff(Tradeoff):
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         sign = 1.0 if side == "upper" else -1.0
         if direction == "remove":
-            plain = LaplaceTradeoff(self.distance)._roc(fpr, "remove", side)
+            plain = LaplaceTradeoff(self.distance).rates(fpr, "remove", side)
             value = (1 - self.rate) * fpr + self.rate * plain
             found = value * (1 + sign * 8 * EPS)
         else:
@@ -251,7 +251,7 @@ class SampledLaplaceTradeoff(Tradeoff):
     def _least_log_ratio(self, direction: Direction) -> float:
         return self._log_ratio(direction) * (1 - 16 * EPS)
 
-    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+    def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         """Those of the worst pair whose log-ratios are no larger."""
         worst = max(self._largest_log_ratio("remove"), self._largest_log_ratio("add"))
         return randomized_response_divergence(worst, order)
@@ -316,7 +316,7 @@ class BoundedRangeTradeoff(Tradeoff):
     range: float  # ε
 
     @property
-    def _symmetric(self) -> bool:
+    def symmetric(self) -> bool:
         return True
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
@@ -346,7 +346,7 @@ class BoundedRangeTradeoff(Tradeoff):
     def _least_log_ratio(self, direction: Direction) -> float:
         return self.range
 
-    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+    def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         return bounded_range_divergence(self.range, order)
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
