@@ -10,7 +10,7 @@ import logging
 import math
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 from unittest import mock
 
@@ -26,30 +26,45 @@ class DivergedError(Exception):
 
 @dataclass
 class Tape:
-    """Answers in the order in which they were asked for; while replaying, how far the sums have moved."""
+    """A source of noise: answers in the order in which they were asked for; while replaying, how far sums have moved.
+
+    It stands in for the source of one fit, or by ``running`` for that of all.
+    """
 
     seed: int = 0
-    asked: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    asked: list[tuple[str, np.ndarray, np.ndarray]] = field(default_factory=list)  # label, sums, sd of their noise
     answers: list[Any] = field(default_factory=list)
     at: int | None = None  # while replaying: the next answer
-    squared: float = 0.0
+    moved: dict[str, float] = field(default_factory=dict)  # by label: Σ ((sum − recorded sum) / sd)²
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
 
-    def answer(self, sums: np.ndarray, sd: np.ndarray) -> np.ndarray:
+    def replay(self) -> "Tape":
+        """The same answers for another table."""
+        return replace(self, at=0, moved={})
+
+    def sums(self, label: str) -> list[np.ndarray]:
+        return [sums for name, sums, _ in self.asked if name == label]
+
+    def sd(self, label: str) -> np.ndarray:
+        return next(sd for name, _, sd in self.asked if name == label)
+
+    def channel(self, label: str, sd: Any, times: int) -> Callable[[np.ndarray], np.ndarray]:
+        return lambda sums: self.answer(label, sums, np.asarray(sd, dtype=float))
+
+    def answer(self, label: str, sums: np.ndarray, sd: np.ndarray) -> np.ndarray:
         """Whole numbers plus rounded noise (none where sd is 0), or what was answered in the recorded run."""
         assert sums.dtype == np.int64
         sd = np.broadcast_to(sd, sums.shape)
         if self.at is None:
-            self.asked.append((sums.copy(), sd.copy()))
+            self.asked.append((label, sums.copy(), sd.copy()))
             self.answers.append(sums + np.rint(self.rng.normal(size=sums.shape) * sd).astype(np.int64))
             return self.answers[-1].copy()
-        before, noise = self._next(self.asked)
+        before, noise = self._next(label)
         if before.shape != sums.shape or not np.array_equal(noise, sd):
             raise DivergedError(f"question {self.at} has shape {sums.shape} and not {before.shape}, or other noise")
-        moved = np.abs((sums - before)[sd > 0] / sd[sd > 0])
-        self.squared += float(np.sum(moved**2))
+        self._move(label, float(np.sum(((sums - before)[sd > 0] / sd[sd > 0]) ** 2)))
         if not np.array_equal(sums[sd == 0], before[sd == 0]):
             raise DivergedError("a number that is released without noise differs")
         return self.answers[self.at - 1].copy()
@@ -57,40 +72,43 @@ class Tape:
     def choose(self, *args: Any, **options: Any) -> int:
         """A quantile's choice: its charge is the subject of tests/laws/test_rank_choice.py."""
         if self.at is None:
-            self.asked.append((np.zeros(1), np.zeros(1)))
+            self.asked.append(("a quantile", np.zeros(1), np.zeros(1)))
             self.answers.append(CHOICE(*args, **options))
             return self.answers[-1]
-        self._next(self.asked)
+        self._next("a quantile")
         return self.answers[self.at - 1]
 
     def texts(self, look: Any, name: Any, values: Any, mu: float, delta: float) -> dict[str, float]:
         """Words that are found in the data: one that only the neighbour has is not shown (with probability 1 − δ)."""
-        values = list(values)
+        label, values = f"categories of {name}", list(values)
         weights = np.ones(len(values)) if look.units.weights is None else look.units.weights
         counts = pd.Series(weights / look.units.heaviest).groupby(np.array(values, dtype=object)).sum()
         if self.at is None:
             k, shown = len(self.asked), TEXTS(look, name, values, mu, delta)
-            self.asked[k:], self.answers[k:] = [(counts, np.zeros(1))], [shown]
+            self.asked[k:], self.answers[k:] = [(label, counts, np.zeros(1))], [shown]
             return shown
-        look.pay(f"categories of {name}", "which texts of a column are frequent", mu, delta)
-        before, _ = self._next(self.asked)
+        look.pay(label, "which texts of a column are frequent", mu, delta)
+        before, _ = self._next(label)
         both = [(before.get(word, 0), counts.get(word, 0)) for word in {*before.index, *counts.index}]
-        self.squared += sum((a - b) ** 2 for a, b in both) * mu**2
+        self._move(label, sum((a - b) ** 2 for a, b in both) * mu**2)
         return self.answers[self.at - 1]
 
-    def _next(self, found: list[Any]) -> Any:
-        if self.at == len(found):
+    def _move(self, label: str, squared: float) -> None:
+        self.moved[label] = self.moved.get(label, 0.0) + squared
+
+    def _next(self, label: str) -> tuple[Any, np.ndarray]:
+        if self.at == len(self.asked):
             raise DivergedError("more was asked than in the recorded run")
         self.at += 1
-        return found[self.at - 1]
-
-    def channel(self, sd: Any) -> Callable[[np.ndarray], np.ndarray]:
-        return lambda sums: self.answer(sums, np.asarray(sd, dtype=float))
+        name, *found = self.asked[self.at - 1]
+        if name != label:
+            raise DivergedError(f"question {self.at} is {label!r} and not {name!r}")
+        return found
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
         with (
-            mock.patch.object(private.SumNoise, "channel", lambda _s, _label, sd, _times: self.channel(sd)),
+            mock.patch.object(private.SumNoise, "channel", lambda _s, *asked: self.channel(*asked)),
             mock.patch.object(private.SumNoise, "coins", lambda _s, _l, n, chance: np.arange(n) % 7 < 7 * chance),
             mock.patch.object(private.Queries, "words", lambda look, *asked: self.texts(look, *asked)),  # noqa: PLW0108
             mock.patch.object(private, "rank_choice", self.choose),
@@ -167,8 +185,7 @@ class Recorded:
 
     def replay(self, neighbour: Any) -> Replayed:
         """Give the answers to the run on another table."""
-        tape = self.tape
-        tape.at, tape.squared = 0, 0.0
+        tape = self.tape.replay()
         try:
             after = leaves(self.run, neighbour, tape)
         except DivergedError as error:
@@ -177,7 +194,7 @@ class Recorded:
             return Replayed(math.inf, {"path": ("", "less was asked than in the recorded run")})
         both = {name: (self.left.get(name, ""), after.get(name, "")) for name in (*self.left, *after)}
         differ = {name: first_difference(*texts) for name, texts in both.items() if texts[0] != texts[1]}
-        return Replayed(math.sqrt(tape.squared), differ)
+        return Replayed(math.sqrt(sum(tape.moved.values())), differ)
 
 
 def replayed(run: Callable[[Any], dict[str, Any]], table: Any, neighbour: Any) -> Replayed:

@@ -18,8 +18,7 @@ from deniable.noise.queries import Ledger, Queries, units_of
 from deniable.tables import schema
 from deniable.training import base, classifier, fitting
 from deniable.workflows.train import train_table
-from guarantees.replay import Recorded, replayed
-from oracles.replayed_fits import Recording
+from guarantees.replay import Recorded, Tape, replayed
 
 N = 120
 RNG = np.random.default_rng(0)
@@ -167,10 +166,10 @@ def test_a_person_whose_records_weigh_nothing_brings_no_words():
     words = np.array([f"word {i}" for i in range(6000)] + ["common"] * 50, dtype=object)
     units = units_of(["her"] * 6000 + [f"p{i}" for i in range(50)], 1)
     assert not units.weights[:6000].any()
-    recorded = Recording(0)
+    recorded = Tape(0)
     shown = Queries(Ledger(9.0, 0.1), recorded, units).words("job", words, 5.0, 0.01)
     assert list(shown) == ["common"]
-    assert recorded.sums["categories of job"][0].size == 1
+    assert recorded.sums("categories of job")[0].size == 1
 
 
 def test_errors_quote_no_cell():

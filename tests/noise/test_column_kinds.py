@@ -6,7 +6,7 @@ import pytest
 from deniable.noise.columns import COUNT_NOISE, ColumnKind, ask_kinds
 from deniable.noise.queries import Ledger, Queries, units_of
 from deniable.tables import read_cells
-from oracles.replayed_fits import Recording
+from guarantees.replay import Tape
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -22,10 +22,10 @@ HERS = [[3], ["a word of her own"], ["hers"], ["odd"], [""]]
 
 def sums(columns, owners=None, mu=0.3):
     """The counts, and the standard deviations of their noise."""
-    source = Recording(0)
+    source = Tape(0)
     look = Queries(Ledger(1.0), source) if owners is None else Queries(Ledger(1.0), source, units_of(owners, 1))
     ask_kinds(look, [read_cells(column) for column in columns], len(columns[0]), mu)
-    return source.sums["kinds"][0], source.sd["kinds"]
+    return source.sums("kinds")[0], source.sd("kinds")
 
 
 def moved(extra, owners=None):
@@ -48,7 +48,7 @@ def test_no_record_and_no_person_moves_it_by_more_than_it_costs():
 
 
 def asked(columns, mu, seed=0):
-    look = Queries(Ledger(100.0), Recording(seed))
+    look = Queries(Ledger(100.0), Tape(seed))
     return ask_kinds(look, [read_cells(column) for column in columns], len(columns[0]), mu)
 
 

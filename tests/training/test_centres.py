@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
-from test_training_account import Recording, Replay, squared_shift
 
 import deniable as dn
 from deniable.noise.queries import Ledger, Queries
@@ -13,6 +12,7 @@ from deniable.training.design import Basis
 from deniable.training.encoders import Encoder, Hashed, Levels, Listed, Pair, Thermometer
 from deniable.training.features import FeatureTable
 from deniable.training.looks import Columns, centred, tilted
+from guarantees.replay import Tape
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
 
@@ -97,11 +97,11 @@ def test_a_row_longer_than_usual_moves_no_more_than_paid_for(capped, monkeypatch
     X[-1] = 1.0
     y = np.arange(n) % 2
     options = {"limit": dn.GaussianDP(4.0), "ranges": {j: (0.0, 1.0) for j in range(12)}, "model": "linear"}
-    recorded = Recording(0)
+    recorded = Tape(0)
     fitted = dn.PrivateClassifier(**options)._fit(X, y, recorded)
-    replay = Replay(recorded)
+    replay = recorded.replay()
     dn.PrivateClassifier(**options)._fit(X[:-1], y[:-1], replay)
-    moved, paid = squared_shift(recorded, replay), {use.name: use.mu**2 for use in fitted.certificate_.uses}
+    moved, paid = replay.moved, {use.name: use.mu**2 for use in fitted.certificate_.uses}
     assert (moved["coefficients"] <= paid["coefficients"]) == capped
     if capped:
         assert moved["coefficients"] > 0.1 * paid["coefficients"]

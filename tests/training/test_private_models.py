@@ -18,7 +18,7 @@ from deniable.testing import insecure_noise
 from deniable.training import TrainingWarning, fitting
 from deniable.training.fitting import Task
 from deniable.training.losses import ClippedSquared
-from oracles.replayed_fits import Recording, Replay
+from guarantees.replay import Tape
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
 
@@ -83,9 +83,9 @@ def test_a_model_holds_nothing_but_what_was_noised():
     """Two neighbouring data sets whose noised sums come out alike leave the same bytes, attributes and repr."""
     frame, y = table(300, 1)
     first, second = (dn.PrivateClassifier(advantage=0.3) for _ in range(2))
-    recorded = Recording(2)
+    recorded = Tape(2)
     first._fit(frame, y, recorded)
-    second._fit(frame.iloc[1:], y[1:], Replay(recorded))
+    second._fit(frame.iloc[1:], y[1:], recorded.replay())
     assert pickle.dumps(first) == pickle.dumps(second)
     assert repr(first) == repr(second)
     assert first._repr_html_()
@@ -111,11 +111,11 @@ def test_the_order_of_the_records_leaves_no_trace():
     frame, y = table(300, 3)
     mixed = np.random.default_rng(0).permutation(300)
     first, second = (dn.PrivateClassifier(advantage=0.3) for _ in range(2))
-    recorded, other = Recording(4), Recording(4)
+    recorded, other = Tape(4), Tape(4)
     first._fit(frame, y, recorded)
     second._fit(frame.iloc[mixed], y[mixed], other)
-    for label, sums in recorded.sums.items():
-        np.testing.assert_array_equal(sums, other.sums[label])
+    for one, another in zip(recorded.asked, other.asked, strict=True):
+        np.testing.assert_array_equal(one[1], another[1])
 
 
 def test_exposures_stay_with_the_owner():

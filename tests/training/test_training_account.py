@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 import deniable as dn
 from deniable.training import fitting
-from oracles.replayed_fits import Recording, Replay, squared_shift
+from guarantees.replay import Tape
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
 
@@ -54,16 +54,16 @@ def test_no_neighbour_moves_the_transcript_further_than_paid_for(model, declared
         ranges={"age": (0, 100), "income": (0, 1e5)} if declared else None,
         categories={"job": ["nurse", "baker"]} if declared else None,
     )
-    recorded = Recording(1)
+    recorded = Tape(1)
     estimator._fit(frame, y, recorded)
     mu = estimator.certificate_.mu
     assert mu <= 2 * norm.ppf(0.65) * (1 + 1e-9)
     paid = {use.name: use.mu**2 for use in estimator.certificate_.uses}
     largest = 0.0
     for other, labels in neighbours(frame, y):
-        replay = Replay(recorded)
+        replay = recorded.replay()
         dn.PrivateClassifier(**estimator.get_params())._fit(other, labels, replay)
-        shift = squared_shift(recorded, replay)
+        shift = replay.moved
         assert set(shift) == {name for name in paid}
         for name, price in paid.items():
             assert shift[name] <= price * (1 + 1e-12)
@@ -75,11 +75,7 @@ def test_no_neighbour_moves_the_transcript_further_than_paid_for(model, declared
 def test_a_fit_with_half_the_noise_is_caught():
     """Negative control: the same check fails if the noise is less than was paid for."""
 
-    class Quiet(Recording):
-        def channel(self, label, sd, times):
-            return super().channel(label, np.asarray(sd) / 2, times)
-
-    class QuietReplay(Replay):
+    class Quiet(Tape):
         def channel(self, label, sd, times):
             return super().channel(label, np.asarray(sd) / 2, times)
 
@@ -89,9 +85,9 @@ def test_a_fit_with_half_the_noise_is_caught():
     estimator._fit(frame, y, recorded)
     shifts = []
     for other, labels in neighbours(frame, y):
-        replay = QuietReplay(recorded)
+        replay = recorded.replay()
         dn.PrivateClassifier(advantage=0.3)._fit(other, labels, replay)
-        shifts.append(sum(squared_shift(recorded, replay).values()))
+        shifts.append(sum(replay.moved.values()))
     assert max(shifts) > estimator.certificate_.mu**2
 
 
@@ -100,15 +96,15 @@ def test_regression_pays_for_its_target(loss):
     frame, _ = people(60, 2)
     y = np.random.default_rng(3).poisson(4, 60).astype(float)
     estimator = dn.PrivateRegressor(advantage=0.3, loss=loss)
-    recorded = Recording(4)
+    recorded = Tape(4)
     estimator._fit(frame, y, recorded)
     assert any("target" in use.name for use in estimator.certificate_.uses)
     for other, labels in neighbours(frame, y):
         for value in (0.0, 1e12):
             moved = np.append(labels[:60], value) if len(labels) > 60 else labels
-            replay = Replay(recorded)
+            replay = recorded.replay()
             dn.PrivateRegressor(advantage=0.3, loss=loss)._fit(other, moved, replay)
-            assert sum(squared_shift(recorded, replay).values()) <= estimator.certificate_.mu**2
+            assert sum(replay.moved.values()) <= estimator.certificate_.mu**2
 
 
 @pytest.mark.parametrize("advantage", [0.1, 1e-5])
@@ -117,28 +113,28 @@ def test_a_coarse_lattice_under_large_noise_is_exact_too(advantage):
     frame, y = people(60, 14)
     wide = pd.concat([frame[["age"]].add_suffix(str(i)) for i in range(30)], axis=1).assign(who=np.arange(60) // 2)
     estimator = dn.PrivateClassifier(advantage=advantage, group="who")
-    recorded = Recording(15)
+    recorded = Tape(15)
     estimator._fit(wide, y, recorded)
-    assert recorded.sd["coefficients"].max() <= 2**36
+    assert recorded.sd("coefficients").max() <= 2**36
     for person in range(0, 30, 9):
-        replay = Replay(recorded)
+        replay = recorded.replay()
         keep = (wide["who"] != person).to_numpy()
         dn.PrivateClassifier(advantage=advantage, group="who")._fit(wide[keep], y[keep], replay)
-        moved = np.sqrt(sum(squared_shift(recorded, replay).values()))
+        moved = np.sqrt(sum(replay.moved.values()))
         assert moved <= estimator.record_tradeoffs_.mu[person] * (1 + 1e-9) <= estimator.certificate_.mu * (1 + 1e-8)
 
 
 def test_exposures_are_what_leaving_moves():
     frame, y = people(80, 9)
     estimator = dn.PrivateClassifier(advantage=0.3)
-    recorded = Recording(10)
+    recorded = Tape(10)
     estimator._fit(frame, y, recorded)
     exposure = estimator.record_tradeoffs_
     for i in range(0, 80, 9):
-        replay = Replay(recorded)
+        replay = recorded.replay()
         keep = np.arange(80) != i
         dn.PrivateClassifier(advantage=0.3)._fit(frame[keep], y[keep], replay)
-        moved = np.sqrt(sum(squared_shift(recorded, replay).values()))
+        moved = np.sqrt(sum(replay.moved.values()))
         assert moved <= exposure.mu[i] * (1 + 1e-9)
         assert moved >= 0.8 * exposure.mu[i]  # a text of a column that may hold numbers moves no octave
     assert (exposure.mu <= estimator.certificate_.mu).all()
