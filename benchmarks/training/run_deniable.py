@@ -3,8 +3,8 @@
 ``deniable`` finds every range privately and pays for it (the digits' 17 grey levels are declared: nobody has to look at
 data to know them). ``deniable_declared`` (``--declared``) is told the ranges that every rival is told, the smallest and
 largest value of each column, so that like is compared with like; whole numbers from 0 to 1 are yes/no columns.
-``deniable_linear`` (``--linear``) likewise, with ``model="linear"``. Ranges are found privately with ``--pairs``
-(``interactions=5``).
+``deniable_linear`` (``--linear``) likewise, with ``model="linear"``. Ranges are found privately with ``--alone``
+(``interactions=0``: no pairs of columns).
 """
 
 import sys
@@ -16,7 +16,7 @@ import deniable as dn
 VARIANTS = {  # option of the command line: method, options of the estimator
     "--declared": ("deniable_declared", {}),
     "--linear": ("deniable_linear", {"model": "linear"}),
-    "--pairs": ("deniable_pairs", {"interactions": 5}),
+    "--alone": ("deniable_alone", {"interactions": 0}),
 }
 CHOSEN = next((name for name in VARIANTS if name in sys.argv), None)
 METHOD, OPTIONS = VARIANTS.get(CHOSEN, ("deniable", {}))

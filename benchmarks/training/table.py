@@ -19,12 +19,12 @@ METHODS = {
     "deniable": "deniable, ranges found privately",
     "deniable_declared": "deniable, ranges given",
     "deniable_linear": "deniable, linear, ranges given",
-    "deniable_pairs": "deniable, five pairs",
+    "deniable_alone": "deniable, no pairs",
     "interpret_dp_ebm": "DP-EBM (interpret 0.7.8)",
     "opacus": "Opacus, best of 5 settings",
     "diffprivlib": "diffprivlib 0.6.6, best of 8 settings",
 }
-OURS = ("deniable", "deniable_declared", "deniable_linear", "deniable_pairs")
+OURS = ("deniable", "deniable_declared", "deniable_linear", "deniable_alone")
 REFERENCES = {"unprotected_guess": "guessing", "unprotected_linear": "linear", "unprotected_boosting": "boosting"}
 SHADES = ("#0b5fff", "#5b9bff", "#00a3a3", "#7cc36a", "#d1495b", "#edae49", "#8d6a9f")
 COLOURS = dict(zip(METHODS, SHADES, strict=True))
@@ -52,7 +52,7 @@ exact curve has advantage a; for diffprivlib, ε = ln((1 + a)/(1 − a)).
 or does without: the smallest and largest value of every column, the lists of categories, medians for blanks, the
 number of records, and the range or scale of a regression's target. Opacus and diffprivlib also get their best
 setting for each data set and target, chosen by held-out score. deniable runs with its defaults. "Ranges given" is
-deniable with the same free ranges; on digits both rows are given the 17 grey levels. "Five pairs" finds ranges
+deniable with the same free ranges; on digits both rows are given the 17 grey levels. "No pairs" finds ranges
 privately. A tool has no row, or – in a cell, where it does not take the data (DP-EBM has no multiclass models)
 or has not been run on all splits.
 

@@ -8,8 +8,9 @@ from sklearn.metrics import r2_score
 import deniable as dn
 from deniable.noise.queries import Ledger, Paid, Queries, SumNoise, Units
 from deniable.training import regressor
+from deniable.training.additive import Additive
 from deniable.training.features import FeatureTable
-from deniable.training.fitting import Additive, Task
+from deniable.training.fitting import Task
 from deniable.training.losses import ClippedPoisson, ClippedSquared
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")

@@ -6,7 +6,8 @@ import pytest
 import deniable as dn
 from deniable.testing import insecure_noise
 from deniable.training import fitting
-from deniable.training.fitting import Seen, kept_shares, responses
+from deniable.training.descent import MOMENTUM
+from deniable.training.shrinkage import Response, Seen, kept_shares
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
 
@@ -15,22 +16,23 @@ def averaged(length: float, curvature: float, forces: np.ndarray) -> float:
     """The descent itself, in one dimension, on a parabola that is pushed by ``forces``: slow oracle."""
     w = velocity = mean = 0.0
     for step, force in enumerate(forces):
-        velocity = fitting.MOMENTUM * velocity + curvature * w - force
+        velocity = MOMENTUM * velocity + curvature * w - force
         w -= length * velocity
         mean += w * (step >= len(forces) // 2)
     return mean / (len(forces) - len(forces) // 2)
 
 
 @pytest.mark.parametrize(("steps", "length"), [(40, 0.02), (7, 0.1), (400, 1e-4)])
-def test_responses_are_those_of_the_descent(steps, length, monkeypatch):
-    monkeypatch.setattr(fitting, "STEPS", steps)
-    curvature = np.array([0.0, 0.3, 5.0])
-    gain, noise = responses(length, curvature)
-    pushes = np.eye(steps)
-    for k, one in enumerate(curvature):
-        weights = [averaged(length, one, push) for push in pushes]
-        assert gain[k] == pytest.approx(averaged(length, one, np.ones(steps)), rel=1e-10)
-        assert noise[k] == pytest.approx(np.square(weights).sum(), rel=1e-10)
+def test_responses_are_those_of_the_descent(steps, length):
+    curvature, sizes = np.array([0.0, 0.3, 5.0]), np.linspace(1, 2, steps)
+    for born in (0, steps // 3):
+        response = Response(length, MOMENTUM, steps // 2, sizes)
+        gain, noise = response.to(curvature, np.full(3, born))
+        pushes = np.eye(steps)[born:]
+        for k, one in enumerate(curvature):
+            weights = [averaged(length, one, push) for push in pushes]
+            assert gain[k] == pytest.approx(averaged(length, one, pushes.sum(axis=0)), rel=1e-10)
+            assert noise[k] == pytest.approx(np.square(np.multiply(weights, sizes[born:])).sum(), rel=1e-10)
 
 
 @pytest.mark.parametrize("columns", [1, 6])
@@ -53,7 +55,7 @@ def test_kept_is_the_posterior_mean_that_it_claims(columns):
 
 def fitted(y, X, **options):
     with insecure_noise(np.random.default_rng(1)):
-        return dn.PrivateClassifier(**options).fit(X, y)
+        return dn.PrivateClassifier(**options, interactions=0).fit(X, y)
 
 
 def shape(model, column: int) -> np.ndarray:

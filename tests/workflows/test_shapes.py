@@ -131,7 +131,7 @@ def test_a_pair_is_drawn_and_listed_over_the_cells_in_which_both_values_are():
     model = fitted("a pair")
     (pair,) = model.model_.pairs
     place = len(model.model_.encoders)
-    values = model.model_.block(place)[:, -1].reshape(5, 5)[:4, :4]
+    values = model.model_.block(place)[:, -1].reshape(9, 9)[:8, :8]
     rows = {row[0]: row[1:] for row in dn.assess(model).section("shapes").grids[0].rows}
     assert model.model_.spread(place) == pytest.approx(np.ptp(values), rel=1e-12)
     if pair.name in rows:

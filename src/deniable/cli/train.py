@@ -51,8 +51,8 @@ def train(
         more("--model", help="One shape function per column (additive) or one coefficient (linear)."),
     ] = "additive",
     interactions: Annotated[
-        int, more(help="Pairs of columns with a joint shape, found and fitted for half of the budget.")
-    ] = 0,
+        int | None, more(help="At most so many pairs of columns with a joint shape; all that stand out unless given.")
+    ] = None,
     advantage: AdvantageOption = None,
     limit: LimitOption = None,
     classes: Annotated[

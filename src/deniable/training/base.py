@@ -14,9 +14,9 @@ from deniable.curves import Tradeoff
 from deniable.noise import AS_GIVEN, NoiseSource, SumNoise, only_our_words
 from deniable.tables import as_schema
 from deniable.training.account import RecordTradeoffs
+from deniable.training.additive import Additive
 from deniable.training.features import FeatureTable, apart, as_table
 from deniable.training.fits import Fit, checked, without_group
-from deniable.training.fitting import Additive
 
 
 class PrivateModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -35,8 +35,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             Or, without ``y``, rows that need not fit into memory: a Parquet file or folder or a Dask data frame with
             ``target``; a list of blocks, an iterator of them or a function that returns one, a block being a pair
             ``(X, y)`` or, with ``target``, a data frame. Columns are then read one at a time (those of Dask and of
-            blocks from a temporary folder), and about 60 bytes per record are held, plus two for every two or three
-            columns; with the same noise the model is bit for bit that of the same rows in memory.
+            blocks from a temporary folder), and about 60 bytes per record are held, plus three for every column; with
+            the same noise the model is bit for bit that of the same rows in memory.
         y
             Target, one entry per row.
         target

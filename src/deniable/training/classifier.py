@@ -144,8 +144,8 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         The classes; a record with another label does not count. "discover": those that are frequent, found by noisy
         counts at ``discovery_delta``. Otherwise those of the data are used and are public.
     interactions
-        Number of pairs of columns that get a joint shape function (additive model). Half of μ² is then spent on finding
-        and choosing them, which pays where columns interact and there are many records.
+        Largest number of pairs of columns that get a joint shape function (additive model); all that stand out of the
+        noise unless given, 0 for none. Finding them costs up to 4.5 % of μ², and nothing where records are too few.
     group
         Name (for arrays: index) of the column that says whose record it is. The guarantee is then about persons with
         all their records; the column is not a feature. Spellings of one name (7, "7", " 7.0") are one person, also
@@ -191,7 +191,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         ranges: Mapping[Any, tuple[Any, Any]] | None = None,
         categories: Mapping[Any, Any] | str | None = None,
         discovery_delta: float = 1e-6,
-        interactions: int = 0,
+        interactions: int | None = None,
         classes: Sequence[Any] | str | None = None,
         group: Any = None,
         records_per_person: int = 1,

@@ -7,10 +7,8 @@ processor's vector units leave a trace, and a record's residual depends on nothi
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,7 +18,7 @@ from scipy.sparse import block_diag, coo_array, csr_matrix
 from deniable._check import FloatArray, IntArray
 from deniable._floats import MANY_ROUNDINGS
 from deniable.training.encoders import Codes, Encoder, Pair
-from deniable.training.losses import RESIDUAL, SCORE, ClippedLoss, Scores
+from deniable.training.losses import RESIDUAL, SCORE, Scores
 
 _MOST_CELLS = 1 << 16  # of one shared index
 _FINE = 64.0  # lattice points of a basis entry ±1, so that means can be subtracted
@@ -33,7 +31,6 @@ _SEVERAL = 3  # outputs from which on it is quicker (measured)
 _FINER = 2.0**13  # of a dense matrix: weights on a lattice finer than that of the scores
 _WHOLE = 2.0**52  # sums of whole numbers up to this are exact in double precision, in any order
 _HIGHEST = 2**30  # of a score: whole numbers of 32 bits
-_SIGNS = np.array([[-1, -1, 1, 1, 0], [1, -1, -1, 1, 0]], dtype=np.int64)  # middle; outer half; 0: missing
 CHUNK = 1 << 15  # records a pass handles at a time: the temporaries stay in the processor's cache
 
 
@@ -345,36 +342,3 @@ def _grouped(sizes: Sequence[int], most: int) -> list[list[int]]:
             groups.append([block])
             cells = size
     return groups
-
-
-def products(residuals: Sequence[FloatArray], levels: Sequence[NDArray[np.uint16]]) -> IntArray:
-    """Return Σ residual · sign · sign, (pairs · 4, outputs), exact; ``levels`` has the level of each record."""
-    columns, n = len(levels), levels[0].size
-    total = np.zeros((len(residuals), 2 * columns, 2 * columns))
-    for start in range(0, n, CHUNK):
-        rows = slice(start, start + CHUNK)
-        signs = np.concatenate([_SIGNS[:, level[rows]] for level in levels]).astype(np.float64)
-        for k, r in enumerate(residuals):
-            total[k] += (signs * r[rows]) @ signs.T  # whole numbers: exact in any order
-    first, second = _pairs(columns)
-    blocks = [total[:, 2 * first + a, 2 * second + b] for a in (0, 1) for b in (0, 1)]
-    return np.concatenate(blocks, axis=1).T.astype(np.int64)
-
-
-def products_noise(loss: ClippedLoss, columns: int, mu: float, heaviest: int) -> float:
-    """Return the standard deviation for μ-GDP: a record moves each product by at most its residual."""
-    count = 4 * math.comb(columns, 2)
-    return loss.clip * RESIDUAL * heaviest * math.sqrt(count) / mu * (1 + MANY_ROUNDINGS)
-
-
-def strongest(released: FloatArray, columns: int, wanted: int) -> list[tuple[int, int]]:
-    """Return the ``wanted`` pairs with the largest sum of squared products."""
-    first, second = _pairs(columns)
-    strength = np.square(released).sum(axis=1).reshape(4, -1).sum(axis=0)
-    best = np.argsort(-strength, kind="stable")[:wanted]
-    return sorted((int(first[i]), int(second[i])) for i in best)
-
-
-def _pairs(columns: int) -> tuple[IntArray, IntArray]:
-    pairs = np.array(list(combinations(range(columns), 2)), dtype=np.int64)
-    return pairs[:, 0], pairs[:, 1]

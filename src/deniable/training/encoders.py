@@ -20,7 +20,7 @@ from deniable._check import FloatArray
 from deniable.tables import NUMBER, ColumnCells, flag_of
 
 Codes = NDArray[np.uint16]
-PAIR_LEVELS = 4  # of each column in a pair
+PAIR_LEVELS = 8  # of each column in a pair
 _LEVELS = 127  # a linear feature is a whole number in −127 … 127
 _MARGIN = 0.05  # share of the span of the edges by which the open bins beyond them are drawn
 _WHOLE = 1 / 3  # the same: open bins up to this width are drawn in full, those that end at zero up to three times it
@@ -286,13 +286,17 @@ def _by_value(values: Any, cell: Any, missing: int) -> Codes:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two columns at four levels each (a fifth where one is missing): nine products of thermometer signs."""
+    """Two columns at eight levels each (a ninth where one is missing): products of thermometer signs.
+
+    ``weight`` is the norm of its rows.
+    """
 
     first: int
     second: int
     names: tuple[Any, Any]
-    first_levels: NDArray[np.uint16]
-    second_levels: NDArray[np.uint16]
+    first_levels: Codes
+    second_levels: Codes
+    weight: float = 1.0
 
     @property
     def name(self) -> str:
@@ -308,21 +312,27 @@ class Pair:
         """Return the joint cell of the cells of the two columns."""
         return np.asarray(self.first_levels[first] * np.uint16(PAIR_LEVELS + 1) + self.second_levels[second])
 
+    def grid(self, cells: Any) -> NDArray[Any]:
+        """Return what is given for each cell by the levels of both columns, (levels, levels)."""
+        return np.asarray(cells).reshape(PAIR_LEVELS + 1, PAIR_LEVELS + 1)[:-1, :-1]
+
     def basis(self) -> tuple[FloatArray, FloatArray]:
         """Return the whole numbers, (cells, coordinates), and the scale of each coordinate."""
         m = PAIR_LEVELS - 1
         signs = np.zeros((PAIR_LEVELS + 1, m))
         signs[:PAIR_LEVELS] = np.where(np.arange(PAIR_LEVELS)[:, None] > np.arange(m)[None, :], 1.0, -1.0)
-        return np.asarray(np.kron(signs, signs), dtype=np.float64), np.full(m * m, 1.0 / m)
+        return np.asarray(np.kron(signs, signs), dtype=np.float64), np.full(m * m, self.weight / m)
 
 
-def levels_of(encoder: Encoder, effects: FloatArray) -> NDArray[np.uint16]:
-    """Return the level of each cell: bins in order, categories in the order of what the first fit says of them.
+def levels_of(encoder: Encoder, effects: FloatArray, mass: FloatArray) -> Codes:
+    """Return the level of each cell: bins in order, categories by their ``effects``, cut into equal released masses.
 
     Words among numbers are on the level of missing cells.
     """
     cells = encoder.bins or encoder.size - 1
-    order = np.arange(cells)
-    if not encoder.bins:
-        order[np.argsort(effects[:cells], kind="stable")] = np.arange(cells)
-    return np.append(order * PAIR_LEVELS // cells, np.full(encoder.size - cells, PAIR_LEVELS)).astype(np.uint16)
+    order = np.arange(cells) if encoder.bins else np.argsort(effects[:cells], kind="stable")
+    held = np.maximum(np.nan_to_num(mass[:cells]), 0.0)[order]
+    held = held / held.sum() if held.sum() > 0 else np.full(cells, 1 / cells)
+    out = np.full(encoder.size, PAIR_LEVELS)
+    out[order] = np.minimum((np.cumsum(held) - held / 2) * PAIR_LEVELS, PAIR_LEVELS - 1).astype(np.int64)
+    return out.astype(np.uint16)

@@ -35,10 +35,12 @@ from deniable.planning import Budget, budget
 from deniable.planning.calibration import as_limit
 from deniable.tables import ColumnCells, ColumnSchema, ColumnsOnDisk, as_schema
 from deniable.training.account import RecordTradeoffs
+from deniable.training.additive import Additive
 from deniable.training.features import Declared, FeatureTable, as_table, asks_discovery, declare, public_inputs
-from deniable.training.fitting import Additive, Task, fit_table
+from deniable.training.fitting import Task, fit_table
 from deniable.training.looks import KINDS_SHARE, kinds
 from deniable.training.losses import ClippedLoss
+from deniable.training.pairs import MOST_PAIRS
 
 LEVEL_SHARE = 0.04  # of μ²: a last look at the level of the predictions
 FEW = 50  # records below which a warning says what can be promised
@@ -93,7 +95,8 @@ class Fit(ABC):
     def begin(cls, model: Any, X: Any, source: NoiseSource, unit: str = "record") -> Self:
         """Check the options and the columns; no cell is looked at but those that name persons."""
         choice("model", model.model, ("additive", "linear"))
-        if integer("interactions", model.interactions, at_least=0) and model.model != "additive":
+        asked = model.interactions
+        if asked is not None and integer("interactions", asked, at_least=0) and model.model != "additive":
             raise InputError("interactions are for model='additive'")
         X, owners = without_group(model, as_table(X), fitting=True)
         names = type(model)(**model.get_params(deep=False))  # takes the columns' names: ``model`` stays if refused
@@ -161,8 +164,8 @@ class Fit(ABC):
     ) -> Any:
         """Fit the coefficients and set all attributes; ``level`` moves the model by a last look at its level."""
         look = self.look
-        columns = len(self.table.columns)
-        pairs = min(self.model.interactions, columns * (columns - 1) // 2)
+        asked = MOST_PAIRS if self.model.interactions is None else self.model.interactions
+        pairs = asked if self.model.model == "additive" else 0
         task = Task(look, self.n, self.table, target, loss)
         look.ledger.kept = kept = 0.0 if level is None else look.ledger.mu * math.sqrt(LEVEL_SHARE)
         additive, spent = fit_table(task, self.declared, self.model.model, pairs)

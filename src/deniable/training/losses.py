@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +57,8 @@ class ClippedLoss(ABC):
 
     clip: float = CLIP
     outputs: int = 1
+    first: float | None = None  # the clip of the first steps, where it was another one
+    by_size: ClassVar[bool] = False  # whether the clip is chosen by the size of the residuals
 
     @property
     @abstractmethod
@@ -133,13 +136,22 @@ class ClippedSoftmax(ClippedLoss):
         return [np.trunc(part * factor) for part in parts]
 
 
+def _paths(loss: ClippedLoss) -> dict[str, float]:
+    """Return travel and reach of a regression: a wider clip has more noise, and the ridge grows with it."""
+    first = loss.first or loss.clip
+    slower = min(first / loss.clip, 1.0)
+    return {"travel": 2.1 * first * slower, "reach": 0.5 * slower}
+
+
 class ClippedSquared(ClippedLoss):
     """Prediction minus target, clipped at ``clip`` target units: squared loss near, absolute loss far."""
+
+    by_size = True
 
     @property
     def bend(self) -> Bend:
         """A residual's mean square is half of the target's variance, or what the clip leaves."""
-        return Bend(1.0, 1.0, min(self.clip**2, 0.5), travel=2.1 * self.clip, reach=0.5)
+        return Bend(1.0, 1.0, min(self.clip**2, 0.5), **_paths(self))
 
     def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
         """Return the clipped differences; targets are in the units of the scores."""
@@ -151,10 +163,12 @@ class ClippedSquared(ClippedLoss):
 class ClippedPoisson(ClippedLoss):
     """exp(score) minus a count in units of its typical size, clipped at ``clip``."""
 
+    by_size = True
+
     @property
     def bend(self) -> Bend:
         """At rates near their typical size."""
-        return Bend(2.0, 1.0, 0.25, travel=2.1 * self.clip, reach=0.5)
+        return Bend(2.0, 1.0, 0.25, **_paths(self))
 
     def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
         """Return the clipped differences between rate and count."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deniable._check import FloatArray, InputError, IntArray
-from deniable.training.encoders import PAIR_LEVELS, Encoder, Hashed, Levels, Listed, Pair, Thermometer
-from deniable.training.fitting import Additive
+from deniable.training.additive import Additive
+from deniable.training.encoders import Encoder, Hashed, Levels, Listed, Pair, Thermometer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -109,11 +109,13 @@ def _panel(ax: Any, encoder: Encoder | Pair, values: FloatArray, known: IntArray
         case Hashed() if texts:
             _bars(ax, texts, values[[part.cell(text) for text in texts]])
         case Pair():
-            grid = values.reshape(PAIR_LEVELS + 1, PAIR_LEVELS + 1)[:PAIR_LEVELS, :PAIR_LEVELS]
+            grid = part.grid(values)
             most = max(float(np.abs(grid).max()), 1e-12)
-            ax.imshow(grid.T, origin="lower", cmap="coolwarm", vmin=-most, vmax=most, aspect="auto")
+            drawn = ax.imshow(grid.T, origin="lower", cmap="coolwarm", vmin=-most, vmax=most, aspect="auto")
+            ax.figure.colorbar(drawn, ax=ax).ax.tick_params(labelsize=6)
             ax.set(xticks=[], yticks=[])
-            ax.set_xlabel(f"{part.names[0]}, from its lowest to its highest quarter", fontsize=7)
+            ax.set_xlabel(f"{part.names[0]}, from its lowest to its highest eighth", fontsize=7)
+            ax.set_ylabel(f"{part.names[1]}, likewise", fontsize=7)
         case Hashed():
             labels = [*(f"cell {cell}" for cell in range(part.cells)), "(missing)"]
             _bars(ax, [labels[cell] for cell in known], values[known])

@@ -16,7 +16,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_y
 
@@ -27,10 +26,11 @@ from deniable.mechanisms import Mechanism
 from deniable.noise import Paid
 from deniable.tables import DATE, NUMBER, ColumnCells, ColumnSchema, Schema
 from deniable.training import bins
+from deniable.training.additive import Additive
 from deniable.training.base import PrivateModel
 from deniable.training.features import target_cells
 from deniable.training.fits import LEVEL_SHARE, Fit, TrainingWarning
-from deniable.training.fitting import Additive, Task
+from deniable.training.fitting import Task
 from deniable.training.looks import number_cells
 from deniable.training.losses import CLIP, ClippedLoss, ClippedPoisson, ClippedSquared
 
@@ -48,8 +48,6 @@ _POISSON = 2.0  # largest squared norm of (y, rate), both between 0 and 1
 TARGET_SHARE = 0.05  # of μ²: location and spread of the target
 _MANY = 800.0  # n·μ above which a larger clip pays: less bias on skewed targets, noise matters less
 _WIDEST = 4.0  # times the smallest clip, for the number of records alone
-_WIDER = 2.0 ** np.arange(6)  # what is tried where the target has a long tail
-_NOISE = 16.0  # error of predictions by the noise of the smallest clip, in spreads, times n·μ
 _SEEN = 3.0  # standard deviations by which a cell of a tail must stand out of the noise
 _MOSTLY = 0.84 - 0.16  # share of the mass from which on one cell may hold all three quantiles
 _ENOUGH = 150.0  # n·μ above which the range of a target is found even if most of it is at one end
@@ -106,7 +104,7 @@ class RegressorFit(Fit):
                 stacklevel=5,
             )
         centre, spread = _location(cells, self.model.loss, mu, one_sided)
-        loss = _loss(self.model.loss, n * look.ledger.left, _tails(cells, centre, spread, mu))
+        loss = _loss(self.model.loss, n * look.ledger.left)
         public = ("the range of the target",) * (span is not None)
         part, one = look.ledger.mu * math.sqrt(LEVEL_SHARE), 1 / spread if poisson else None
         wide = wide_clip(part, n, loss.clip, one, one_sided=one_sided)
@@ -124,9 +122,9 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     model, schema, ranges, categories, discovery_delta, interactions, group, records_per_person
         As for the classifier.
     loss
-        "squared": residuals are clipped at ½ to 16 spreads of the target (half of what lies between 16 % and 84 %, or
-        the mean distance from the median), by the number of records and the weight of its tail; "poisson": counts, with
-        a logarithmic link.
+        "squared": residuals are clipped at ¼ to 16 spreads of the target (half of what lies between 16 % and 84 %, or
+        the mean distance from the median), by the number of records and the size of the residuals; "poisson": counts,
+        with a logarithmic link.
     target_range
         (low, high) of the target if it is public; otherwise its location and spread are found privately. Where most
         of the target is at one end (zeros) and records are few, ``fit`` warns that the rest may not be found.
@@ -158,7 +156,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         ranges: Mapping[Any, tuple[Any, Any]] | None = None,
         categories: Mapping[Any, Any] | str | None = None,
         discovery_delta: float = 1e-6,
-        interactions: int = 0,
+        interactions: int | None = None,
         group: Any = None,
         records_per_person: int = 1,
     ) -> None:
@@ -188,25 +186,10 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         return tags
 
 
-def _loss(name: str, strength: float, tails: FloatArray) -> ClippedLoss:
-    """Return the loss whose clip and travel grow with the number of records in units of the noise.
-
-    A long tail that the clip cuts off biases all predictions towards the median: the clip grows until the bias, the
-    mean of what is cut off, is about what the noise of a wider clip adds.
-    """
+def _loss(name: str, strength: float) -> ClippedLoss:
+    """Return the loss whose clip and travel grow with the number of records in units of the noise."""
     wider = min(max(math.sqrt(strength / _MANY), 1.0), _WIDEST)
-    cost = np.square(tails) + np.square(_NOISE * _WIDER / max(strength, 1e-9))
-    wider = max(wider, float(_WIDER[np.argmin(cost)]))
     return (ClippedPoisson if name == "poisson" else ClippedSquared)(CLIP * wider)
-
-
-def _tails(cells: bins.NoisyCells, centre: float, spread: float, mu: float) -> FloatArray:
-    """Return what the clips ``CLIP·_WIDER`` cut off on average, in spreads, beyond what a normal law loses."""
-    mass, away = _seen(cells, mu), np.abs(_middles(cells) - centre) / spread
-    clips = CLIP * _WIDER
-    cut = np.maximum(away[:, None] - clips, 0.0)
-    usual = 2 * (np.exp(-(clips**2) / 2) / math.sqrt(2 * math.pi) - clips * ndtr(-clips))
-    return np.asarray(np.maximum(mass @ cut / max(float(cells.mass.sum()), 1e-300) - usual, 0.0))
 
 
 def _middles(cells: bins.NoisyCells) -> FloatArray:

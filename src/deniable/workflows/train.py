@@ -85,7 +85,7 @@ def train_table(
     limit: Limit | Mechanism | None = None,
     task: TaskChoice = "auto",
     model: str = "additive",
-    interactions: int = 0,
+    interactions: int | None = None,
     schema: Schema | None = None,
     classes: Sequence[Any] | None = None,
     drop: Sequence[str] = (),
@@ -117,7 +117,7 @@ def train_table(
     task
         "classification", "regression", or "auto": as noisy counts of the target say.
     model, interactions
-        "additive" or "linear"; pairs of columns with a joint shape: as in :class:`deniable.PrivateClassifier`.
+        "additive" or "linear"; at most so many pairs of columns: as in :class:`deniable.PrivateClassifier`.
     group
         Column that says whose record it is.
     holdout
