@@ -117,7 +117,8 @@ class Path:
         self.born = [*self.born, *[step] * len(found)]
         weight = math.sqrt(PAIRS_NORM / max(len(self.born), 1)) / self.first.usual
         self.pairs = [replace(pair, weight=weight) for pair in (*self.pairs, *found)]
-        old, length, self.descent = self.descent.basis, self.length, self._descent()
+        old, length = self.descent.basis, self.length
+        self.descent = self._descent()
         new, self.length = self.descent.basis, self._length()
         where = [*range(old.scale.size - 1), new.scale.size - 1]  # the intercept stays the last one
         ratio = (old.scale / new.scale[where])[:, None]
@@ -136,8 +137,8 @@ class Path:
     def ended(self) -> Additive:
         """Return the model: the mean of the coefficients, shrunk."""
         basis, encoders = self.descent.basis, self.columns.encoders
-        blocks, masses = (*encoders, *self.pairs), self.columns.masses_with(self.pairs)
-        sizes = [block.basis()[1].size for block in blocks]
+        masses, pairs = self.columns.masses_with(self.pairs), tuple(self.pairs)
+        sizes = [block.basis()[1].size for block in encoders] + [pair.basis()[1].size for pair in pairs]
         rows = [slice(int(end) - size, int(end)) for size, end in zip(sizes, np.cumsum(sizes), strict=True)]
         born, cells = [0] * len(encoders) + self.born, basis.starts[:-1].tolist()
         parts = [Directions.of(basis, *part) for part in zip(cells, rows, masses, born, strict=True)]
@@ -145,7 +146,7 @@ class Path:
         response = Response(self.length, MOMENTUM, self.averaged, self.noise)
         mean, groups = self.sum / (STEPS - self.averaged), (placed, parts[len(encoders) :])
         found = shrunk_coefficients(mean, groups, basis, self.loss, self.task.n, response)
-        return Additive(encoders, tuple(self.pairs), basis, found)
+        return Additive(encoders, pairs, basis, found)
 
 
 def fit_table(task: Task, declared: Declared, model: str, most: int) -> tuple[Additive, FloatArray]:
