@@ -64,7 +64,7 @@ def test_a_tiny_sample_is_inconclusive_even_if_it_separates_perfectly():
 
 def test_perfect_separation_gives_finite_strong_limits():
     audit = dn.audit_scores(np.arange(1, 1001.0), -np.arange(1, 1001.0))
-    assert audit.advantage().low > 0.98
+    assert audit.advantage().low > 0.95
     assert audit.advantage().high == 1.0
     assert 4 < audit.epsilon().low < 7
     assert audit.compare(dn.tradeoff(dn.PureDP(3.0))).violated

@@ -34,7 +34,7 @@ def noisy_copy(table, share, rng):
 def test_an_overfitted_table_is_found(tables, method):
     released = noisy_copy(tables["members"], 0.01, np.random.default_rng(1))
     found = dn.attack_synthetic(released, **tables, method=method, rng=0).audit()
-    assert found.advantage().low > {"marginals": 0.01, "density": 0.1}.get(method, 0.4)
+    assert found.advantage().low > {"marginals": 0.0, "density": 0.1}.get(method, 0.4)
 
 
 @pytest.mark.parametrize("method", ["auto", *METHODS])

@@ -11,11 +11,13 @@ p_j ≤ w_j·error, where the weights w_j sum to 1; by the union bound a true ce
 - a promise that allows less than the lower limit of the advantage is refuted, and so is one that implies an ε or μ
   below its lower limit.
 
-Two samples of scores are divided once: a fifth chooses thresholds, before the rest, which tests them, is looked at.
+No score chooses the threshold that it tests. Decisions, one after the other, are made at the best threshold for the
+scores before them; for tests of the tail a fifth of the scores chooses ranks, before the rest is looked at.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -41,10 +43,9 @@ class Ceiling:
 
 @dataclass(frozen=True)
 class Decisions:
-    """How many of equally many members and nonmembers one threshold, fixed beforehand, classifies correctly.
+    """How many decisions are right, if each is about a member or a nonmember by a fair coin, at a threshold set before.
 
-    The right decisions are a sum of two binomials with mean (1 + TPR − FPR)/2 a decision. Above its mean such a sum
-    exceeds a value with at most the probability of one binomial with the average rate (Hoeffding 1956, Theorem 4).
+    Each is right with probability (1 + TPR − FPR)/2 given all before it, so a promise bounds their number by a binomial.
     """
 
     right: int
@@ -224,13 +225,18 @@ def guessed_roc(pilot: Ranking, fpr: FloatArray) -> FloatArray:
 
 
 def best_threshold(member: FloatArray, nonmember: FloatArray) -> float:
-    """Return the smallest score to accuse, for the largest TPR − FPR in the sample; ties go to the most hits."""
+    """Return the score from which to accuse, for the largest TPR − FPR in the sample; ties go to the most hits.
+
+    It lies half-way between the smallest accused and the largest other score.
+    """
     if not len(member) or not len(nonmember):
         return 0.0
     values = np.unique(np.concatenate([member, nonmember]))
     missed = np.searchsorted(np.sort(member), values) / len(member)
     cleared = np.searchsorted(np.sort(nonmember), values) / len(nonmember)
-    return float(values[np.argmax(cleared - missed)])
+    best = int(np.argmax(cleared - missed))
+    between = values[max(best - 1, 0)] / 2 + values[best] / 2
+    return float(between if np.isfinite(between) else values[best])
 
 
 def _last_of_the_best(values: FloatArray) -> int:
@@ -239,6 +245,7 @@ def _last_of_the_best(values: FloatArray) -> int:
 
 PILOT = 0.2  # share of the scores on which thresholds are chosen
 _VERY_UNEQUAL = 0.1  # ratio of the smaller sample to the larger, below which pointwise limits use more of the scores
+_GROWTH = 1.3  # the threshold of decisions is chosen anew when the scores before it have grown by this factor
 _UNEQUAL = 0.5  # the same, below which deciding about equally many of each wastes too much of the larger sample
 
 
@@ -251,7 +258,7 @@ class Evidence:
     full
         Ranking of all scores, for statements at a threshold that is fixed beforehand.
     tests
-        Tests on four fifths of the scores, at thresholds that the others chose. Every verdict, and every lower limit
+        Tests at thresholds that other scores chose. Every verdict, and every lower limit
         that holds for a whole curve, comes from them.
     pairs, pairs_won
         Number of random disjoint (member, nonmember) pairs, and of those in which the member scores higher.
@@ -303,22 +310,40 @@ class Evidence:
         return 2 * high - 1 if self.most_right <= 2 * self.pairs * high - 1 else 1.0
 
 
+def _decisions(member: FloatArray, nonmember: FloatArray, rng: np.random.Generator) -> tuple[int, int]:
+    """Return how many decisions are right, and how many are made: each at the best threshold for the scores before it.
+
+    A fair coin says whether the next score is a member's; what is left when one side is used up is decided by coins.
+    """
+    half = min(len(member), len(nonmember))
+    start = round(math.sqrt(half))  # so few choose the first threshold: those that follow learn from all before them
+    made = max(0, 2 * (half - start) - round(math.sqrt(half - start)))
+    coins = rng.random(made) < 0.5
+    used = start + np.cumsum([coins, ~coins], axis=1)
+    there = int(np.sum(used.max(axis=0, initial=0) <= half))
+    right, step, before = rng.binomial(made - there, 0.5), 0, (start, start)
+    while step < there:
+        step = min(there, max(step + 1, round((2 * start + step) * _GROWTH) - 2 * start))
+        least, after = best_threshold(member[: before[0]], nonmember[: before[1]]), used[:, step - 1]
+        right += np.sum(member[before[0] : after[0]] >= least) + np.sum(nonmember[before[1] : after[1]] < least)
+        before = after
+    return int(right), made
+
+
 def _tests(
     member: tuple[FloatArray, FloatArray], nonmember: tuple[FloatArray, FloatArray], rng: np.random.Generator
 ) -> NestedTests:
-    """Choose thresholds on the first part of each sample and count on the second."""
+    """Count decisions on all scores, and hits in the second part of each sample at thresholds that the first chose."""
     pilot, rest = (Ranking.of(x, y, rng) for x, y in zip(member, nonmember, strict=True))
     values = np.concatenate([member[1], nonmember[1]])
     if values.min() == values.max():  # all scores are equal: breaking ties at random must not create evidence
         rest = Ranking(np.zeros(rest.n, dtype=np.int64), rest.m)
-    half = min(rest.n, rest.m)
     first: Decisions | Threshold
-    if half < _UNEQUAL * max(rest.n, rest.m):
+    if min(rest.n, rest.m) < _UNEQUAL * max(rest.n, rest.m):
         first = Threshold(rest, choose_ranks(pilot, rest.n, rest.m, (WHOLE,))[0], WEIGHT_OF_ALL)
     else:
-        least = best_threshold(member[0], nonmember[0])
-        right = np.sum(member[1][:half] >= least) + np.sum(nonmember[1][:half] < least)
-        first = Decisions(int(right), 2 * half, WEIGHT_OF_ALL)
+        right, made = _decisions(np.concatenate(member), np.concatenate(nonmember), rng)
+        first = Decisions(right if rest.above.any() else 0, made, WEIGHT_OF_ALL)
     share: dict[int, float] = {}
     for rank in choose_ranks(pilot, rest.n, rest.m, TAIL):
         share[rank] = share.get(rank, 0.0) + (1 - WEIGHT_OF_ALL) / len(TAIL)

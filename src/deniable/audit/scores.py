@@ -61,7 +61,7 @@ class Copies:
 
 
 ScoreDirection = Literal["larger", "smaller"]
-REVERSED = 1e-3  # one-sided error of what is taken for reversed scores
+REVERSED = 1e-3  # one-sided error of what is refused as reversed scores
 
 
 class ReversedScoresWarning(UserWarning):
@@ -207,7 +207,8 @@ class ScoreAudit:
         command
             How to repeat the measurement; printed with a violation.
         """
-        return judge(self.evidence, tradeoff, self.confidence, command or self.command)
+        found = judge(self.evidence, tradeoff, self.confidence, command or self.command)
+        return replace(found, outcome="inconclusive") if self.warnings and found.outcome == "consistent" else found
 
     def to_frame(self, fprs: tuple[float, ...] = USUAL_FPRS) -> pd.DataFrame:
         """Return the usual quantities as a table, one row per quantity."""
@@ -273,11 +274,11 @@ def audit_scores(
         Probability that each interval holds.
     direction
         Which scores say "member": "larger", or "smaller" (losses, distances). By default larger ones, and scores that
-        are clearly reversed are refused; if a direction is given, they are warned of.
+        are clearly reversed are refused; if a direction is given, or if they just seem so, they are warned of.
     rng
-        Seed or generator. It splits off the fifth of the scores that chooses thresholds (the rest tests them), forms
-        pairs and breaks ties. By default it is seeded by the scores themselves: equal scores give equal audits, while
-        the coins of different data sets are independent (with one fixed seed they would err together).
+        Seed or generator. It decides which scores choose thresholds and which test them, forms pairs and breaks ties.
+        By default it is seeded by the scores themselves: equal scores give equal audits, while the coins of different
+        data sets are independent (with one fixed seed they would err together).
     command
         How to repeat the measurement; printed with a violation.
 
@@ -295,8 +296,9 @@ def audit_scores(
     Warns
     -----
     ReversedScoresWarning
-        If a direction is given and the scores are reversed: the AUC of the reversed ones lies above ½ (99.9 %), or they
-        show an ε where these show none.
+        If the scores seem reversed: the AUC of the reversed ones lies above ½, or they show an ε where these show none
+        (together at ``confidence``). Without a direction, what is so at 99.9 % is refused. An audit that warns never
+        calls a promise consistent.
 
     Examples
     --------
@@ -318,9 +320,10 @@ def audit_scores(
         inside, outside = -inside, -outside
     evidence = Evidence.of(inside, outside, seeded_by(inside, outside, rng=rng))
     audit = ScoreAudit(inside, outside, confidence, evidence, command)
-    if not _reversed(audit):
+    if not _reversed(audit, (1 - confidence) / 2):
         return audit
-    return replace(audit, warnings=(warned_of_reversal(audit.auc().estimate, direction),))
+    asked = direction if _reversed(audit, REVERSED) else "larger"
+    return replace(audit, warnings=(warned_of_reversal(audit.auc().estimate, asked),))
 
 
 def warned_of_reversal(auc: float, direction: ScoreDirection | None) -> str:
@@ -335,15 +338,15 @@ def warned_of_reversal(auc: float, direction: ScoreDirection | None) -> str:
     return f"{found[0].upper()}{found[1:]}; is the direction right?"
 
 
-def _reversed(audit: ScoreAudit) -> bool:
+def _reversed(audit: ScoreAudit, error: float) -> bool:
     """Return whether the scores say more in reverse: on the whole, or in a tail where they say nothing as they are."""
-    if audit.evidence.auc(REVERSED)[1] < 0.5:
+    if audit.evidence.auc(error)[1] < 0.5:
         return True
     if audit.failed or audit.evidence.tests.advantage(1 - audit.confidence) > 0 or audit.epsilon().low > 0:
         return False
     inside, outside = -audit.member, -audit.nonmember
     back = Evidence.of(inside, outside, seeded_by(inside, outside))
-    return back.tests.lower(EpsilonDelta(0.0), REVERSED) > 0
+    return back.tests.lower(EpsilonDelta(0.0), error) > 0
 
 
 def refuse_labels(member: FloatArray, nonmember: FloatArray) -> None:

@@ -41,6 +41,7 @@ def in_words(promise: Mechanism | Tradeoff) -> str:
 
 Outcome = Literal["consistent", "violated", "inconclusive"]
 USUAL_FPRS = (0.001, 0.01, 0.1)
+_CELLS = np.arange(1, 129) / 128  # at their right ends a ROC is above its area
 
 
 @dataclass(frozen=True)
@@ -53,16 +54,16 @@ class Verdict(Textual):
         "violated": an attack that strong has probability at most 1 − ``confidence`` under the promise.
         "consistent": nothing speaks against the promise (this does not prove it).
         "inconclusive": the sample is too small to contradict the promise even if the attack were perfect, or its
-        p-value lies between one and two times 1 − ``confidence``, or the interval of the TPR at FPR 0.1, 1 or 10 %
-        alone lies above the promise; collect more scores.
+        p-value lies between one and two times 1 − ``confidence``, or the interval of the AUC, or of the TPR at FPR
+        0.1, 1 or 10 %, alone lies above the promise, or the audit warns; collect more scores.
     p_value
         Largest probability, under the promise, of evidence this strong; the number of tests is accounted for.
     confidence
         1 − the permitted probability of a false "violated"; includes the promise's own failure probability.
     tests
-        Number of tests, on four fifths of the scores, at thresholds that the other fifth chose. ``ScoreAudit.epsilon``,
-        ``mu`` and the lower limit of ``advantage`` come from the same tests: a promise is violated exactly if it is
-        below them (ε, μ), and certainly if it allows less than that advantage.
+        Number of tests, at thresholds that other scores chose. ``ScoreAudit.epsilon``, ``mu`` and the lower limit of
+        ``advantage`` come from the same tests: a promise is violated exactly if it is below them (ε, μ), and certainly
+        if it allows less than that advantage.
     fpr, promised, measured
         What the deciding test was about: the promised largest TPR at the false positive rate ``fpr`` and the measured
         one, or (``fpr`` None) the promised and measured advantage. The lower limit of a violated TPR is the promise
@@ -129,7 +130,7 @@ def judge(evidence: Evidence, promise: Tradeoff | Mechanism, confidence: float, 
         seen <= 2 * allowed
         or evidence.constant
         or not evidence.tests.could_reject(ceiling, allowed)
-        or _a_usual_rate_contradicts(evidence.full, tradeoff, allowed)
+        or _an_interval_contradicts(evidence, ceiling, allowed)
     ):
         outcome = "inconclusive"
     if isinstance(test, Decisions):
@@ -146,10 +147,13 @@ def judge(evidence: Evidence, promise: Tradeoff | Mechanism, confidence: float, 
     return Verdict(outcome, seen, certain, tests, fpr, promised, measured, in_words(promise), command)
 
 
-def _a_usual_rate_contradicts(full: Ranking, tradeoff: Tradeoff, allowed: float) -> bool:
-    """Return whether a two-sided interval of the TPR at a usual rate, on its own, lies above the promise."""
-    rates = [fpr for fpr in USUAL_FPRS if full.n * fpr >= 1]
-    return any(tpr_lower(full, fpr, allowed / 2) > tradeoff.tpr(fpr) for fpr in rates)
+def _an_interval_contradicts(evidence: Evidence, ceiling: Ceiling, allowed: float) -> bool:
+    """Return whether a two-sided interval of the AUC, or of the TPR at a usual rate, alone lies above the promise."""
+    full, auc = evidence.full, evidence.auc(allowed / 2)[0]
+    rates = np.array([fpr for fpr in USUAL_FPRS if full.n * fpr >= 1])
+    if auc > (1 + ceiling.advantage) / 2 and auc > np.mean(ceiling.tpr(_CELLS)):  # the former is the less, and quicker
+        return True
+    return any(tpr_lower(full, fpr, allowed / 2) > most for fpr, most in zip(rates, ceiling.tpr(rates), strict=True))
 
 
 def _excess(test: Threshold, ceiling: Ceiling, error: float) -> float:

@@ -132,6 +132,8 @@ def leaks_at_least(audit: Any, fpr: Sequence[float] = _ALWAYS) -> str:
     if audit.shows:
         shows = f"; no ε below {shown(epsilon, 'number', 'lower')} explains its scores" if epsilon > 0 else ""
         return f"Leaks at least this, {sure}: the attack's advantage is {between}{shows}. Other attacks may do better."
+    if audit.warnings:
+        return f"Not decided: {audit.warnings[0][0].lower()}{audit.warnings[0][1:]}"
     if alone := audit.excluding(fpr):
         return f"Not decided: {alone[0]} excludes guessing, but not all tests together. Collect more scores."
     power = shown(audit.could_find(), "rate", "upper")

@@ -151,7 +151,7 @@ def _matched(frames: dict[str, Any]) -> Iterator[tuple[Any, list[tuple[str, Colu
 
 def _shared(title: Any, parts: list[tuple[str, ColumnCells]]) -> SharedColumn:
     """Check that the tables mean one thing by a column, and number its distinct cells."""
-    cells = [_flags_as_numbers(part, [one for _, one in parts]) for _, part in parts]
+    cells = [_flags_as_words(part, [one for _, one in parts]) for _, part in parts]
     numbers, kinds = (np.concatenate([getattr(part, name) for part in cells]) for name in ("number", "kind"))
     records = cells[min(1, len(cells) - 1)].kind
     enough = np.sum(records != MISSING) >= _MANY
@@ -187,14 +187,13 @@ def _check_common(title: Any, own: Any, theirs: Any) -> None:
         )
 
 
-def _flags_as_numbers(part: ColumnCells, together: list[ColumnCells]) -> ColumnCells:
-    """Read yes, true and 1 as one where no table has anything else."""
+def _flags_as_words(part: ColumnCells, together: list[ColumnCells]) -> ColumnCells:
+    """Read yes, true and 1 as one word where no table has anything else, and some table has words."""
     words = [word for one in together for word in one.words]
     values = np.concatenate([one.number for one in together])
     if not words or not all(map(flag_of, words)) or not np.isin(values[~np.isnan(values)], (0, 1)).all():
         return part
-    said = np.array([*(float(flag_of(word) == "yes") for word in part.words), np.nan])[part.word]
-    number = np.where(part.kind == NUMBER, part.number, said)
-    return ColumnCells(
-        np.where(np.isnan(number), MISSING, NUMBER).astype(np.uint8), number, np.full_like(part.word, -1)
-    )
+    said = np.array([*(flag_of(word) == "yes" for word in part.words), -1], dtype=np.int32)[part.word]
+    flag = np.where(part.kind == NUMBER, part.number == 1, said).astype(np.int32)
+    kind = np.where(flag < 0, MISSING, WORD).astype(np.uint8)
+    return ColumnCells(kind, np.full(len(part), np.nan), flag, ("no", "yes"))

@@ -16,7 +16,7 @@ from deniable.tables.alike import read_column
 from deniable.tables.cell import flag_of
 from deniable.tables.files import open_table
 
-SCORE_NAMES = ("score", "scores", "mia_score", "mia_scores", "llr", "signal_values", "member_prob")
+SCORE_NAMES = ("score", "scores", "mia_score", "mia_scores", "llr", "signal_values", "member_prob", "headline_score")
 MEMBER_NAMES = (
     "member", "is_member", "membership", "memberships", "in", "included", "true_labels", "label", "labels", "in_train",
 )  # fmt: skip
@@ -47,7 +47,7 @@ def read_scores(
     train/test), or there is one for each side ("member" and "nonmember", "in" and "out", "train" and "test"; shorter
     columns end in empty cells). Text tables, .parquet, .xlsx, .npz, .npy (named fields, or rows of score and
     membership), and .json (columns, or records, at any depth), among them the files of Privacy Meter, LeakPro and
-    SACRO-ML. Numbers are read as the column writes them (0,5 or 0.5).
+    SACRO-ML and memaudit. Numbers are read as the column writes them (0,5 or 0.5).
 
     Parameters
     ----------
@@ -133,7 +133,8 @@ def _tables(path: Path) -> Iterator[Mapping[str, Any]]:
         raise InputError(
             f"score file {str(path)!r}: pickles may run code and are not read. From TensorFlow Privacy: "
             "np.savez('scores.npz', member=-data.loss_train, nonmember=-data.loss_test); from ART: scores = "
-            f"attack.infer(x, y, probabilities=True), then {_HOW}"
+            f"attack.infer(x, y, probabilities=True), then {_HOW}. From opake-auditing: inside, outside = "
+            "coins.split_scores(scores), then np.savez('scores.npz', member=inside, nonmember=outside)"
         )
     try:
         if name.endswith(".npz"):
@@ -170,7 +171,7 @@ def _in_json(value: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
         value = pd.json_normalize(value).to_dict("list")
     if isinstance(value, dict):
-        yield {str(name).lower(): one for name, one in value.items()}
+        yield {str(name).lower().removeprefix("scores."): one for name, one in value.items()}
         for one in value.values():
             yield from _in_json(one)
 
