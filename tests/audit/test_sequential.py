@@ -59,10 +59,10 @@ def test_the_capital_is_the_product_of_the_payoffs():
     member, nonmember = rng.normal(1.5, 1, 60), rng.normal(0, 1, 60)
     promise = GaussianTradeoff(1.0)
     q = dn.SequentialAudit(promise)
-    q._take(member, nonmember)
-    delta, used = sticks(promise), iter(q._used)
+    q._capital.take(member, nonmember)
+    delta, used = sticks(promise), iter(q._capital._used)
     bets, _, _, left = next(used)
-    capital = np.exp(q._log_share)
+    capital = np.exp(q._capital._log_share)
     wealth = [1.0]
     for x, y in zip(member, nonmember, strict=True):
         if left == 0:
@@ -75,7 +75,7 @@ def test_the_capital_is_the_product_of_the_payoffs():
             capital[k] *= factor * (1 - bets.stake[k] * gamma * ((y > bets.threshold[k]) - bets.q0[k]))
         wealth.append(capital.sum())
     np.testing.assert_allclose(q.path(), wealth, rtol=1e-9)
-    assert q.wealth() == pytest.approx(wealth[-1])
+    assert q.path()[-1] == pytest.approx(wealth[-1])
     assert q.verdict().largest_wealth == pytest.approx(max(wealth), rel=1e-6)
 
 
@@ -84,8 +84,8 @@ def test_bets_are_made_before_the_scores_are_seen():
     rng = np.random.default_rng(3)
     member, nonmember = rng.normal(1.5, 1, 200), rng.normal(0, 1, 200)
     whole, part, one_by_one = (dn.SequentialAudit(dn.PureDP(0.5)) for _ in range(3))
-    whole._take(member, nonmember)
-    part._take(member[:37], nonmember[:37])
+    whole._capital.take(member, nonmember)
+    part._capital.take(member[:37], nonmember[:37])
     for x, y in zip(member, nonmember, strict=True):
         one_by_one.update(x, y)
     np.testing.assert_array_equal(whole.path()[:38], part.path())
@@ -164,7 +164,7 @@ def test_a_violation_stays():
         q.update(rng.normal(2, 1), rng.normal(0, 1))
     before = q.verdict()
     q.update(np.zeros(30), np.ones(30))  # evidence for the promise
-    assert q.wealth() < 20 <= before.wealth
+    assert q.path()[-1] < 20 <= before.wealth
     assert q.verdict().outcome == "violated"
     assert q.verdict().violated_at == before.pairs == before.violated_at
 
@@ -173,7 +173,7 @@ def test_silence_means_something_only_if_a_perfect_attack_had_been_heard():
     rng = np.random.default_rng(7)
     q = dn.SequentialAudit(dn.PureDP(1.0))
     assert q.verdict().outcome == "inconclusive"
-    assert q.wealth() == 1
+    assert q.path()[-1] == 1
     q.update(rng.normal(size=5), rng.normal(size=5))
     assert q.verdict().outcome == "inconclusive"
     q.update(rng.normal(size=200), rng.normal(size=200))

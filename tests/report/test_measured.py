@@ -12,7 +12,7 @@ PROMISES = (dn.PureDP(0.1), dn.GaussianDP(0.3), dn.ApproximateDP(0.5, 0.01), dn.
 
 
 def scores(rng):
-    """Two samples of any size and law: shifted, stretched, rounded, with a few exposed or certain ones, or of labels."""
+    """Two samples of any size and law: shifted, stretched, rounded, with a few exposed or certain ones."""
     n, m = rng.integers(1, 400, 2) if rng.random() < 0.2 else (rng.integers(5, 400),) * 2
     shift, stretch = rng.choice([-0.4, -0.2, 0.0, 0.0, 0.2, 0.4, 2.0]), rng.choice([1.0, 1.0, 0.5, 2.0])
     inside, outside = shift + stretch * rng.normal(size=n), rng.normal(size=m)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -20,11 +19,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from deniable._check import FloatArray, InputError, function, integer, number
 from deniable._notebook import Textual
-from deniable._search import bisect
 from deniable.audit.sequential import SequentialAudit, SequentialVerdict
 from deniable.audit.supermartingale import GAMMAS, loudest
 from deniable.audit.verdict import promised_curve
@@ -144,8 +141,6 @@ def _key(release: Any) -> str:
 TRIALS, SECONDS, CONFIDENCE = 1000, 60.0, 0.999
 _PILOT = 0.2  # share of the budget in which the attack is learned
 _CHUNK = 10  # releases of each world between two looks at the clock and the capital
-_GOLDEN = (math.sqrt(5) - 1) / 2  # golden ratio − 1: its multiples modulo 1 are spread evenly, however many there are
-_STRONGEST = 20.0  # largest ε for which the power is reported
 
 
 class PromiseBroken(AssertionError):  # noqa: N818  (what failed is the promise, not the program)
@@ -207,13 +202,13 @@ class PromiseCheck(Textual):
         return f"{found} could have found {power}"
 
 
-_limits: ContextVar[tuple[int | None, float | None]] = ContextVar("limits", default=(None, None))
+_limits: ContextVar[tuple[int, float]] = ContextVar("limits", default=(TRIALS, SECONDS))
 
 
 @contextmanager
 def limits(trials: int | None, seconds: float | None) -> Iterator[None]:
     """Change the default budget of checks made in this context; budgets given to a decorator take precedence."""
-    token = _limits.set((trials, seconds))
+    token = _limits.set((TRIALS if trials is None else trials, SECONDS if seconds is None else seconds))
     try:
         yield
     finally:
@@ -266,8 +261,8 @@ def check_promise(
     """
     curve = promised_curve(mechanism, "mechanism")
     asked = _limits.get()
-    trials = integer("trials", _first_given(trials, asked[0], TRIALS), at_least=10)
-    budget = number("seconds", _first_given(seconds, asked[1], SECONDS), above=0.0)
+    trials = integer("trials", asked[0] if trials is None else trials, at_least=10)
+    budget = number("seconds", asked[1] if seconds is None else seconds, above=0.0)
     function("release", release, "True or False, whether the record is in, to what is released")
     if score is not None:
         function("score", score, "what is released to a number")
@@ -290,14 +285,14 @@ def check_promise(
         attack = learn_attack(*first, curve.hockey_stick(GAMMAS))
         pilot, name, scored = len(first[0]), attack.name, attack.score
     else:
-        scored = functools.partial(_each, score)
+        scored = lambda releases: [float(score(release)) for release in releases]  # noqa: E731
     made = pilot
     while made < trials and time.monotonic() - start < budget and not audit.violated:
         member, nonmember = more(min(_CHUNK, trials - made), budget)
         audit.update(scored(member), scored(nonmember))
         made += len(member)
     taken = time.monotonic() - start
-    power = None if audit.violated else _power(audit, audit.pairs)
+    power = None if audit.violated else audit.could_find()
     return PromiseCheck(audit.verdict(), name, pilot, made, taken, power, audit)
 
 
@@ -376,27 +371,3 @@ def promise(
         return test
 
     return decorate
-
-
-def _first_given(*values: float | None) -> float | None:
-    return next((value for value in values if value is not None), None)
-
-
-def _each(score: Callable[[Any], float], releases: Sequence[Any]) -> list[float]:
-    return [float(score(release)) for release in releases]
-
-
-def _power(blank: SequentialAudit, pairs: int) -> float | None:
-    """Return the smallest ε, to 5 %, of a randomised response that its typical scores in ``pairs`` pairs give away."""
-    if pairs == 0:
-        return None
-
-    def found(epsilon: float) -> bool:
-        audit = blank._afresh()
-        even = (np.arange(pairs) * _GOLDEN) % 1
-        audit._take((even < expit(epsilon)).astype(float), ((even + 0.5) % 1 > expit(epsilon)).astype(float))
-        return audit.violated
-
-    if not found(_STRONGEST):
-        return None
-    return float(bisect(lambda epsilon: found(float(epsilon)), _STRONGEST, 0.0, relative=0.05)[0])

@@ -45,7 +45,7 @@ class Ceiling:
 class Decisions:
     """How many decisions are right, if each is about a member or a nonmember by a fair coin, at a threshold set before.
 
-    Each is right with probability (1 + TPR − FPR)/2 given all before it, so a promise bounds their number by a binomial.
+    Each is right with probability (1 + TPR − FPR)/2 given all before it, so a promise bounds them by a binomial.
     """
 
     right: int
@@ -200,9 +200,8 @@ def choose_ranks(pilot: Ranking, n: int, m: int, families: Sequence[EpsilonDelta
     x = np.maximum(hits * members, 1e-12)
     low_tpr = np.where(hits > 0, betaincinv(x, members - x + 1, _CAUTION), 0.0)
     high_fpr = betaincinv(fpr * (others + 1), (1 - fpr) * (others + 1), 1 - _CAUTION)
-    return [
-        int(ranks[_last_of_the_best(family.through(np.asarray(high_fpr, np.float64), low_tpr))]) for family in families
-    ]
+    limits = (family.through(np.asarray(high_fpr, np.float64), low_tpr) for family in families)
+    return [int(ranks[limit >= limit.max() * (1 - 1e-9)][-1]) for limit in limits]
 
 
 def guessed_roc(pilot: Ranking, fpr: FloatArray) -> FloatArray:
@@ -237,10 +236,6 @@ def best_threshold(member: FloatArray, nonmember: FloatArray) -> float:
     best = int(np.argmax(cleared - missed))
     between = values[max(best - 1, 0)] / 2 + values[best] / 2
     return float(between if np.isfinite(between) else values[best])
-
-
-def _last_of_the_best(values: FloatArray) -> int:
-    return int(np.flatnonzero(values >= values.max() * (1 - 1e-9))[-1])
 
 
 PILOT = 0.2  # share of the scores on which thresholds are chosen

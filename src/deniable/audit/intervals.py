@@ -149,7 +149,7 @@ class Tangent(Family):
         return found
 
 
-Sides = Literal["two-sided", "lower", "upper"]
+Sides = Literal["two-sided", "lower"]
 
 _LEGENDRE = np.polynomial.legendre.leggauss(16)
 _TAIL = 1e-9  # share of the permitted error that is charged for the upper tail left out of an integral
@@ -171,7 +171,7 @@ class Interval(Textual):
     of
         The quantity in words.
     sides
-        "two-sided", or the one side on which a claim is made.
+        "two-sided", or "lower" if no claim is made about the upper side.
     resolvable
         False where the sample says nothing about the quantity; the limits are then the trivial ones.
 
@@ -199,7 +199,6 @@ class Interval(Textual):
         claim = {
             "two-sided": f"{self.estimate:.4g}, between {low} and {high}",
             "lower": f"{self.estimate:.4g}, at least {low}",
-            "upper": f"{self.estimate:.4g}, at most {high}",
         }[self.sides]
         return f"{self.of}: {claim} ({100 * self.confidence:g} % {self.sides})"
 

@@ -340,9 +340,9 @@ def warned_of_reversal(auc: float, direction: ScoreDirection | None) -> str:
 
 def _reversed(audit: ScoreAudit, error: float) -> bool:
     """Return whether the scores say more in reverse: on the whole, or in a tail where they say nothing as they are."""
-    if audit.evidence.auc(error)[1] < 0.5:
-        return True
-    if audit.failed or audit.evidence.tests.advantage(1 - audit.confidence) > 0 or audit.epsilon().low > 0:
+    if audit.failed or audit.evidence.auc(error)[1] < 0.5:
+        return not audit.failed
+    if audit.evidence.tests.advantage(1 - audit.confidence) > 0 or audit.epsilon().low > 0:
         return False
     inside, outside = -audit.member, -audit.nonmember
     back = Evidence.of(inside, outside, seeded_by(inside, outside))

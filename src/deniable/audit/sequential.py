@@ -9,22 +9,24 @@ whatever the reason for stopping.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import expit
 from scipy.stats import binom
 
-from deniable._check import FloatArray, InputError, IntArray, Seed, number, numbers, seeded
+from deniable._check import FloatArray, InputError, Seed, number, numbers, seeded
 from deniable._floats import MOST_EXPONENT
 from deniable._notebook import Textual
 from deniable._search import bisect
 from deniable._shown import shown
 from deniable.audit.intervals import Interval
 from deniable.audit.scores import REVERSED, seeded_by
-from deniable.audit.supermartingale import GAMMAS, THRESHOLDS, Bets, choose, log_gain, reference_curves
+from deniable.audit.supermartingale import GAMMAS, ROUNDING, Capital
 from deniable.audit.verdict import Outcome, in_words, promised_curve
 from deniable.curves import ApproximateTradeoff, GaussianTradeoff, Tradeoff
 from deniable.mechanisms import Mechanism
@@ -32,9 +34,9 @@ from deniable.mechanisms import Mechanism
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_FIRST = 4  # pairs without bets, since nothing is known before them
-_GROWTH = 1.1  # bets are chosen anew each time the number of pairs has grown by this factor
-_ROUNDING = 1e-9  # rounding error charged to logarithms of the capital
+
+_GOLDEN = (math.sqrt(5) - 1) / 2  # golden ratio − 1: its multiples modulo 1 are spread evenly, however many there are
+_STRONGEST = 20.0  # largest ε for which the power is reported
 
 
 @dataclass(frozen=True)
@@ -140,45 +142,18 @@ class SequentialAudit(Textual):
         self.confidence = number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")
         self.promise = promised_curve(promise, "promise")
         self._words = in_words(promise)
-        own = self.promise.hockey_stick(GAMMAS)
+        self._own = self.promise.hockey_stick(GAMMAS)
         self._rng = None if rng is None else seeded(rng)
-        self._setup(own)
+        self._needed = -float(np.log1p(-self.confidence)) + ROUNDING
+        self._capital, self._perfect = (Capital(self._own, self._needed) for _ in range(2))
 
     def __str__(self) -> str:
         return str(self.verdict())
 
-    def _setup(self, own: FloatArray) -> None:
-        self._own = own
-        self._references = np.vstack([own, reference_curves()])
-        others = len(self._references) - 1
-        share = np.repeat([0.5, *[0.5 / others] * others], THRESHOLDS) / THRESHOLDS
-        self._log_share: FloatArray = np.log(share)
-        self._ends = np.inf, -np.inf  # the smallest and the largest score
-        self._above = np.zeros(2, dtype=np.int64)  # pairs in which the member scores higher, and lower
-        self._past: list[tuple[FloatArray, FloatArray]] = []
-        self._pairs = 0
-        self._bets = Bets.none(len(share))
-        self._next = _FIRST  # pairs at which bets are chosen anew
-        self._used: list[tuple[Bets, IntArray, IntArray, int]] = []  # bets, hits of members and nonmembers, pairs
-        self._capital = self._log_share  # logarithms, one per strategy, under the promise
-        self._path: list[FloatArray] = [np.zeros(1)]
-        self._largest = 0.0  # logarithm of the capital at its peak
-        self._needed = -float(np.log1p(-self.confidence)) + _ROUNDING
-        self._crossed = False
-        self._last = 0.0, False  # capital at the last time kept, and whether the promise was refuted there
-        self._perfect: SequentialAudit | None = None
-
-    def _afresh(self) -> SequentialAudit:
-        """Return an audit of the same promise without any scores."""
-        other = SequentialAudit.__new__(SequentialAudit)
-        other.confidence, other.promise, other._words, other._rng = self.confidence, self.promise, self._words, None
-        other._setup(self._own)
-        return other
-
     @property
     def pairs(self) -> int:
         """Pairs of scores used so far."""
-        return self._pairs
+        return self._capital.pairs
 
     def update(self, member_scores: ArrayLike, nonmember_scores: ArrayLike) -> None:
         """Take more scores: two numbers or one-dimensional arrays of one length; larger says "member".
@@ -198,72 +173,16 @@ class SequentialAudit(Textual):
                 "scores of a pair come from one attack, hence in one call; drop the scores without a partner, at random"
             )
         coins = self._rng if self._rng is not None else seeded_by(*sides)
-        self._take(*(coins.permutation(side) for side in sides))
-
-    def _take(self, member: FloatArray, nonmember: FloatArray) -> None:
-        both = np.concatenate([member, nonmember])
-        self._ends = both.min(initial=self._ends[0]), both.max(initial=self._ends[1])
-        self._above = self._above + (np.sum(member > nonmember), np.sum(member < nonmember))
-        while len(member):
-            if self.pairs >= self._next:
-                inside, outside = (np.sort(np.concatenate(side)) for side in zip(*self._past, strict=True))
-                self._past = [(inside, outside)]
-                self._bets = choose(inside, outside, self._references)
-                self._next = max(self.pairs + 1, int(np.ceil(self.pairs * _GROWTH)))
-            room = self._next - self.pairs
-            self._bet(member[:room], nonmember[:room])
-            member, nonmember = member[room:], nonmember[room:]
-
-    def _bet(self, member: FloatArray, nonmember: FloatArray) -> None:
-        """Use the present bets on some pairs; times at which the capital may have peaked are remembered."""
-        hits, false = (
-            np.cumsum(side[:, None] > self._bets.threshold, axis=0, dtype=np.int64) for side in (member, nonmember)
-        )
-        pairs = np.arange(1, len(member) + 1)[:, None]
-        capital = self._capital + log_gain(self._bets, hits, false, pairs, self._own)
-        wealth = np.logaddexp.reduce(capital, axis=1)
-        peak, last, before = int(np.argmax(wealth)), len(member) - 1, 0
-        self._largest = max(self._largest, float(wealth[peak]))
-        zero = np.zeros_like(hits[0])
-        seen = zero, zero
-        ends = {peak, last}
-        if not self._crossed and wealth[peak] >= self._needed:
-            ends.add(int(np.argmax(wealth >= self._needed)))
-        for end in sorted(ends):
-            self._keep(hits[end] - seen[0], false[end] - seen[1], end + 1 - before, float(wealth[end]))
-            seen, before = (hits[end], false[end]), end + 1
-        self._capital = capital[-1]
-        self._path.append(wealth)
-        self._past.append((member, nonmember))
-        self._pairs += len(member)
-
-    def _keep(self, hits: IntArray, false: IntArray, pairs: int, wealth: float) -> None:
-        """Remember a time at which limits are computed; of those with the same bets the last, the peak, the violation.
-
-        The time before is forgotten (its pairs are not) unless it was one of the latter two: fewer times cannot raise a
-        limit, and the verdict on the promise itself stays the same.
-        """
-        before, violation = self._last
-        if self._used and self._used[-1][0] is self._bets and not violation and before < self._largest:
-            _, old_hits, old_false, old_pairs = self._used.pop()
-            hits, false, pairs = hits + old_hits, false + old_false, pairs + old_pairs
-        self._used.append((self._bets, hits, false, pairs))
-        crossed = wealth >= self._needed and not self._crossed
-        self._crossed = self._crossed or crossed
-        self._last = wealth, crossed
+        self._capital.take(*(coins.permutation(side) for side in sides))
 
     def path(self) -> FloatArray:
         """Return the capital after 0, 1, 2, … pairs, shape (pairs + 1,)."""
-        return np.exp(np.minimum(np.concatenate(self._path), MOST_EXPONENT))
-
-    def wealth(self) -> float:
-        """Return the capital now; the bettor started with 1, and gains nothing on average under the promise."""
-        return float(np.exp(np.minimum(self._path[-1][-1], MOST_EXPONENT)))
+        return np.exp(np.minimum(np.concatenate(self._capital.path), MOST_EXPONENT))
 
     @property
     def violated(self) -> bool:
         """True once the promise is contradicted: what ``verdict().violated`` says, at no cost."""
-        return self._largest >= self._needed
+        return self._capital.violates
 
     def verdict(self) -> SequentialVerdict:
         """Judge the promise by the scores so far."""
@@ -275,18 +194,17 @@ class SequentialAudit(Textual):
         return self._judge(curve, curve.hockey_stick(GAMMAS), in_words(promise))
 
     def _judge(self, curve: Tradeoff, delta: FloatArray, words: str) -> SequentialVerdict:
-        wealth = self._wealth(delta)
-        pairs = np.cumsum([0, *(used[3] for used in self._used)])
+        wealth, pairs = self._capital.against(delta), self._capital.times
         largest, needed = float(wealth.max()), self._needed
-        p_value = float(np.exp(-max(largest - _ROUNDING, 0.0)))
+        p_value = float(np.exp(-max(largest - ROUNDING, 0.0)))
         at: int | None = None
         outcome: Outcome = "consistent"
-        (higher, lower), constant = self._above, self._ends[0] == self._ends[1]
+        higher, lower = self._capital.higher_lower
         backwards = bool(binom.cdf(higher, higher + lower, 0.5) <= REVERSED * (1 - self.confidence))
         said = (f"members score lower in {lower:,} of {self.pairs:,} pairs: is the direction right?",) * backwards
         if largest >= needed:
             outcome, at = "violated", int(pairs[np.argmax(wealth >= needed)])
-        elif backwards or constant or largest >= needed - np.log(2) or not self._could_refute(delta):
+        elif backwards or self._capital.constant or largest >= needed - np.log(2) or not self._could_refute(delta):
             outcome = "inconclusive"
         certain = self.confidence - (1 - curve.confidence)  # a promise that may itself fail uses up confidence
         now, most = (float(np.exp(min(value, MOST_EXPONENT))) for value in (wealth[-1], max(largest, 0.0)))
@@ -319,29 +237,32 @@ class SequentialAudit(Textual):
         axes.legend()
         return axes
 
-    def _wealth(self, delta: FloatArray) -> FloatArray:
-        """Logarithms of the capital, for a promise with H_γ = ``delta``, at the start and at all times kept."""
-        if not self._used:
-            return np.zeros(1)
-        bets, hits, false, pairs = zip(*self._used, strict=True)
-        gains = log_gain(Bets.joined(list(bets)), np.stack(hits), np.stack(false), np.array(pairs)[:, None], delta)
-        return np.append(0.0, np.logaddexp.reduce(self._log_share + np.cumsum(gains, axis=0), axis=1))
-
     def _lower(
         self, family: Callable[[float], Tradeoff], least: float, most: float, name: str, high: float
     ) -> Interval:
         """Return the value of a growing family below which all of it is refuted."""
 
         def refuted(value: FloatArray) -> bool:
-            return bool(self._wealth(family(float(value)).hockey_stick(GAMMAS)).max() >= self._needed)
+            return bool(self._capital.against(family(float(value)).hockey_stick(GAMMAS)).max() >= self._needed)
 
         low = float(bisect(refuted, least, most, relative=1e-6)[0])
         return Interval(low, high, low, name, self.confidence, sides="lower", method="betting, at any time")
 
     def _could_refute(self, delta: FloatArray) -> bool:
         """Return whether a perfect attack would have contradicted the promise in as many pairs."""
-        if self._perfect is None:
-            self._perfect = self._afresh()
         more = self.pairs - self._perfect.pairs
-        self._perfect._take(np.ones(more), np.zeros(more))
-        return bool(self._perfect._wealth(delta).max() >= self._needed)
+        self._perfect.take(np.ones(more), np.zeros(more))
+        return bool(self._perfect.against(delta).max() >= self._needed)
+
+    def could_find(self) -> float | None:
+        """Return the smallest ε, to 5 %, of a randomised response whose typical scores in as many pairs give it away.
+
+        None if not even ε = 20 would be found, or if there are no pairs.
+        """
+
+        def found(epsilon: Any) -> bool:
+            capital, even = Capital(self._own, self._needed), (np.arange(self.pairs) * _GOLDEN) % 1
+            capital.take((even < expit(epsilon)).astype(float), ((even + 0.5) % 1 > expit(epsilon)).astype(float))
+            return capital.violates
+
+        return float(bisect(found, _STRONGEST, 0.0, relative=0.05)[0]) if found(_STRONGEST) else None

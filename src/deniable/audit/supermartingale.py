@@ -22,6 +22,7 @@ relative entropy; at the line p = δ + γq that point is (p₀, q₀) (Turner, L
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,6 +44,9 @@ THRESHOLDS = 3  # chosen for each reference curve
 _TAIL = 0.1  # a threshold with a rate up to this counts as one in a tail
 _SHARE = 0.7  # of the stake that would be best if the past rates were the true ones: they are estimates
 _HALVINGS = 26  # of [0, 1]: q₀ is then known to 1.5e-8
+_FIRST = 4  # pairs without bets, since nothing is known before them
+_GROWTH = 1.1  # bets are chosen anew each time the number of pairs has grown by this factor
+ROUNDING = 1e-9  # rounding error charged to logarithms of the capital
 _LARGEST = 0.99  # of a stake, as a share of what keeps the capital above 0
 
 
@@ -84,6 +88,7 @@ def log_gain(bets: Bets, above: IntArray, false: IntArray, pairs: ArrayLike, del
     return np.asarray(gained + kept)
 
 
+@cache
 def reference_curves() -> FloatArray:
     """Return H_γ of the curves against which the bets for families are tuned, shape (curves, slopes)."""
     curves: list[Tradeoff] = [ApproximateTradeoff(e, 0.0) for e in EPSILONS] + [GaussianTradeoff(m) for m in MUS]
@@ -157,3 +162,106 @@ def _closest(p: FloatArray, q: FloatArray, gamma: FloatArray, delta: FloatArray)
         stake = p / p0 - (1 - p) / (1 - p0)
     most = _LARGEST * np.minimum(1 / p0, 1 / (gamma * (1 - q0)))
     return q0, np.clip(np.nan_to_num(stake), 0.0, most)
+
+
+class Capital:
+    """The capital of a bettor who doubts that H_γ = ``own``, on pairs of scores as they come; he starts with 1.
+
+    It is spread over three thresholds for each reference curve, half of it for ``own``. ``needed`` is the logarithm at
+    which the promise is refuted.
+    """
+
+    def __init__(self, own: FloatArray, needed: float) -> None:
+        self._own, self._needed = own, needed
+        self._references = np.vstack([own, reference_curves()])
+        others = len(self._references) - 1
+        share = np.repeat([0.5, *[0.5 / others] * others], THRESHOLDS) / THRESHOLDS
+        self._log_share: FloatArray = np.log(share)
+        self._ends = np.inf, -np.inf  # the smallest and the largest score
+        self.higher_lower = np.zeros(2, dtype=np.int64)  # pairs in which the member scores higher, and lower
+        self._past: list[tuple[FloatArray, FloatArray]] = []
+        self.pairs = 0
+        self._bets = Bets.none(len(share))
+        self._next = _FIRST  # pairs at which bets are chosen anew
+        self._used: list[tuple[Bets, IntArray, IntArray, int]] = []  # bets, hits of members and nonmembers, pairs
+        self._now = self._log_share  # logarithms, one per strategy, under the promise
+        self.path: list[FloatArray] = [np.zeros(1)]
+        self._largest = 0.0  # logarithm of the capital at its peak
+        self._crossed = False
+        self._last = 0.0, False  # capital at the last time kept, and whether the promise was refuted there
+
+    @property
+    def constant(self) -> bool:
+        """Whether all scores are equal."""
+        return bool(self._ends[0] == self._ends[1])
+
+    @property
+    def violates(self) -> bool:
+        """Whether the capital ever was what refutes the promise."""
+        return self._largest >= self._needed
+
+    @property
+    def times(self) -> IntArray:
+        """Pairs at the start and at all times kept."""
+        return np.cumsum([0, *(used[3] for used in self._used)])
+
+    def take(self, member: FloatArray, nonmember: FloatArray) -> None:
+        """Bet on more pairs, one after the other."""
+        both = np.concatenate([member, nonmember])
+        self._ends = both.min(initial=self._ends[0]), both.max(initial=self._ends[1])
+        self.higher_lower = self.higher_lower + (np.sum(member > nonmember), np.sum(member < nonmember))
+        while len(member):
+            if self.pairs >= self._next:
+                inside, outside = (np.sort(np.concatenate(side)) for side in zip(*self._past, strict=True))
+                self._past = [(inside, outside)]
+                self._bets = choose(inside, outside, self._references)
+                self._next = max(self.pairs + 1, int(np.ceil(self.pairs * _GROWTH)))
+            room = self._next - self.pairs
+            self._bet(member[:room], nonmember[:room])
+            member, nonmember = member[room:], nonmember[room:]
+
+    def _bet(self, member: FloatArray, nonmember: FloatArray) -> None:
+        """Use the present bets on some pairs; times at which the capital may have peaked are remembered."""
+        hits, false = (
+            np.cumsum(side[:, None] > self._bets.threshold, axis=0, dtype=np.int64) for side in (member, nonmember)
+        )
+        pairs = np.arange(1, len(member) + 1)[:, None]
+        capital = self._now + log_gain(self._bets, hits, false, pairs, self._own)
+        wealth = np.logaddexp.reduce(capital, axis=1)
+        peak, last, before = int(np.argmax(wealth)), len(member) - 1, 0
+        self._largest = max(self._largest, float(wealth[peak]))
+        zero = np.zeros_like(hits[0])
+        seen = zero, zero
+        ends = {peak, last}
+        if not self._crossed and wealth[peak] >= self._needed:
+            ends.add(int(np.argmax(wealth >= self._needed)))
+        for end in sorted(ends):
+            self._keep(hits[end] - seen[0], false[end] - seen[1], end + 1 - before, float(wealth[end]))
+            seen, before = (hits[end], false[end]), end + 1
+        self._now = capital[-1]
+        self.path.append(wealth)
+        self._past.append((member, nonmember))
+        self.pairs += len(member)
+
+    def _keep(self, hits: IntArray, false: IntArray, pairs: int, wealth: float) -> None:
+        """Remember a time at which limits are computed; of those with the same bets the last, the peak, the violation.
+
+        The time before is forgotten (its pairs are not) unless it was one of the latter two: fewer times cannot raise a
+        limit, and the verdict on the promise itself stays the same.
+        """
+        before, violation = self._last
+        if self._used and self._used[-1][0] is self._bets and not violation and before < self._largest:
+            _, old_hits, old_false, old_pairs = self._used.pop()
+            hits, false, pairs = hits + old_hits, false + old_false, pairs + old_pairs
+        self._used.append((self._bets, hits, false, pairs))
+        crossed = wealth >= self._needed and not self._crossed
+        self._crossed = self._crossed or crossed
+        self._last = wealth, crossed
+
+    def against(self, delta: FloatArray) -> FloatArray:
+        """Logarithms of the capital, for a promise with H_γ = ``delta``, at the start and at all times kept."""
+        if not self._used:
+            return np.zeros(1)
+        bets, hits, false, pairs = zip(*self._used, strict=True)
+        gains = log_gain(Bets.joined(list(bets)), np.stack(hits), np.stack(false), np.array(pairs)[:, None], delta)
+        return np.append(0.0, np.logaddexp.reduce(self._log_share + np.cumsum(gains, axis=0), axis=1))

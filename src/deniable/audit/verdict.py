@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from deniable._search import false_position
 from deniable._shown import shown
 from deniable.accounting import tradeoff
 from deniable.audit.fixed_sample import Ceiling, Decisions, Evidence, Threshold
-from deniable.audit.intervals import Interval, Ranking, above, as_interval, tpr_lower
+from deniable.audit.intervals import Interval, above, as_interval, tpr_lower
 from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
 
@@ -168,12 +169,5 @@ def _excess(test: Threshold, ceiling: Ceiling, error: float) -> float:
 
 def _remembered(tpr: Callable[[FloatArray], FloatArray]) -> Callable[[FloatArray], FloatArray]:
     """Ask a curve only once for each set of rates: composed mechanisms are slow."""
-    known: dict[bytes, FloatArray] = {}
-
-    def remembered(fpr: FloatArray) -> FloatArray:
-        key = fpr.tobytes()
-        if key not in known:
-            known[key] = tpr(fpr)
-        return known[key]
-
-    return remembered
+    known = cache(lambda rates: tpr(np.frombuffer(rates)))
+    return lambda fpr: known(fpr.tobytes())
