@@ -84,7 +84,10 @@ def test_json_and_npy(tmp_path):
     nested = {"LiRA_1": {"attack_experiment_logger": {"instance_0": {"individual": {"member_prob": SCORES,
               "member": MEMBER}, "AUC": 1.0}}}}  # as SACRO-ML has them  # fmt: skip
     records = [{"score": s, "member": bool(m)} for s, m in zip(SCORES, MEMBER, strict=True)]
-    for content in (columns, nested, records, {"members": [0.9, 0.8], "nonmembers": [0.1, 0.3]}):
+    report = {"membership": {"auc": 1.0, "roc": [{"threshold": 1.4, "tpr": 0.9, "fpr": 0.0}]}, "per_canary": [
+        {"id": f"c-{i}", "included": bool(m), "repetitions": 16, "scores": {"masked_nll": 0.1, "headline_score": s}}
+        for i, (s, m) in enumerate(zip(SCORES, MEMBER, strict=True))]}  # as memaudit has them  # fmt: skip
+    for content in (columns, nested, records, report, {"members": [0.9, 0.8], "nonmembers": [0.1, 0.3]}):
         inside, outside = read_scores(written(tmp_path / "scores.json", json.dumps(content)))
         assert (inside.tolist(), outside.tolist()) == ([0.9, 0.8], [0.1, 0.3])
     named = np.rec.fromarrays([SCORES, MEMBER], names="score,member")

@@ -316,13 +316,13 @@ def _decisions(member: FloatArray, nonmember: FloatArray, rng: np.random.Generat
     coins = rng.random(made) < 0.5
     used = start + np.cumsum([coins, ~coins], axis=1)
     there = int(np.sum(used.max(axis=0, initial=0) <= half))
-    right, step, before = rng.binomial(made - there, 0.5), 0, (start, start)
+    right, step, before = int(rng.binomial(made - there, 0.5)), 0, np.array((start, start))
     while step < there:
         step = min(there, max(step + 1, round((2 * start + step) * _GROWTH) - 2 * start))
         least, after = best_threshold(member[: before[0]], nonmember[: before[1]]), used[:, step - 1]
-        right += np.sum(member[before[0] : after[0]] >= least) + np.sum(nonmember[before[1] : after[1]] < least)
+        right += int(np.sum(member[before[0] : after[0]] >= least) + np.sum(nonmember[before[1] : after[1]] < least))
         before = after
-    return int(right), made
+    return right, made
 
 
 def _tests(
