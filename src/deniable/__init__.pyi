@@ -35,6 +35,7 @@ from deniable.integrations import (
     make_private as make_private,
     profile_estimator as profile_estimator,
 )
+from deniable.ledger import Ledger as Ledger
 from deniable.limits import Limit as Limit
 from deniable.mechanisms import (
     ApproximateDP as ApproximateDP,

@@ -26,7 +26,7 @@ def members(cls):
 
 def test_names_are_sorted_and_complete():
     assert dn.__all__ == sorted(dn.__all__)
-    assert len(dn.__all__) <= 43
+    assert len(dn.__all__) <= 45
     assert set(dn.__all__) <= set(dir(dn))
     for name in dn.__all__:
         assert getattr(dn, name) is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Literal, get_args
@@ -52,6 +52,7 @@ from deniable.mechanisms import (
     SubsampledGaussian,
     Tuned,
     parts_of,
+    together,
 )
 from deniable.risks import replaced
 
@@ -69,7 +70,7 @@ class Request:
 
 
 def tradeoff(
-    mechanism: Mechanism,
+    mechanism: Mechanism | Sequence[Any],
     *,
     engine: Engine = "auto",
     tolerance: float = 1e-13,
@@ -84,7 +85,8 @@ def tradeoff(
         Any of ``deniable.mechanisms``, or a ``Composition`` of them. Equal phases are merged, Gaussian parts (full
         batches included) become one, and closed forms are used where one is left. (ε, δ)-DP parts enter through their
         worst pair, so the result holds for every such mechanism. A composition with a ``RenyiDP`` or
-        ``ZeroConcentratedDP`` part is bounded through the Rényi divergences of all parts.
+        ``ZeroConcentratedDP`` part is bounded through the Rényi divergences of all parts. A list of mechanisms and of
+        what holds one (fitted models, statistics, certificates, recorded runs, (ε, δ)) is composed.
     engine
         ``"auto"``: closed form, else transform inversion of sampled Gaussian steps and, where its error bound is not
         small and for other steps, a multi-scale privacy loss distribution. ``"inversion"``, ``"pld"``: that engine
@@ -120,7 +122,9 @@ def tradeoff(
     choice("engine", engine, get_args(Engine))
     number("tolerance", tolerance, above=0.0, at_most=1e-2)
     if not isinstance(mechanism, Mechanism):
-        raise InputError(f"mechanism must be one of deniable's mechanisms, got {mechanism!r}")
+        if not isinstance(mechanism, list | tuple) or not mechanism:
+            raise InputError(f"mechanism must be one of deniable's mechanisms, or a list of them, got {mechanism!r}")
+        mechanism = together(mechanism)
     if isinstance(mechanism, Grouped):
         of_one = mechanism.mechanism
         one = tradeoff(of_one, engine=engine, tolerance=tolerance, adjacency=adjacency, patient=patient)

@@ -19,6 +19,7 @@ from deniable.cli import (  # noqa: F401  (importing a command's module register
     profile,
     assess,
     annex,
+    ledger,
     check,
     local_page,
     doctor,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from deniable.cli._app import JsonFlag, PriorOption, again, app, examples, more
@@ -14,6 +15,7 @@ from deniable.cli._report import (
     prepared,
     show,
 )
+from deniable.cli.ledger import LedgerOption, there
 from deniable.cli.run import RunArgument, read_run, with_unknown
 
 
@@ -35,6 +37,7 @@ def assess(
     ] = None,
     delta: Annotated[float, more(help="δ at which the corresponding ε is stated.")] = 1e-5,
     meta: MetaOption = None,
+    ledger: LedgerOption = None,
     full: FullOption = False,
     as_json: JsonFlag = False,
 ) -> int:
@@ -43,12 +46,19 @@ def assess(
     The report says first whether that meets the policy.
     """
     import deniable as dn
+    from deniable.noise import entered
 
     said = prepared(policy, meta, report)
+    ran = read_run(run)
+    book = there(ledger, run)
+    entry = None if book is None else book.add(ran)
     made = dn.assess(
-        read_run(run), prior=prior, delta=delta, fpr=tuple(fpr) if fpr else (0.1, 0.01, 0.001),
+        ran, prior=prior, delta=delta, fpr=tuple(fpr) if fpr else (0.1, 0.01, 0.001),
         **said,
     )  # fmt: skip
+    if entry is not None:
+        notes = (*made.assumptions.notes, *entered((entry.number, entry.head)))
+        made = replace(made, assumptions=replace(made.assumptions, notes=notes))
     missed = report is None and made.decision is not None and not made.decision.met
     following = _enough(run, made.decision) if missed else ()
     if not following and report is None:

@@ -13,6 +13,7 @@ from deniable.cli._app import JsonFlag, PlotOption, app, examples, more
 from deniable.cli._limit import AdvantageOption, LimitOption, asked_for
 from deniable.cli._picture import checked_picture
 from deniable.cli._schema import SchemaOption, read_schema
+from deniable.cli.ledger import LedgerOption, there
 
 
 @app.command(
@@ -43,6 +44,7 @@ def publish(
     limit: LimitOption = None,
     certificate: Annotated[Path | None, typer.Option(help="Where the certificate goes, as JSON.")] = None,
     schema: SchemaOption = None,
+    ledger: LedgerOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Publish statistics of a table, with error bars.
@@ -61,7 +63,15 @@ def publish(
 
     asked = asked_for(advantage, limit, DEFAULT_ADVANTAGE)
     told = read_schema(schema)
-    made = release_statistics(data, statistic, limit=asked, schema=told, n=records, suppress_below=suppress_below)
+    made = release_statistics(
+        data,
+        statistic,
+        limit=asked,
+        schema=told,
+        n=records,
+        suppress_below=suppress_below,
+        ledger=there(ledger, "statistics: " + "; ".join(statistic)),
+    )
     if certificate is not None:  # first: no table may exist without its certificate
         made.certificate.to_json(certificate)
     if plot is not None:

@@ -56,6 +56,8 @@ def read_run(text: str, sought: float | None = None) -> Mechanism:
 
     prefixes, parts = _words(text)
     made = [part.made(sought) for part in parts]
+    if len(parts) > 1 and len({_unit(part) for part in parts}) > 1:
+        raise InputError(f"run {text!r} adds what hides persons to what hides records: these do not add up")
     run = made[0] if len(made) == 1 else Composition(made)
     for prefix in reversed(prefixes):
         run = prefix.made(sought, run)
@@ -243,6 +245,12 @@ def _read(path: str) -> Any:
     from deniable.integrations import read_history, read_opacus
 
     return read_history(path) if path.lower().endswith(_HISTORY) else read_opacus(path)
+
+
+def _unit(part: _Word) -> str:
+    from deniable.integrations.run_files import unit_of
+
+    return unit_of(part.given["path"]) if "path" in part.given else "record"
 
 
 def _matrix(path: Path) -> Any:

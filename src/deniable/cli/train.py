@@ -25,6 +25,7 @@ from deniable.cli._report import (
     written,
 )
 from deniable.cli._schema import SchemaOption, read_schema
+from deniable.cli.ledger import LedgerOption, there
 
 if TYPE_CHECKING:
     from deniable.workflows.train import Trained
@@ -69,6 +70,7 @@ def train(
         float, more(help="Probability that each record is held out to measure usefulness; 0: use all.")
     ] = 0.25,
     out: Annotated[Path | None, typer.Option(help="Write the model here (.skops).")] = None,
+    ledger: LedgerOption = None,
     report: ReportOption = None,
     owner_report: OwnerReportOption = None,
     policy: PolicyOption = None,
@@ -100,6 +102,7 @@ def train(
             schema=read_schema(schema),
             drop=tuple(drop or ()),
             group=group,
+            ledger=there(ledger, f"model of {target or 'the target'}, {data}"),
             holdout=holdout,
             **said,
         )

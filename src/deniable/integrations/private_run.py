@@ -18,6 +18,7 @@ from deniable.integrations.opacus import from_opacus, require_each_once
 from deniable.integrations.opacus_guard import OUTSIDE, Guard
 from deniable.limits import Limit
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
+from deniable.noise import Account
 from deniable.planning import AsTellingAs, as_limit, calibrate
 
 _SAMPLERS = ("RandomSampler", "SequentialSampler")
@@ -115,6 +116,7 @@ def make_private(
     limit: Limit | Mechanism | None = None,
     max_grad_norm: float = 1.0,
     engine: Any = None,
+    ledger: Account | None = None,
     **options: Any,
 ) -> tuple[Any, ...]:
     """Return what Opacus's ``PrivacyEngine.make_private`` returns, with the least noise that meets a membership target.
@@ -139,6 +141,9 @@ def make_private(
     engine
         A ``PrivacyEngine`` of your own. Steps that it has recorded count. ``secure_mode=True`` needs torchcsprng, which
         few versions of torch have; without it, PyTorch's noise in floating point counts as ideal.
+    ledger
+        A :class:`deniable.Ledger`, in which the whole run is entered before its first step; leave it out to go on with
+        a saved run.
     options
         Passed to ``PrivacyEngine.make_private`` (``grad_sample_mode``, ``criterion``, ``loss_reduction``,
         …).
@@ -205,6 +210,8 @@ def make_private(
             "this version of Opacus returned a loader that does not sample each record at rate 1/len(loader)"
         )
     guard = Guard(made[0], private, sampler, chosen.accountant, steps=steps, noise_multiplier=noise)
+    if ledger is not None:
+        ledger.charge(run(noise), unit="record", what="a DP-SGD run")
     private.private_run = PrivateRun(run(noise), noise, rate, steps, asked, chosen, guard)
     return tuple(made)
 

@@ -8,19 +8,27 @@ from deniable._check import InputError
 from deniable._files import read_json
 from deniable._optional import require
 from deniable.integrations.opacus import from_opacus
-from deniable.mechanisms import Mechanism
+from deniable.mechanisms import Mechanism, from_plain
 
 
 def read_history(path: str | Path) -> Mechanism:
-    """Return the mechanism in a JSON file holding a list of [noise_multiplier, sample_rate, steps]."""
+    """Return the mechanism in a JSON file: a list of [noise_multiplier, sample_rate, steps], or our certificate."""
     file = _existing(path)
     try:
         history = read_json(file)
     except ValueError as error:
         raise InputError(f"history file {str(path)!r} is not JSON: {error}") from None
+    if isinstance(history, dict) and "mechanism" in history:
+        return from_plain(history["mechanism"])
     if not isinstance(history, list):
         raise InputError(f"history file {str(path)!r} must hold a list of [noise_multiplier, sample_rate, steps]")
     return from_opacus(history)
+
+
+def unit_of(path: str | Path) -> str:
+    """Return whom the release of a file hides: "person" if it is a certificate that says so, else "record"."""
+    said = read_json(_existing(path)) if str(path).lower().endswith(".json") else None
+    return "person" if isinstance(said, dict) and said.get("unit") == "person" else "record"
 
 
 def read_opacus(path: str | Path) -> Mechanism:

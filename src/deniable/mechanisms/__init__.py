@@ -20,6 +20,7 @@ from deniable.mechanisms.core import (
 )
 from deniable.mechanisms.descent import NoisyGradientDescent
 from deniable.mechanisms.guarantees import RenyiDP, ZeroConcentratedDP
+from deniable.mechanisms.holders import held as held, together as together
 from deniable.mechanisms.laws import (
     BoundedRange,
     DiscreteGaussian,
@@ -30,6 +31,7 @@ from deniable.mechanisms.laws import (
 )
 from deniable.mechanisms.loaders import ShuffledBatches
 from deniable.mechanisms.matrix import MatrixMechanism, bands as bands
+from deniable.mechanisms.plain import from_plain as from_plain, to_plain as to_plain
 from deniable.mechanisms.replacement import WithoutReplacement
 from deniable.mechanisms.truncated import TruncatedPoisson
 from deniable.mechanisms.tuning import Tuned, tuned

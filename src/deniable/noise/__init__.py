@@ -3,7 +3,15 @@
 Names outside ``__all__`` are for other packages of deniable.
 """
 
-from deniable.noise.certificate import AS_GIVEN as AS_GIVEN, Certificate, game_of as game_of, points as points
+from deniable.noise.certificate import (
+    AS_GIVEN as AS_GIVEN,
+    Account as Account,
+    Certificate,
+    Receipt as Receipt,
+    entered as entered,
+    game_of as game_of,
+    points as points,
+)
 from deniable.noise.columns import (
     CELLS as CELLS,
     COUNT_NOISE as COUNT_NOISE,

@@ -5,18 +5,34 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from deniable import testing
 from deniable._files import plain, to_json
 from deniable._notebook import curve_rows, panel
 from deniable._shown import plural, shown
 from deniable.curves import Tradeoff
-from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, parts_of
+from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, parts_of, to_plain, together
 from deniable.noise.queries import SHARED, Use
 
 AS_GIVEN = "the columns as they were given; what prepared them is not covered"  # a pipeline's last step sees no other
 FPRS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)  # of the points of a curve in a certificate's JSON
+
+
+Receipt = tuple[int, str]  # the number of an entry in a ledger, and the head of its chain
+
+
+class Account(Protocol):
+    """What ``ledger=`` takes: a :class:`deniable.Ledger`, which is charged before noise is drawn."""
+
+    def charge(self, mechanism: Mechanism, *, unit: str, what: str) -> Receipt:
+        """Enter a release that is about to be made; raise ``InputError`` if it must not be."""
+        ...
+
+
+def entered(entry: Receipt | None) -> tuple[str, ...]:
+    """Return the line that names an entry in a ledger; nothing without one."""
+    return () if entry is None else (f"entry {entry[0]} of a ledger, head of its chain {entry[1]}",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +60,8 @@ class Certificate:
         data add up: ``dn.tradeoff(a.mechanism + b.mechanism)``.
     insecure
         Whether the noise was that of a test (:mod:`deniable.testing`): then nothing is promised.
+    entry
+        Number and head of its entry in a :class:`deniable.Ledger`, if there is one.
 
     Examples
     --------
@@ -58,6 +76,11 @@ class Certificate:
     public: tuple[str, ...]
     mechanism: Mechanism
     insecure: bool = field(default_factory=testing.insecure)
+    entry: Receipt | None = None
+
+    def __add__(self, other: Any) -> Mechanism:
+        """Return the mechanism of this release and another about the same people."""
+        return together((self, other))
 
     @property
     def advantage(self) -> float:
@@ -88,6 +111,7 @@ class Certificate:
             f"covers {AS_GIVEN}",
             f"this release alone: other releases from the same {plural(self.unit)} add to it",
             *[SHARED] * (self.unit == "person"),
+            *entered(self.entry),
         )
 
     def shares(self) -> dict[str, float]:
@@ -97,9 +121,21 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python types; the curves become their advantage at prior ½ and the TPR at some FPRs."""
-        names = ("target", "unit", "advantage", "holds", "insecure", "mu", "delta", "uses", "public", "assumptions")
+        names = (
+            "target",
+            "unit",
+            "advantage",
+            "holds",
+            "insecure",
+            "mu",
+            "delta",
+            "uses",
+            "public",
+            "assumptions",
+            "entry",
+        )
         curves = {name: points(getattr(self, name)) for name in ("tradeoff", "replacement")}
-        return {name: plain(getattr(self, name)) for name in names} | curves
+        return {name: plain(getattr(self, name)) for name in names} | curves | {"mechanism": to_plain(self.mechanism)}
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the certificate as JSON and, if ``path`` is given, write it there."""
@@ -126,6 +162,7 @@ class Certificate:
             "Taken as public, not protected:",
             *(f"  {line}" for line in self.public),
             f"Covers {AS_GIVEN}.",
+            *(f"{line.capitalize()}." for line in entered(self.entry)),
         ]
         return "\n".join(testing.marked(tuple(lines), self.insecure))
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,18 @@ from deniable._shown import plural
 from deniable.curves import EVERY_CASE, Assumptions, GaussianTradeoff, Tradeoff, with_failure
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
-from deniable.noise import Certificate, Ledger, Queries, Units, columns, game_of, only_our_words, units_of
+from deniable.noise import (
+    Account,
+    Certificate,
+    Ledger,
+    Queries,
+    Receipt,
+    Units,
+    columns,
+    game_of,
+    only_our_words,
+    units_of,
+)
 from deniable.planning import AsTellingAs, Budget, as_limit, budget
 from deniable.statistics.distribution import OF_COUNT, Choice, Ranked
 from deniable.statistics.estimates import Limits, QueryAnswer, hide_small, reconciled
@@ -58,6 +70,7 @@ def release_statistics(
     n: int | None = None,
     suppress_below: float = 0.0,
     confidence: float = 0.95,
+    ledger: Account | None = None,
 ) -> StatisticsRelease:
     """Release statistics of all records of a table, with error bars, under one bound for all of them together.
 
@@ -97,6 +110,8 @@ def release_statistics(
         Counts whose noisy value is below this are withheld.
     confidence
         Confidence level of the limits in the result.
+    ledger
+        A :class:`deniable.Ledger`, in which the release is entered before any noise is drawn.
 
     Returns
     -------
@@ -138,7 +153,7 @@ def release_statistics(
     public = declared(schema, ranges, group, asked)
     given = Given.of(asked, public)
     source = read_columns(data, (*given.numbers, *given.groups), public)
-    return _released(*source, asked, given, goal, known, limits, smallest)
+    return _released(*source, asked, given, goal, known, limits, smallest, partial(_charged, ledger, public.person))
 
 
 def _released(
@@ -151,12 +166,14 @@ def _released(
     known: int | None,
     limits: Limits,
     smallest: float,
+    charge: Callable[[Mechanism, str], Receipt | None],
 ) -> StatisticsRelease:
     """Ask and estimate; nothing is said but what is released."""
     delta = min(_DELTA, (goal.most - goal.floor) / 20 / goal.group_size) if given.unknown[1] else 0.0
     allowed, curve = _budget(goal, delta, units.unit)
     mu = allowed.mu
     ask = _Asking(Queries(Ledger(mu, delta), units=units), limits)
+    entry = charge(ask.queries.ledger.mechanism(), units.unit)
     n, records = ask.found(rows, cells, given, known)
     queries = shared([query_of(statistic, records.scales) for statistic in asked])
     public: dict[Query, QueryAnswer] = (
@@ -194,6 +211,7 @@ def _released(
             tuple(ledger.uses),
             ("the names of the columns", declared_too, f"what is released: {named}"),
             ledger.mechanism(),
+            entry=entry,
         ),
         round(n),
         {name: scale.ends for name, scale in records.scales.items() if name in given.ranged}
@@ -201,6 +219,11 @@ def _released(
         tuple(dict.fromkeys((*given.unknown[0], *given.unknown[1]))),
         limits.confidence,
     )
+
+
+def _charged(ledger: Account | None, person: str | None, mechanism: Mechanism, unit: str) -> Receipt | None:
+    """Enter the release, if there is a ledger."""
+    return None if ledger is None else ledger.charge(mechanism, unit=person or unit, what="statistics")
 
 
 def _warned(rows: list[Row], lost: Sequence[str]) -> list[Row]:

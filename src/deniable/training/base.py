@@ -84,6 +84,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         """Return the state without the exposures, which are not protected, and with its format."""
         state = dict(super().__getstate__())
         state.pop("_record_tradeoffs", None)
+        state["ledger"] = None  # a path on somebody's disk
         return stamped(state)
 
     def __setstate__(self, state: dict[str, Any]) -> None:

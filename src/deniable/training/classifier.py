@@ -18,6 +18,7 @@ from deniable._check import FloatArray, InputError, choice, nearest_names
 from deniable._floats import MANY_ROUNDINGS
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
+from deniable.noise import Account
 from deniable.tables import NUMBER, ColumnCells, ColumnSchema, Schema, read_cell, spelled
 from deniable.training.base import PrivateModel
 from deniable.training.features import target_cells
@@ -152,6 +153,8 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         if two people share them (:mod:`deniable.tables.persons`). A record without a person weighs nothing.
     records_per_person
         All records of persons with at most this many count alike; the records of persons with more weigh less.
+    ledger
+        A :class:`deniable.Ledger`: the fit is entered before any noise is drawn, or refused.
 
     Attributes
     ----------
@@ -195,6 +198,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         classes: Sequence[Any] | str | None = None,
         group: Any = None,
         records_per_person: int = 1,
+        ledger: Account | None = None,
     ) -> None:
         self.advantage = advantage
         self.limit = limit
@@ -207,6 +211,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.classes = classes
         self.group = group
         self.records_per_person = records_per_person
+        self.ledger = ledger
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the scores: (rows,) for two classes, positive for the second; (rows, classes) otherwise."""

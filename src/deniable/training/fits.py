@@ -28,7 +28,9 @@ from deniable.noise import (
     NoiseSource,
     Paid,
     Queries,
+    Receipt,
     Units,
+    entered,
     units_of,
 )
 from deniable.planning import Budget, budget
@@ -81,6 +83,8 @@ class Fit(ABC):
         The names of the columns, for scikit-learn.
     n
         About how many units there are, once :meth:`count` has asked.
+    entry
+        Of the ledger, if there is one: made before the first query.
     """
 
     model: Any
@@ -90,6 +94,7 @@ class Fit(ABC):
     allowance: Budget
     seen: dict[str, Any]
     n: float = 1.0
+    entry: Receipt | None = None
 
     @classmethod
     def begin(cls, model: Any, X: Any, source: NoiseSource, unit: str = "record") -> Self:
@@ -141,6 +146,10 @@ class Fit(ABC):
 
     def count(self, target: ColumnCells | None = None) -> ColumnKind:
         """Ask how many units there are and what the columns hold; return what ``target`` holds, if it is given."""
+        if (ledger := self.model.ledger) is not None:
+            column = person_of(self.model)
+            whom = column if isinstance(column, str) else self.look.units.unit
+            self.entry = ledger.charge(self.look.ledger.mechanism(), unit=whom, what=type(self.model).__name__)
         self.n, kind = kinds(self.look, self.table, self.declared, target)
         return kind
 
@@ -181,11 +190,14 @@ class Fit(ABC):
         certificate = Certificate(
             self.allowance.words,
             unit,
-            with_assumptions(curve, adjacency=adjacency, notes=(*curve.assumptions.notes, *shared)),
+            with_assumptions(
+                curve, adjacency=adjacency, notes=(*curve.assumptions.notes, *shared, *entered(self.entry))
+            ),
             with_assumptions(twice, adjacency=f"replace one {unit} by another"),
             tuple(look.ledger.uses),
             (*public_inputs(self.declared), *public),
             mechanism,
+            entry=self.entry,
         )
         exposure = RecordTradeoffs(np.minimum(np.hypot(spent, kept), mu), mu, look.units.labels)
         return store(

@@ -23,7 +23,7 @@ from deniable._check import FloatArray, InputError, choice, nearest_names
 from deniable._floats import MANY_ROUNDINGS
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
-from deniable.noise import Paid
+from deniable.noise import Account, Paid
 from deniable.tables import DATE, NUMBER, ColumnCells, ColumnSchema, Schema
 from deniable.training import bins
 from deniable.training.additive import Additive
@@ -119,7 +119,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     ----------
     advantage, limit
         What an attacker may reach: at most one of them, ``advantage=0.1`` unless given.
-    model, schema, ranges, categories, discovery_delta, interactions, group, records_per_person
+    model, schema, ranges, categories, discovery_delta, interactions, group, records_per_person, ledger
         As for the classifier.
     loss
         "squared": residuals are clipped at ¼ to 16 spreads of the target (half of what lies between 16 % and 84 %, or
@@ -159,6 +159,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         interactions: int | None = None,
         group: Any = None,
         records_per_person: int = 1,
+        ledger: Account | None = None,
     ) -> None:
         self.advantage = advantage
         self.limit = limit
@@ -172,6 +173,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.interactions = interactions
         self.group = group
         self.records_per_person = records_per_person
+        self.ledger = ledger
 
     def predict(self, X: Any) -> FloatArray:
         """Return the predicted target of each row."""

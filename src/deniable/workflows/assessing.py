@@ -73,6 +73,7 @@ _WHERE = {
     "deniable.audit.checking": "audited",
     "deniable.audit.one_run": "audited",
     "deniable.audit": "results",
+    "deniable.ledger": "ledgered",
     "deniable.noise": "results",
     "deniable.statistics": "results",
     "deniable.records": "results",

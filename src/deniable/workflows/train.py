@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from deniable._check import InputError, choice, number
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
-from deniable.noise import SumNoise, only_our_words
+from deniable.noise import Account, SumNoise, only_our_words
 from deniable.report.model import Assessment
 from deniable.tables import (
     ColumnCells,
@@ -90,6 +90,7 @@ def train_table(
     classes: Sequence[Any] | None = None,
     drop: Sequence[str] = (),
     group: str | None = None,
+    ledger: Account | None = None,
     holdout: float = 0.25,
     command: str | None = None,
     policy: Any = None,
@@ -120,6 +121,8 @@ def train_table(
         "additive" or "linear"; at most so many pairs of columns: as in :class:`deniable.PrivateClassifier`.
     group
         Column that says whose record it is.
+    ledger
+        A :class:`deniable.Ledger`, in which the fit is entered before any noise is drawn.
     holdout
         Probability of being held out, in [0, 1); 0 fits to all records and measures nothing.
     policy, meta
@@ -152,7 +155,7 @@ def train_table(
     aim = declared.column(target)
     cells = aim.read(frame[target])
     options: Any = {"advantage": advantage, "limit": limit, "schema": declared}
-    options |= {"model": model, "interactions": interactions}
+    options |= {"model": model, "interactions": interactions, "ledger": ledger}
     found = None if aim.classes else "discover"
     estimators = PrivateClassifier(**options, classes=found), PrivateRegressor(**options)
     fitted = X if group is None else X.assign(**{group: persons})  # the person is for the fit alone

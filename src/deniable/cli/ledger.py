@@ -1,0 +1,135 @@
+"""``deniable ledger``: one account for everything that is released about the same people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from deniable._check import InputError
+from deniable._files import check_writable, write_atomically
+from deniable.cli._app import FINE, MISSED, JsonFlag, app, examples, more
+from deniable.cli._limit import AdvantageOption, LimitOption, asked_for
+from deniable.cli.run import RunArgument, read_run
+
+if TYPE_CHECKING:
+    from deniable.ledger import Ledger
+
+FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The ledger.")]
+UnitOption = Annotated[str | None, typer.Option(help="Whom a release hides: record, or the column of persons.")]
+PersonOption = Annotated[int | None, typer.Option(help="Records of a person, for a release that hides records.")]
+PurposeOption = Annotated[str, typer.Option(help="What the release is for, as it may be published.")]
+LedgerOption = Annotated[
+    Path | None, more("--ledger", help="Enter the release in this ledger first; refused if it does not fit.")
+]
+
+ledger = typer.Typer(name="ledger", rich_markup_mode=None, no_args_is_help=True)
+app.add_typer(ledger, help="Add up everything that is released about the same people.")
+
+
+def there(path: Path | None, name: str = "") -> Any:
+    """Return the ledger of ``--ledger``, with the name of its next entry; it is never made on the way."""
+    if path is None:
+        return None
+    if not path.is_file():
+        raise InputError(f"ledger {str(path)!r} does not exist; make it: deniable ledger new {path}")
+    from deniable.ledger import Ledger
+
+    return Ledger(path).named(name)
+
+
+@ledger.command(epilog=examples("deniable ledger new people.ledger --advantage 0.2 --unit patient"))
+def new(
+    file: FileArgument,
+    unit: UnitOption = None,
+    advantage: AdvantageOption = None,
+    limit: LimitOption = None,
+    reserve: Annotated[
+        str | None, typer.Option(help="Runs that are not Gaussian and may be entered later, as 'dpsgd,1,0.01,5000'.")
+    ] = None,
+) -> None:
+    """Make a ledger; with a limit it refuses what would pass it."""
+    from deniable.ledger import Ledger
+
+    if file.exists():
+        raise InputError(f"{str(file)!r} exists; a ledger is never replaced: name another file")
+    asked: Any = None if advantage is None and limit is None else asked_for(advantage, limit)
+    _say(Ledger(file, unit, asked, None if reserve is None else read_run(reserve)))
+
+
+@ledger.command(epilog=examples("deniable ledger show people.ledger"))
+def show(file: FileArgument, as_json: JsonFlag = False) -> None:
+    """Show all entries, what they add up to, and what remains."""
+    _say(there(file), as_json)
+
+
+@ledger.command(epilog=examples("deniable ledger add people.ledger dpsgd,1,0.01,5000 --name 'risk model'"))
+def add(
+    file: FileArgument,
+    run: RunArgument,
+    name: Annotated[str, typer.Option(help="What the release is called.")] = "",
+    purpose: PurposeOption = "",
+    source: Annotated[str, typer.Option(help="From which data, in its owner's words.")] = "",
+    unit: UnitOption = None,
+    records_per_person: PersonOption = None,
+) -> None:
+    """Enter a release before it is made, or one that was made elsewhere."""
+    found = there(file).add(
+        read_run(run), name=name, purpose=purpose, source=source, unit=unit, records_per_person=records_per_person
+    )
+    print(f"entry {found.number}, head of the chain {found.head}")
+
+
+@ledger.command(epilog=examples("deniable ledger remaining people.ledger --advantage 0.05"))
+def remaining(file: FileArgument, advantage: AdvantageOption = None, limit: LimitOption = None) -> None:
+    """Say how many more releases fit, each with --advantage or --limit (0.1 if neither is given)."""
+    from deniable.limits import Limit
+
+    book, asked = there(file), asked_for(advantage, limit, 0.1)
+    if not isinstance(asked, Limit):
+        raise InputError("--limit must be numbers by name here, as tpr=0.01,fpr=0.001")
+    print(f"{book.remaining(limit=asked)} more releases, each of them: {asked.words()}; μ left: {book.remaining():.6g}")
+
+
+@ledger.command(epilog=examples("deniable ledger plan people.ledger gaussian,0.1"))
+def plan(
+    file: FileArgument, run: RunArgument, unit: UnitOption = None, records_per_person: PersonOption = None
+) -> None:
+    """Show the curve of everything and a planned release, entering nothing."""
+    print(there(file).plan(read_run(run), unit=unit, records_per_person=records_per_person))
+
+
+@ledger.command(epilog=examples("deniable ledger verify people.ledger --head 3f2a9c0d11e7"))
+def verify(
+    file: FileArgument,
+    head: Annotated[
+        str | None, typer.Option(help="The head on a page or certificate, to be found in the chain.")
+    ] = None,
+) -> int:
+    """Compute the chain and the limit anew; exit code 1 where something does not follow."""
+    found = there(file).verify(head)
+    print(*(found.faults or ("no fault was found",)), sep="\n")
+    print(f"{found.entries} entries, head {found.head}")
+    if head is None:
+        print("entries cut off at the end, and a chain computed anew, show only against a page: --head")
+    return FINE if found.holds else MISSED
+
+
+@ledger.command(epilog=examples("deniable ledger export people.ledger year.html"))
+def export(file: FileArgument, out: Annotated[Path, typer.Argument(help="A .csv, .json or .html file.")]) -> None:
+    """Write all entries as CSV or JSON, or a page with the total curve."""
+    import deniable as dn
+
+    check_writable("OUT", out, suffixes=(".csv", ".json", ".html"))
+    book = there(file)
+    kinds = {".csv": book.to_csv, ".json": book.to_json, ".html": lambda: dn.assess(book).to_html()}
+    write_atomically(out, kinds[out.suffix.lower()]())
+    print(f"written: {out}")
+
+
+def _say(book: Ledger, as_json: bool = False) -> None:
+    if as_json:
+        print(book.to_json())
+        return
+    print(*book.lines(), sep="\n")

@@ -1,0 +1,69 @@
+"""Mechanisms as plain types, as files hold them: what is read back is the same mechanism."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from deniable._check import InputError
+from deniable.mechanisms.core import Mechanism
+
+_KIND = "kind"  # the key of a class's name
+_ROOM = "deniable.mechanisms."
+
+
+def _kinds() -> dict[str, type[Mechanism]]:
+    return {kind.__name__: kind for kind in Mechanism.__subclasses__() if kind.__module__.startswith(_ROOM)}
+
+
+def to_plain(mechanism: Mechanism) -> dict[str, Any]:
+    """Return the class and the fields of a mechanism as types that JSON knows; an infinite number is a text.
+
+    Raises ``InputError`` for a class that :mod:`deniable.mechanisms` does not hold: nobody could read it back.
+    """
+    name = type(mechanism).__name__
+    if _kinds().get(name) is not type(mechanism):
+        raise InputError(f"mechanism must be one of deniable.mechanisms to be written down, got {name}")
+    return {_KIND: name} | {one.name: _plain(getattr(mechanism, one.name)) for one in fields(mechanism)}  # type: ignore[arg-type]
+
+
+def from_plain(plain: Mapping[str, Any]) -> Mechanism:
+    """Return the mechanism that :func:`to_plain` wrote; its values are checked as if it were made anew.
+
+    Raises ``InputError`` for anything else.
+    """
+    kind = _kinds().get(str(plain.get(_KIND))) if isinstance(plain, Mapping) else None
+    if kind is None:
+        raise InputError(f"mechanism must name a class of deniable.mechanisms under {_KIND!r}, got {plain!r:.80}")
+    try:
+        return kind(**{str(name): _read(value) for name, value in plain.items() if name != _KIND})
+    except TypeError as error:
+        raise InputError(f"mechanism {kind.__name__} has other fields: {error}") from None
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case Mechanism():
+            return to_plain(value)
+        case tuple() | list():
+            return [_plain(one) for one in value]
+        case np.ndarray():
+            return _plain(value.tolist())
+        case float() if not math.isfinite(value):
+            return str(value)
+    return value
+
+
+def _read(value: Any) -> Any:
+    match value:
+        case {"kind": _}:
+            return from_plain(value)
+        case list():
+            return [_read(one) for one in value]
+        case str():
+            return float(value)
+    return value

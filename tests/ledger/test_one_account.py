@@ -1,0 +1,360 @@
+"""The ledger: what it adds up, what it refuses, what it keeps whatever happens."""
+
+import json
+import math
+import pickle
+import sqlite3
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import deniable as dn
+from deniable.ledger import LedgerError
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "people.ledger"
+
+
+def test_what_was_entered_adds_up_to_the_composition(path):
+    ledger = dn.Ledger(path)
+    parts = [dn.GaussianDP(0.3), dn.SubsampledGaussian(1.0, 0.01, 100), dn.GaussianDP(0.4), dn.PureDP(0.1)]
+    for number, part in enumerate(parts, 1):
+        assert ledger.add(part).number == number
+    alone = dn.tradeoff(dn.Composition(parts))
+    assert ledger.tradeoff().advantage() == pytest.approx(alone.advantage(), abs=1e-9)
+    assert ledger.tradeoff().epsilon(1e-5) == pytest.approx(alone.epsilon(1e-5), abs=1e-6)
+    assert any("no limit was fixed" in note for note in ledger.tradeoff().assumptions.notes)
+
+
+def test_steps_that_are_alike_become_one_part(path):
+    ledger = dn.Ledger(path)
+    for _ in range(3):
+        ledger.add(dn.SubsampledGaussian(1.0, 0.01, 100))
+    assert ledger.mechanism() == dn.SubsampledGaussian(1.0, 0.01, 300)
+
+
+def test_the_limit_holds_for_all_that_is_ever_admitted(path):
+    limit = dn.Limit(advantage=0.2)
+    ledger = dn.Ledger(path, limit=limit)
+    while True:
+        try:
+            ledger.add(dn.Composition([dn.GaussianDP(0.1), dn.ApproximateDP(0.0, 1e-7)]))
+        except LedgerError:
+            break
+    assert len(ledger.entries) == math.floor(ledger.tradeoff().advantage() and (0.5066 / 0.1) ** 2)
+    assert limit.is_met(ledger.tradeoff())
+    assert limit.is_met(dn.tradeoff(ledger.mechanism()))
+    assert ledger.verify().holds
+
+
+@pytest.mark.parametrize(
+    "release", [dn.SubsampledGaussian(1.0, 0.01, 10), dn.Laplace(1.0), (0.1, 1e-9), dn.PureDP(0.01)]
+)
+def test_what_is_not_gaussian_and_was_not_reserved_is_refused_and_nothing_is_written(path, release):
+    ledger = dn.Ledger(path, limit=dn.Limit(advantage=0.5))
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match="reserve"):
+        ledger.add(release)
+    assert path.read_bytes() == before
+
+
+def test_what_was_reserved_can_be_used_once_in_parts_with_more_noise_and_smaller_rates(path):
+    reserve = dn.SubsampledGaussian(1.0, 0.02, 100) + dn.Laplace(2.0)
+    ledger = dn.Ledger(path, limit=dn.Limit(advantage=0.6), reserve=reserve)
+    ledger.add(dn.SubsampledGaussian(1.5, 0.01, 60))
+    for too_much in (dn.SubsampledGaussian(1.0, 0.02, 41), dn.SubsampledGaussian(0.9, 0.02, 1),
+                     dn.SubsampledGaussian(1.0, 0.03, 1), dn.SubsampledGaussian(1.0, 0.02, 1, 2)):  # fmt: skip
+        with pytest.raises(LedgerError):
+            ledger.add(too_much)
+    ledger.add(dn.SubsampledGaussian(1.0, 0.02, 40))
+    ledger.add(dn.Laplace(2.0))
+    with pytest.raises(LedgerError):
+        ledger.add(dn.Laplace(2.0))
+    assert dn.Limit(advantage=0.6).is_met(ledger.tradeoff())
+
+
+def test_failures_are_pooled(path):
+    ledger = dn.Ledger(path, limit=dn.Limit(advantage=0.5))  # 1e-5 is reserved
+    fails = dn.Composition([dn.GaussianDP(0.01), dn.ApproximateDP(0.0, 4e-6)])
+    ledger.add(fails)
+    ledger.add(fails)
+    with pytest.raises(LedgerError, match="declare"):
+        ledger.add(fails)
+
+
+def test_remaining_counts_releases_that_then_fit(path):
+    ledger = dn.Ledger(path, limit=dn.Limit(advantage=0.3))
+    ledger.add(dn.GaussianDP(0.2))
+    many = ledger.remaining(advantage=0.1)
+    each = dn.calibrate(dn.GaussianDP, (1e-3, 5), advantage=0.1)
+    for _ in range(int(many)):
+        ledger.add(dn.GaussianDP(each))
+    assert ledger.remaining(advantage=0.1) == 0
+    with pytest.raises(LedgerError):
+        ledger.add(dn.GaussianDP(each))
+
+
+def test_a_plan_enters_nothing(path):
+    ledger = dn.Ledger(path, limit=dn.Limit(advantage=0.3))
+    ledger.add(dn.GaussianDP(0.2))
+    assert ledger.plan(dn.GaussianDP(0.1)).advantage() == pytest.approx(
+        dn.tradeoff(dn.GaussianDP(math.hypot(0.2, 0.1))).advantage(), rel=1e-9
+    )
+    with pytest.raises(LedgerError):
+        ledger.plan(dn.GaussianDP(2.0))
+    assert len(ledger.entries) == 1
+
+
+class TestUnits:
+    def test_records_do_not_enter_a_ledger_of_persons_unless_converted(self, path):
+        ledger = dn.Ledger(path, unit="patient")
+        with pytest.raises(LedgerError, match="records_per_person"):
+            ledger.add(dn.GaussianDP(0.1))
+        ledger.add(dn.GaussianDP(0.1), records_per_person=3)
+        ledger.add(dn.SubsampledGaussian(1.0, 0.01, 10), records_per_person=3)
+        ledger.add(dn.GaussianDP(0.1), unit="patient")
+        gaussian = dn.GaussianDP(math.hypot(0.3, 0.1))
+        own = dn.tradeoff(dn.Composition([gaussian, dn.SubsampledGaussian(1.0, 0.01, 10, 3)]))
+        assert ledger.tradeoff().advantage() == pytest.approx(own.advantage(), abs=1e-9)
+
+    @pytest.mark.parametrize(("epsilon", "delta", "k"), [(0.5, 1e-6, 2), (1.0, 1e-3, 5), (0.1, 0.0, 4)])
+    def test_a_group_of_an_epsilon_delta_release_is_at_least_the_exact_one(self, path, epsilon, delta, k):
+        entry = dn.Ledger(path, unit="p").add((epsilon, delta), records_per_person=k)
+        exact = delta * math.expm1(k * epsilon) / math.expm1(epsilon)
+        assert entry.mechanism.epsilon >= k * epsilon
+        assert entry.mechanism.delta >= exact * (1 - 1e-12)
+
+    def test_persons_do_not_enter_a_ledger_of_records(self, path):
+        with pytest.raises(LedgerError, match="persons"):
+            dn.Ledger(path).add(dn.GaussianDP(0.1), unit="patient")
+
+    def test_a_unit_that_contradicts_the_certificate_is_refused(self, tmp_path):
+        fitted = dn.PrivateClassifier().fit(*table())
+        with pytest.raises(LedgerError, match="unit must be"):
+            dn.Ledger(tmp_path / "p", unit="patient").add(fitted, unit="patient")
+
+    def test_replacing_is_another_adjacency(self, path):
+        with pytest.raises(LedgerError, match="adding or removing"):
+            dn.Ledger(path).add(dn.WithoutReplacement(1.0, 10, 100))
+
+    def test_a_secret_half_is_listed_apart(self, path):
+        ledger = dn.Ledger(path)
+        ledger.add(dn.GaussianDP(0.1))
+        half = dn.release(np.mean, np.arange(100.0), advantage=0.3)
+        assert "uniform random subset" in ledger.add(half).apart
+        assert ledger.tradeoff().advantage() == pytest.approx(dn.tradeoff(dn.GaussianDP(0.1)).advantage(), rel=1e-9)
+        with pytest.raises(LedgerError):
+            ledger.plan(half)
+
+
+def table(n=400):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(n, 2)), columns=["a", "b"])
+    return X, X.a > 0
+
+
+class TestWhatFitsEnter:
+    def test_a_fit_and_a_table_are_entered_before_noise_is_drawn(self, path):
+        X, y = table()
+        ledger = dn.Ledger(path, limit=dn.Limit(advantage=0.2))
+        fitted = dn.PrivateClassifier(advantage=0.1, ledger=ledger.named("model", "risk", "customers")).fit(X, y)
+        entry = ledger.entries[0]
+        assert (entry.name, entry.purpose, entry.source) == ("model", "risk", "customers")
+        assert entry.mechanism == fitted.certificate_.mechanism
+        assert fitted.certificate_.entry == (1, entry.head)
+        assert entry.head in str(fitted.certificate_)
+        made = dn.release_statistics(X, ["mean(a)"], advantage=0.1, ledger=ledger)
+        assert made.certificate.entry == (2, ledger.head)
+        assert entry.head != ledger.head
+
+    def test_what_does_not_fit_is_refused_before_any_query(self, path, monkeypatch):
+        X, y = table()
+        ledger = dn.Ledger(path, limit=dn.Limit(advantage=0.01))
+        monkeypatch.setattr("deniable.noise.queries.SumNoise.channel", lambda *_: pytest.fail("noise was drawn"))
+        for fit in (dn.PrivateClassifier(ledger=ledger).fit, dn.PrivateRegressor(ledger=ledger).fit):
+            with pytest.raises(LedgerError, match="do not make it"):
+                fit(X, y.astype(float) if "Regressor" in str(fit) else y)
+        with pytest.raises(LedgerError):
+            dn.release_statistics(X, ["mean(a)"], advantage=0.1, ledger=ledger)
+        assert ledger.entries == ()
+
+    def test_an_entry_stays_where_the_fit_fails(self, path, monkeypatch):
+        X, y = table()
+        ledger = dn.Ledger(path)
+        monkeypatch.setattr("deniable.noise.queries.SumNoise.channel", lambda *_: 1 / 0)
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            dn.PrivateClassifier(ledger=ledger).fit(X, y)
+        assert len(ledger.entries) == 1
+
+    def test_persons_by_their_column(self, path):
+        X, y = table()
+        X["patient"] = np.arange(400) // 2
+        ledger = dn.Ledger(path, unit="patient")
+        dn.PrivateClassifier(group="patient", ledger=ledger).fit(X, y)
+        dn.release_statistics(X, ["mean(a)"], advantage=0.1, group="patient", ledger=ledger)
+        with pytest.raises(LedgerError):
+            dn.PrivateClassifier(ledger=ledger).fit(X[["a", "b"]], y)
+        assert len(ledger.entries) == 2
+
+    def test_a_saved_model_does_not_say_where_the_ledger_lies(self, path):
+        fitted = dn.PrivateClassifier(ledger=dn.Ledger(path)).fit(*table())
+        content = pickle.dumps(fitted)
+        assert b"people.ledger" not in content
+        assert pickle.loads(content).certificate_.entry == fitted.certificate_.entry
+
+
+class TestTheFile:
+    def test_an_existing_file_keeps_what_it_was_made_with(self, path):
+        dn.Ledger(path, unit="patient", limit=dn.Limit(advantage=0.2))
+        again = dn.Ledger(path)
+        assert (again.unit, again.limit) == ("patient", dn.Limit(advantage=0.2))
+        for other in ({"unit": "record"}, {"limit": dn.Limit(advantage=0.3)}, {"reserve": dn.Laplace(1.0)}):
+            with pytest.raises(LedgerError, match=r"for good|cannot be changed"):
+                dn.Ledger(path, **other)
+
+    @pytest.mark.parametrize("content", [b"", b"no ledger at all", b"SQLite format 3\0" + bytes(100)])
+    def test_a_file_that_is_no_ledger_is_refused_and_left_alone(self, path, content):
+        path.write_bytes(content)
+        with pytest.raises(LedgerError):
+            dn.Ledger(path)
+        assert path.read_bytes() == content
+
+    def test_another_database_and_a_newer_format(self, path):
+        with sqlite3.connect(path) as other:
+            other.execute("CREATE TABLE t (x)")
+        with pytest.raises(LedgerError, match="no ledger"):
+            dn.Ledger(path)
+        path.unlink()
+        dn.Ledger(path)
+        with sqlite3.connect(path) as file:
+            file.execute("PRAGMA user_version = 7")
+        with pytest.raises(LedgerError, match="newer"):
+            dn.Ledger(path)
+
+    def test_a_ledger_that_vanished_is_not_made_anew(self, path):
+        ledger = dn.Ledger(path)
+        path.unlink()
+        with pytest.raises(LedgerError, match="does not exist"):
+            ledger.add(dn.GaussianDP(0.1))
+        assert not path.exists()
+
+    def test_a_full_disk_and_a_locked_file_are_errors_in_words(self, path, monkeypatch):
+        ledger = dn.Ledger(path)
+        monkeypatch.setattr("deniable.ledger.file._PATIENCE", 0.05)
+        with sqlite3.connect(path, isolation_level=None) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(LedgerError, match=r"locked.*release nothing"):
+                ledger.add(dn.GaussianDP(0.1))
+        real = sqlite3.connect
+
+        def small(*args, **kwargs):
+            file = real(*args, **kwargs)
+            file.execute("PRAGMA max_page_count = 1")
+            return file
+
+        monkeypatch.setattr("sqlite3.connect", small)
+        with pytest.raises(LedgerError, match="full"):
+            ledger.add(dn.GaussianDP(0.1), name="x" * 50_000)
+
+    def test_no_data_and_no_digest_of_data_are_in_it(self, path):
+        X, y = table()
+        X.columns = ["secret_column", "b"]
+        dn.PrivateClassifier(ledger=dn.Ledger(path)).fit(X, y)
+        assert b"secret_column" not in path.read_bytes()
+
+
+class TestVerify:
+    @pytest.fixture
+    def ledger(self, path):
+        ledger = dn.Ledger(path)
+        for i in range(4):
+            ledger.add(dn.GaussianDP(0.1 + i / 100), name=f"n{i}")
+        return ledger
+
+    @pytest.mark.parametrize("change", [
+        "UPDATE entries SET content = replace(content, '0.11', '0.01') WHERE number = 2",
+        "DELETE FROM entries WHERE number = 2",
+        "UPDATE entries SET head = 'aa' WHERE number = 3",
+        "UPDATE about SET value = '\"patient\"' WHERE name = 'unit'",
+    ])  # fmt: skip
+    def test_what_was_changed_is_seen(self, ledger, path, change):
+        assert ledger.verify().holds
+        with sqlite3.connect(path) as file:
+            file.execute(change)
+        assert not ledger.verify().holds
+
+    def test_a_tail_that_was_cut_shows_against_a_page_only(self, ledger, path):
+        head, third = ledger.head, ledger.entries[2].head
+        with sqlite3.connect(path) as file:
+            file.execute("DELETE FROM entries WHERE number = 4")
+        assert ledger.verify().holds
+        assert ledger.verify(third[:12]).holds
+        assert not ledger.verify(head).holds
+        assert not ledger.verify("a").holds
+
+    def test_a_clock_that_was_set_back_is_said(self, path, monkeypatch):
+        ledger = dn.Ledger(path)
+        ledger.add(dn.GaussianDP(0.1))
+
+        class Early(dn.ledger.account.datetime):
+            @classmethod
+            def now(cls, zone):
+                return cls(2001, 1, 1, tzinfo=zone)
+
+        monkeypatch.setattr("deniable.ledger.account.datetime", Early)
+        ledger.add(dn.GaussianDP(0.1))
+        assert "clock" in ledger.verify().faults[0]
+
+
+@pytest.mark.parametrize(("bad", "rule"), [
+    ({"unit": ""}, "unit"), ({"limit": 0.1}, "Limit"), ({"reserve": dn.Laplace(1.0)}, "limit"),
+    ({"limit": dn.Limit(advantage=0.1), "reserve": dn.Laplace(0.1)}, "reserve less"),
+    ({"limit": dn.Limit(advantage=0.1), "reserve": dn.WithoutReplacement(1.0, 10, 100)}, "adding"),
+    ({"limit": dn.Limit(advantage=1.0)}, "next to no noise"),
+])  # fmt: skip
+def test_bad_input_makes_no_file(path, bad, rule):
+    with pytest.raises(dn.InputError, match=rule):
+        dn.Ledger(path, **bad)
+    assert list(path.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("release", [None, 3, "gaussian", object(), [1, 2, 3]])
+def test_an_entry_without_a_mechanism_is_refused(path, release):
+    ledger = dn.Ledger(path)
+    with pytest.raises(LedgerError, match="needs a mechanism"):
+        ledger.add(release)
+    assert ledger.entries == ()
+
+
+def test_exports_agree(path):
+    ledger = dn.Ledger(path, limit=dn.Limit(advantage=0.3))
+    ledger.add(dn.GaussianDP(0.1), name="=cmd()", purpose="p", source="s")
+    ledger.add(dn.release(np.mean, np.arange(60.0), advantage=0.3))
+    said = json.loads(ledger.to_json())
+    assert [one["number"] for one in said["entries"]] == [1, 2]
+    assert said["head"] == ledger.head
+    lines = ledger.to_csv().splitlines()
+    assert len(lines) == 3
+    assert "'=cmd()" in lines[1]
+    page = dn.assess(ledger).to_html()
+    assert ledger.head[:12] in page
+    assert "another game" in page
+    assert "\n".join(ledger.lines()).count("apart") == 1
+
+
+def test_sums_of_releases_by_tradeoff(tmp_path):
+    X, y = table()
+    fitted, made = dn.PrivateClassifier().fit(X, y), dn.release_statistics(X, ["mean(a)"], advantage=0.1)
+    run = dn.SubsampledGaussian(1.0, 0.01, 100)
+    whole = dn.tradeoff([fitted, made, run, (0.1, 1e-6)])
+    parts = [fitted.certificate_.mechanism, made.certificate.mechanism, run, dn.ApproximateDP(0.1, 1e-6)]
+    assert whole.advantage() == dn.tradeoff(dn.Composition(parts)).advantage()
+    assert fitted.certificate_ + made.certificate == dn.Composition(parts[:2])
+    X["patient"] = np.arange(400)
+    with pytest.raises(dn.InputError, match="same unit"):
+        dn.tradeoff([fitted, dn.release_statistics(X, ["mean(a)"], advantage=0.1, group="patient")])
+    with pytest.raises(dn.InputError, match="another game"):
+        dn.tradeoff([fitted, dn.release(np.mean, np.arange(60.0), advantage=0.3)])
