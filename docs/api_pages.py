@@ -42,13 +42,22 @@ INNER = {  # exported for other packages of deniable: no user calls them, and no
     "deniable.accounting.steps": {"Cut", "Repeated"},
     "deniable.curves": {
         *("BracketTradeoff", "Charged", "EnvelopeTradeoff", "SmallestTradeoff", "gaussian_hockey_stick"),
-        *("randomized_response_divergence", "with_assumptions", "with_note"),
+        *("FailureTradeoff", "randomized_response_divergence", "with_assumptions", "with_note"),
     },
     "deniable.integrations": {"DPEBM", "NOTES", "PrivateRun", "read_history", "read_opacus", "require_poisson"},
     "deniable.planning": {"AsTellingAs"},
     "deniable.training": {"fit_column", "labels_of"},
     "deniable.releases": {"LinearStatistic"},
+    "deniable.report": {
+        *("Asked", "ComparedRow", "FAILED", "FIELDS", "KINDS"),
+        *("NOTHING", "NOT_COVERED", "OTHER_ATTACKS", "OTHER_RISKS", "OUTCOMES"),
+        *("POPULATION_GAME", "Status", "TUNING_WARNING", "attack_section", "audit_section"),
+        *("bound_headline", "bound_section", "caveats", "compared", "read_meta"),
+        *("renderable", "risk_section", "roc_curve", "roc_picture", "side_by_side"),
+        *("sure_of",),
+    },
     "deniable.risks": {"replaced", "require_universal"},
+    "deniable.statistics": {"Row"},
     "deniable.tables": {
         *("Block", "CellFormat", "ColumnCells", "ColumnsOnDisk", "Encoded", "Opened", "RowPart", "Source"),
         *("as_schema", "as_source", "copies_line", "each_pair", "encode", "few", "flag_of", "frame_of", "listed"),

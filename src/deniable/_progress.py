@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -13,7 +14,8 @@ Item = TypeVar("Item")
 
 @contextmanager
 def stage(description: str) -> Iterator[None]:
-    """Show a spinner with ``description`` while the block runs, if stderr is a terminal."""
+    """Log ``description``, and show a spinner with it while the block runs, if stderr is a terminal."""
+    logging.getLogger("deniable").info(description)
     if not sys.stderr.isatty():
         yield
         return

@@ -37,3 +37,24 @@ def shown(value: float, unit: Unit, side: str, digits: int = 4) -> str:
     if "." in text and "e" not in text:
         text = text.rstrip("0").rstrip(".")
     return f"{text}\u00a0%" if unit == "rate" else text
+
+
+def with_error(value: float, error: float) -> str:
+    """Return a number and its error, ``591 ± 15``: the error with two digits, rounded up, the number to their place."""
+    if not error > 0:
+        return f"{value:,.6g}"
+    return f"{_to_place(value, error, decimal.ROUND_HALF_EVEN)} ± {_to_place(error, error, decimal.ROUND_CEILING)}"
+
+
+def between(low: float, high: float) -> str:
+    """Return an interval, ``540 to 640``: two digits of half its width, ends rounded outwards."""
+    half = (high - low) / 2
+    if not half > 0:
+        return f"{low:,.6g}"
+    return f"{_to_place(low, half, decimal.ROUND_FLOOR)} to {_to_place(high, half, decimal.ROUND_CEILING)}"
+
+
+def _to_place(value: float, error: float, way: str) -> str:
+    """The number, rounded to the second digit of its error."""
+    place = decimal.Decimal(repr(float(error))).adjusted() - 1
+    return f"{decimal.Decimal(repr(float(value))).quantize(decimal.Decimal(1).scaleb(place), rounding=way):,f}"

@@ -18,9 +18,7 @@ import streamlit as st
 
 import deniable as dn
 from deniable._shown import shown
-from deniable.report.model import Curve
-from deniable.report.page import roc_picture
-from deniable.report.sections import roc_curve
+from deniable.report import Curve, roc_curve, roc_picture
 
 _STYLE = """<style>text {{ font: 12px sans-serif; fill: {ink}; }} .grid {{ stroke: {ink}; stroke-opacity: .25; }}
 .line {{ fill: none; stroke: #2f80d0; stroke-width: 3; }}

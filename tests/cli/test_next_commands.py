@@ -45,7 +45,7 @@ def test_a_missed_limit_leads_to_the_noise_that_meets_it(suggested, tmp_path):
     assert follow[0] == "assess"
     follow[follow.index("report.html")] = str(tmp_path / "report.json")
     follow = suggested(*follow, "--policy", str(policy))
-    assert follow == ["annex", str(tmp_path / "report.json"), "--kind", "dpia"]
+    assert follow == ["annex", str(tmp_path / "report.json"), "--kind", "edpb"]
     assert suggested(*follow) == []
 
 
@@ -99,5 +99,5 @@ def test_a_leaking_model_leads_to_a_private_one_and_its_annex(suggested, people)
     follow = suggested(*words, "--model", "tree")
     assert follow == ["train", people, "--target", "ill", "--drop", "age", "--report", "private.html"]
     follow = suggested(*follow[:-1], "private.json")
-    assert follow == ["annex", "private.json", "--kind", "dpia"]
+    assert follow == ["annex", "private.json", "--kind", "edpb"]
     assert suggested(*follow) == []

@@ -1,7 +1,7 @@
 """Annexes: every document has fields, what is filled comes from the numbers, and nothing private is published."""
 
-import json
-
+import numpy as np
+import pandas as pd
 import pytest
 
 import deniable as dn
@@ -36,9 +36,7 @@ def test_what_is_published_holds_nothing_that_was_computed_without_noise(report,
     assert set(PUBLISHED) <= set(FILLERS)
 
 
-def test_the_registry_entry_is_json_and_the_card_has_a_metadata_block(report):
-    entry = json.loads(report.annex("dp-registry"))
-    assert entry["privacy_loss"]["privacy_unit"] == report.assumptions.adjacency
+def test_the_card_has_a_metadata_block(report):
     assert report.annex("model-card").startswith("---\ntags:\n- membership-privacy\n- differential-privacy\n---\n")
 
 
@@ -48,8 +46,6 @@ def test_what_no_noise_protects_enters_a_document_only_if_asked(report):
 
 
 def test_an_attack_alone_proves_nothing_in_an_annex():
-    import numpy as np
-
     rng = np.random.default_rng(0)
     text = dn.assess(dn.audit_scores(rng.normal(1, 1, 300), rng.normal(0, 1, 300))).annex("dpia", owner=True)
     assert "Nothing is proven" in text
@@ -63,7 +59,7 @@ def test_the_command(tmp_path, capsys):
     assert run(["annex", str(path), "--kind", "ico", "--meta", str(meta), "--out", str(tmp_path / "a.md")]) == 0
     assert "the board" in (tmp_path / "a.md").read_text()
     assert run(["annex", str(path), "--kind", "dp-registry"]) == 0
-    assert json.loads(capsys.readouterr().out)["deployment"]
+    assert "\ndeployment:\n" in capsys.readouterr().out
     assert run(["annex", str(path), "--kind", "dpai"]) == 2
     assert run(["annex", "nowhere.json", "--kind", "dpia"]) == 2
     with pytest.raises(dn.InputError, match="kind must be one of"):
@@ -77,3 +73,44 @@ def test_what_is_not_part_of_a_report_is_not_said_never_to_have_been_done():
     assert "No attack is part of this report." in made.annex("dpia")
     asked = made.decide(dn.Policy([dn.Limit(advantage=1.0)], require=("attack",)))
     assert "none is part of this report" in asked.decision.reason
+
+
+ONLY_A_PERSON = {  # what no number says, of each document: these stay blank
+    "dpia": ("Purposes", "Advice of the data protection officer", "Views of the persons"),
+    "edpb": ("0.1", "0.2", "0.4", "1.1.b", "Legal basis", "Severity", "Advice", "Approved"),
+    "cnil": ("Purposes", "Legal basis", "Validation: signature"),
+    "ico": ("Context and purposes", "Consultation", "Sign off"),
+    "nist-800-226": ("Bias",),
+    "sacro": ("Researcher", "Decision of the output checker"),
+    "model-card": ("Developed by", "Intended use"),
+}
+BLANKS_BEFORE = {"dpia": 6, "cnil": 9, "ico": 7, "nist-800-226": 4, "sacro": 4, "model-card": 5}
+
+
+@pytest.fixture(scope="module")
+def trained():
+    from deniable.workflows.train import train_table
+
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.uniform(size=600), "y": rng.choice(["u", "v"], 600)})
+    return train_table(table, target="y", advantage=0.1, meta={"date": "2026-11-28"})
+
+
+@pytest.mark.parametrize("kind", ONLY_A_PERSON)
+def test_only_what_a_person_knows_is_left_blank(trained, kind):
+    made = (trained.public if document(kind).get("public") else trained.assessment).annex(kind, owner=True)
+    blank = [part.splitlines()[0] for part in made.split("### ")[1:] if f"**{TO_FILL}**" in part]
+    assert len(blank) == len(ONLY_A_PERSON[kind])
+    assert all(found.startswith(name) for found, name in zip(blank, ONLY_A_PERSON[kind], strict=True))
+    assert len(blank) <= BLANKS_BEFORE.get(kind, 16) / 2
+
+
+def test_six_kinds_of_attack_are_covered_or_out_of_scope(trained):
+    text = trained.public.annex("edpb")
+    for kind in ("Membership", "Attribute", "Reconstruction", "inversion", "Regurgitation", "Exfiltration"):
+        assert kind in text
+    assert "covered by the proven bound" in text
+    rng = np.random.default_rng(0)
+    alone = dn.assess(dn.audit_scores(rng.normal(1, 1, 300), rng.normal(0, 1, 300))).annex("edpb", owner=True)
+    assert "covered by the proven bound" not in alone
+    assert "covered: a secret" not in alone

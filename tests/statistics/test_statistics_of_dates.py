@@ -45,7 +45,7 @@ def test_answers_are_those_of_the_days(visits, function):
             first, value, last = (date.fromisoformat(line[key]) for key in ("date_low", "date", "date_high"))
             assert first <= value <= last
             assert (value - date(1970, 1, 1)).days == np.floor(row.value)
-            assert f": {value} (" in str(dates)
+            assert f": {value} ± " in str(dates)
 
 
 def test_timestamps_and_ranges_of_date_objects(visits):

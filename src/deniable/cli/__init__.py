@@ -20,6 +20,7 @@ from deniable.cli import (  # noqa: F401  (importing a command's module register
     assess,
     annex,
     ledger,
+    verify,
     check,
     local_page,
     doctor,

@@ -20,6 +20,7 @@ from typing import Annotated, Any
 import typer
 
 from deniable._check import InputError
+from deniable._files import write_atomically
 from deniable._optional import missing
 
 FINE, MISSED, BAD_INPUT, DEFECT, INTERRUPTED = 0, 1, 2, 70, 130
@@ -36,7 +37,7 @@ _LIMITS = {
     "tpr": "fpr=0.001", "fpr": "tpr=0.01", "epsilon": "delta=1e-6", "delta": "epsilon=1", "accuracy": "prior=0.5",
     "reconstruction": "baseline=0.001",
 }  # fmt: skip
-ON_RUNS = ("bound", "calibrate", "plan", "compare", "assess", "audit", "annex", "app", "doctor", "examples")
+ON_RUNS = ("bound", "calibrate", "plan", "compare", "assess", "audit", "annex", "verify", "app", "doctor", "examples")
 _EVERY_COMMAND = (
     "Exit codes: 0 fine, 1 a verdict is violated or a target was missed, 2 bad input, "
     "70 a defect of deniable, 130 interrupted."
@@ -95,6 +96,17 @@ def suggest(*words: str) -> None:
     """Say on stderr which command usually comes next, as it can be pasted into a shell; nothing without words."""
     if words:
         print(f"next: deniable {shlex.join(words)}", file=sys.stderr)
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """Write a file, complete or not at all, and say so on stderr."""
+    write_atomically(path, content)
+    wrote(path)
+
+
+def wrote(path: Path) -> None:
+    """Say on stderr which file was written."""
+    print(f"written: {path}", file=sys.stderr)
 
 
 def again(*more: str) -> tuple[str, ...]:

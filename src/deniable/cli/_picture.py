@@ -6,7 +6,8 @@ import io
 from pathlib import Path
 from typing import Any
 
-from deniable._files import check_writable, write_atomically
+from deniable._files import check_writable
+from deniable.cli._app import write
 
 
 def checked_picture(path: Path | None) -> Path | None:
@@ -24,4 +25,4 @@ def draw(result: Any, path: Path | None) -> None:
     result.plot(ax=figure.subplots())
     buffer = io.BytesIO()
     figure.savefig(buffer, format=path.suffix[1:].lower(), dpi=150)
-    write_atomically(path, buffer.getvalue())
+    write(path, buffer.getvalue())

@@ -7,16 +7,16 @@ from typing import Annotated, Literal
 
 import typer
 
-from deniable._files import check_writable, to_json, write_atomically
-from deniable.cli._app import JsonFlag, app, examples
+from deniable._files import check_writable, to_json
+from deniable.cli._app import JsonFlag, app, examples, write
 from deniable.cli._report import MetaOption
 
-AnnexKind = Literal["dpia", "cnil", "ico", "nist-800-226", "sacro", "model-card", "dp-registry"]
+AnnexKind = Literal["dpia", "edpb", "cnil", "ico", "nist-800-226", "sacro", "model-card", "dp-registry"]
 
 
 @app.command(
     epilog=examples(
-        "deniable annex report.json --kind dpia --out dpia.md",
+        "deniable annex report.json --kind edpb --out dpia.md",
         "deniable annex report.json --kind dp-registry --meta meta.toml",
     )
 )
@@ -25,29 +25,28 @@ def annex(
     kind: Annotated[AnnexKind, typer.Option(help="Kind of document to fill in.")],
     meta: MetaOption = None,
     owner: Annotated[bool, typer.Option("--owner", help="Also of a report with what no noise protects.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Write it here: .md, or .json for dp-registry.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write it here: .md, or .yaml for dp-registry.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Fill the fields of a document from a report's numbers.
 
     The rest is marked "to be filled by you".
 
-    Documents: a data protection impact assessment by GDPR article 35, by the CNIL's or the ICO's steps, an evaluation
-    along NIST SP 800-226, a check for output checkers, a model card, an entry of a registry of deployments.
+    Documents: a data protection impact assessment by GDPR article 35, by the EDPB's parts, by the CNIL's or the ICO's
+    steps, an evaluation along NIST SP 800-226, a check for output checkers, a model card, an entry of a registry.
     """
     if out is not None:
-        check_writable("--out", out, suffixes=(".json",) if kind == "dp-registry" else (".md",))
+        check_writable("--out", out, suffixes=(".yaml", ".yml") if kind == "dp-registry" else (".md",))
     from dataclasses import replace
 
-    from deniable.report import Assessment
-    from deniable.report.meta import read_meta
+    from deniable.report import Assessment, read_meta
 
     made = Assessment.from_json(report)
     if meta is not None:
         made = replace(made, meta={**made.meta, **read_meta(meta)})
     text = made.annex(kind, owner=owner)
     if out is not None:
-        write_atomically(out, text)
+        write(out, text)
     if as_json:
         print(to_json({"kind": kind, "text": text, "written_to": None if out is None else str(out)}))
     elif out is None:

@@ -9,9 +9,11 @@ from deniable.cli._app import JsonFlag, PriorOption, again, app, examples, more
 from deniable.cli._limit import limit_option
 from deniable.cli._report import (
     FullOption,
+    JunitOption,
     MetaOption,
     PolicyOption,
     ReportOption,
+    SarifOption,
     prepared,
     show,
 )
@@ -32,6 +34,8 @@ def assess(
     prior: PriorOption = 0.5,
     report: ReportOption = None,
     policy: PolicyOption = None,
+    junit: JunitOption = None,
+    sarif: SarifOption = None,
     fpr: Annotated[
         list[float] | None, more(help="False positive rate to report; may be repeated [default: 0.1 0.01 0.001].")
     ] = None,
@@ -48,7 +52,7 @@ def assess(
     import deniable as dn
     from deniable.noise import entered
 
-    said = prepared(policy, meta, report)
+    said = prepared(policy, meta, report=report, junit=junit, sarif=sarif)
     ran = read_run(run)
     book = there(ledger, run)
     entry = None if book is None else book.add(ran)
@@ -63,7 +67,7 @@ def assess(
     following = _enough(run, made.decision) if missed else ()
     if not following and report is None:
         following = again("--report", "report.html")
-    return show(made, report, as_json, policy, full=full, following=following)
+    return show(made, report, as_json, policy, full=full, following=following, ci=(junit, sarif))
 
 
 def _enough(run: str, decision: Any) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import typer
 from deniable._check import InputError
 from deniable._files import check_writable
 from deniable._optional import require
-from deniable.cli._app import FINE, MISSED, JsonFlag, SeedOption, app, examples, more, of_table
+from deniable.cli._app import FINE, MISSED, JsonFlag, SeedOption, app, examples, more, of_table, wrote
 from deniable.cli._report import (
     FullOption,
     MetaOption,
@@ -79,6 +79,7 @@ def attack(
         )
     if out is not None:
         scores.save(str(out))
+        wrote(out)
     found = scores.audit(command=said["command"])
     made = dn.assess(found, title=f"{scores.method} against {model}", **said)
     leaks = found.advantage().low > 0

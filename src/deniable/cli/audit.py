@@ -26,9 +26,11 @@ from deniable.cli._app import (
 from deniable.cli._picture import checked_picture, draw
 from deniable.cli._report import (
     FullOption,
+    JunitOption,
     MetaOption,
     OwnerReportOption,
     PolicyOption,
+    SarifOption,
     prepared,
     show,
 )
@@ -75,6 +77,8 @@ def audit(
     plot: PlotOption = None,
     owner_report: OwnerReportOption = None,
     policy: PolicyOption = None,
+    junit: JunitOption = None,
+    sarif: SarifOption = None,
     meta: MetaOption = None,
     full: FullOption = False,
     as_json: JsonFlag = False,
@@ -86,7 +90,8 @@ def audit(
     attack may change between pairs. However often one looks, a true promise is called violated with probability at most
     1 − confidence.
     """
-    said = prepared(policy, meta, owner_report=owner_report)
+    ci = (junit, sarif)
+    said = prepared(policy, meta, owner_report=owner_report, junit=junit, sarif=sarif)
     import deniable as dn
     from deniable.audit import read_scores
 
@@ -96,7 +101,7 @@ def audit(
         streamed = _sequential(scores, promised, confidence)
         draw(streamed, picture)
         judged = dn.assess(streamed, **said)
-        return max(show(judged, owner_report, as_json, policy, full=full), MISSED if judged.warnings else FINE)
+        return max(show(judged, owner_report, as_json, policy, full=full, ci=ci), MISSED if judged.warnings else FINE)
     if picture is not None:
         raise InputError("--plot goes with --stream, whose wealth it draws; for a picture of scores use --owner-report")
     if members is None and nonmembers is None:
@@ -114,7 +119,7 @@ def audit(
     with stage("comparing scores"):
         made = dn.assess(found, bound=promised, title=title, **said, **options)
     following = again("--owner-report", "audit.html") if owner_report is None else ()
-    said_so = show(made, owner_report, as_json, policy, full=full, following=following)
+    said_so = show(made, owner_report, as_json, policy, full=full, following=following, ci=ci)
     return max(said_so, MISSED if found.warnings else FINE)
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deniable._files import check_writable, to_json, write_atomically
-from deniable.cli._app import BAD_INPUT, JsonFlag, app, examples, of_table, suggest
+from deniable._files import check_writable, to_json
+from deniable.cli._app import BAD_INPUT, JsonFlag, app, examples, of_table, suggest, write
 from deniable.cli._schema import SchemaOption, read_schema
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def check(
             found = replace(found, notes=(*found.notes, *copied))
         drafted = "" if schema_out is None else draft_schema(data, target, drop=left, schema=told)
     if schema_out is not None:
-        write_atomically(schema_out, drafted)
+        write(schema_out, drafted)
     if as_json:
         print(to_json(_facts(found)))
     else:
@@ -58,7 +58,7 @@ def check(
             named = of_table(data, target, drop, schema) if schema_out is None else of_table(data, schema=schema_out)
             suggest("train", *named, "--report", "report.html")
     if schema_out is not None:
-        print(f"written: {schema_out} (read it, then delete its first line)", file=sys.stderr)
+        print("read the schema, then delete its first line", file=sys.stderr)
     return BAD_INPUT if found.problems else 0
 
 

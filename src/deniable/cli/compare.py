@@ -44,14 +44,14 @@ def compare(
     decided = [run.decide(limits) if isinstance(run, Assessment) and limits is not None else run for run in read]
     made = alike(decided, prior=prior, policy=limits)
     found = put_together(*made)
-    worst = max(code(one, policy) for one in made)
+    worst = max(code(one, limits) for one in made)
     draw(found, picture)
     if as_json:
         print(to_json(found) if limits is None else to_json({**plain(found), "met": worst == FINE}))
         return worst
     from rich.console import Console
 
-    from deniable.report.text import side_by_side
+    from deniable.report import side_by_side
 
     Console().print(side_by_side(found))
     if plot is None:

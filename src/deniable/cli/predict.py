@@ -11,9 +11,9 @@ from zipfile import BadZipFile, ZipFile
 import typer
 
 from deniable._check import InputError
-from deniable._files import check_writable, to_json, write_atomically
+from deniable._files import check_writable, to_json
 from deniable._optional import require
-from deniable.cli._app import JsonFlag, app, examples
+from deniable.cli._app import JsonFlag, app, examples, write
 
 _KNOWN = ("deniable.", "scipy.sparse.")  # whose types a trained model is made of
 
@@ -52,7 +52,7 @@ def predict(
         found = found.astype(object).set_axis(sorted({*lines} - {*opened.odd})).reindex(lines)
         print(f"warning: no prediction for lines that are no records: {len(opened.odd)}", file=sys.stderr)
     if out is not None:
-        write_atomically(out, found.to_csv(index=False))
+        write(out, found.to_csv(index=False))
     if as_json:
         print(to_json(found.to_dict("records")))
     elif out is None:

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from deniable._files import check_writable, write_atomically
+from deniable._files import check_writable
 from deniable._progress import stage
-from deniable.cli._app import FprOption, JsonFlag, SeedOption, again, app, examples, more
+from deniable.cli._app import FprOption, JsonFlag, SeedOption, again, app, examples, more, write, wrote
 from deniable.cli._report import (
     MetaOption,
     OwnerReportOption,
@@ -104,9 +104,10 @@ def profile(
         with stage(f"leaving each of {len(encoded.y):,} records out"):
             found = dn.privacy_profile(encoded.X, encoded.y, **options)
     if out is not None and out.suffix == ".csv":
-        write_atomically(out, found.to_frame(fpr).to_csv(index=False))
+        write(out, found.to_frame(fpr).to_csv(index=False))
     if out is not None and out.suffix == ".parquet":
         found.to_parquet(out, fpr)
+        wrote(out)
     rates = (0.1, 0.01, fpr) if fpr not in (0.1, 0.01) else (0.1, 0.01)
     group = None if by is None or table is None else (by, table.frame[by].to_numpy())
     made = dn.assess(found, fpr=rates, group=group, **said)

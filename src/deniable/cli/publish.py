@@ -8,10 +8,20 @@ from typing import Annotated
 
 import typer
 
-from deniable._files import check_writable, write_atomically
-from deniable.cli._app import JsonFlag, PlotOption, app, examples, more
+from deniable._files import check_writable
+from deniable.cli._app import JsonFlag, PlotOption, again, app, examples, more, suggest, write
 from deniable.cli._limit import AdvantageOption, LimitOption, asked_for
 from deniable.cli._picture import checked_picture
+from deniable.cli._report import (
+    MetaOption,
+    OwnerReportOption,
+    PolicyOption,
+    ReportOption,
+    annex_of,
+    code,
+    prepared,
+    written,
+)
 from deniable.cli._schema import SchemaOption, read_schema
 from deniable.cli.ledger import LedgerOption, there
 
@@ -19,7 +29,7 @@ from deniable.cli.ledger import LedgerOption, there
 @app.command(
     epilog=examples(
         'deniable publish people.csv --statistic "mean(income) by region" --statistic "count() by region, sex" '
-        "--schema schema.toml --advantage 0.2 --out means.csv --plot means.svg",
+        "--schema schema.toml --advantage 0.2 --out means.csv --report means.html",
         'deniable publish people.csv --statistic "median(age)" --limit tpr=0.01,fpr=0.001 --json',
     )
 )
@@ -45,8 +55,12 @@ def publish(
     certificate: Annotated[Path | None, typer.Option(help="Where the certificate goes, as JSON.")] = None,
     schema: SchemaOption = None,
     ledger: LedgerOption = None,
+    report: ReportOption = None,
+    owner_report: OwnerReportOption = None,
+    policy: PolicyOption = None,
+    meta: MetaOption = None,
     as_json: JsonFlag = False,
-) -> None:
+) -> int:
     """Publish statistics of a table, with error bars.
 
     All records are used, under one budget.
@@ -58,12 +72,13 @@ def publish(
     if certificate is not None:
         check_writable("--certificate", certificate, suffixes=(".json",))
     checked_picture(plot)
+    said = prepared(policy, meta, report=report, owner_report=owner_report)
+    import deniable as dn
     from deniable.limits import DEFAULT_ADVANTAGE
-    from deniable.statistics import release_statistics
 
     asked = asked_for(advantage, limit, DEFAULT_ADVANTAGE)
     told = read_schema(schema)
-    made = release_statistics(
+    made = dn.release_statistics(
         data,
         statistic,
         limit=asked,
@@ -72,12 +87,24 @@ def publish(
         suppress_below=suppress_below,
         ledger=there(ledger, "statistics: " + "; ".join(statistic)),
     )
+    page = dn.assess(made, **said)
     if certificate is not None:  # first: no table may exist without its certificate
-        made.certificate.to_json(certificate)
+        write(certificate, made.certificate.to_json())
     if plot is not None:
         picture = io.BytesIO()
         made.plot().savefig(picture, format=plot.suffix[1:].lower(), dpi=150)
-        write_atomically(plot, picture.getvalue())
+        write(plot, picture.getvalue())
     if out is not None:
-        made.to_csv(out) if out.suffix.lower() == ".csv" else made.to_json(out)
+        write(out, made.to_csv() if out.suffix.lower() == ".csv" else made.to_json())
+    if report is not None:
+        write(report, written(page, report))
+    if owner_report is not None:
+        from deniable.workflows.published import for_owner
+
+        write(owner_report, written(for_owner(page, data, made, told), owner_report))
     print(made.to_json() if as_json else made)
+    if not as_json:
+        if page.decision is not None:
+            print(f"\n{page.decision.verdict} ({page.decision.policy.name}). {page.decision.reason}")
+        suggest(*(annex_of(report) or (() if report else again("--report", "report.html"))))
+    return code(page, said["policy"])

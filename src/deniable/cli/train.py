@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from deniable._files import check_writable, write_atomically
+from deniable._files import check_writable
 from deniable._optional import require
 from deniable._progress import stage
-from deniable.cli._app import JsonFlag, again, app, examples, more, suggest
+from deniable.cli._app import JsonFlag, again, app, examples, more, suggest, write
 from deniable.cli._limit import AdvantageOption, LimitOption, asked_for
 from deniable.cli._report import (
     FullOption,
@@ -87,7 +86,7 @@ def train(
     if out is not None:
         check_writable("--out", out, suffixes=(".skops",))
         require("skops.io", purpose="writing a .skops model")
-    said = prepared(policy, meta, report, owner_report)
+    said = prepared(policy, meta, report=report, owner_report=owner_report)
     from deniable.workflows.train import train_table
 
     with stage("fitting and measuring"):
@@ -125,10 +124,8 @@ def finish(
     if out is not None:
         files.append((out, require("skops.io", purpose="writing a .skops model").dumps(made.model)))
     for path, content in files:
-        write_atomically(path, content)
+        write(path, content)
     found = show(made.assessment, None, as_json, policy, full=full)
-    for path, _ in files:
-        print(f"written: {path}", file=sys.stderr)
     if as_json:
         return found
     for line in made.remarks:

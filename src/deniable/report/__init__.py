@@ -1,19 +1,7 @@
 """Assessments: numbers first, then text, JSON, HTML and plots."""
 
-from deniable.report.comparing import Comparison
-from deniable.report.decision import Decision, Rule
-from deniable.report.model import Assessment, Curve, Grid, Number, Section, Series
-from deniable.report.policy import Policy
+from __future__ import annotations
 
-__all__ = [
-    "Assessment",
-    "Comparison",
-    "Curve",
-    "Decision",
-    "Grid",
-    "Number",
-    "Policy",
-    "Rule",
-    "Section",
-    "Series",
-]
+from deniable._lazy import attached
+
+__getattr__, __all__, _ = attached(__name__, __file__, globals())  # the list is __init__.pyi

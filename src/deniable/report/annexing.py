@@ -14,17 +14,17 @@ from importlib import resources
 from typing import Any
 
 from deniable._check import InputError, choice
-from deniable._files import to_json
 from deniable._shown import shown
 from deniable.report.model import Assessment, Number
+from deniable.report.registry import entry
 
-KINDS = ("dpia", "cnil", "ico", "nist-800-226", "sacro", "model-card", "dp-registry")
+KINDS = ("dpia", "edpb", "cnil", "ico", "nist-800-226", "sacro", "model-card", "dp-registry")
 TO_FILL = "to be filled by you"
 _SIGNS = {"provable upper bound": "≤ ", "empirical lower bound": "≥ ", "estimate": "≈ "}
 
 
 def annex(assessment: Assessment, kind: str, *, owner: bool = False) -> str:
-    """Return an annex: Markdown, or JSON for "dp-registry".
+    """Return an annex: Markdown, or YAML for "dp-registry".
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ def annex(assessment: Assessment, kind: str, *, owner: bool = False) -> str:
             "this report holds figures that no noise protects; make the annex from its public page (deniable train "
             "--report), or say that the document stays with the owner of the data: owner=True (--owner)"
         )
+    if layout.get("form") == "registry":
+        return entry(assessment)
     filled = [(field["section"], field["name"], _filled(assessment, field, public)) for field in layout["field"]]
-    if layout.get("form") == "json":
-        return _json(layout, filled)
     return _markdown(assessment, layout, filled)
 
 
@@ -69,14 +69,6 @@ def _filled(assessment: Assessment, field: dict[str, str], public: bool) -> list
     name = field["fill"]
     filler = PUBLISHED.get(name, FILLERS[name]) if public else FILLERS[name]
     return [line for line in filler(assessment) if line]
-
-
-def _json(layout: dict[str, Any], filled: _Filled) -> str:
-    content: dict[str, Any] = {"document": layout["document"], "source": layout["url"]}
-    for section, name, lines in filled:
-        value = lines[0] if len(lines) == 1 else lines
-        content.setdefault(section, {})[name] = value if lines else TO_FILL
-    return to_json(content)
 
 
 def _markdown(assessment: Assessment, layout: dict[str, Any], filled: _Filled) -> str:
@@ -167,14 +159,110 @@ def _changes(a: Assessment) -> Iterable[str]:
     return () if a.decision is None else a.decision.changes or ("Nothing needs to change for these limits.",)
 
 
+def _or(fill: Callable[[Assessment], Iterable[str]], otherwise: str) -> Callable[[Assessment], Iterable[str]]:
+    """What a filler says, or that the report does not hold it."""
+    return lambda a: list(fill(a)) or [otherwise]
+
+
+def _tests(a: Assessment) -> list[str]:
+    """Attacks that were run: on this release by its owner, and on the software by its makers."""
+    found = _section("attack")(a)
+    who = f"Attacked by {a.meta.get('author', 'the owner')} on {a.meta.get('date', 'the date of the report')}."
+    own = [who, *found, *(note for s in a.sections if s.key.startswith("attack") for note in s.notes)]
+    version = a.reproduction.get("deniable", "")
+    return [
+        *(own if found else ["No attack is part of this report."]),
+        f"The software, deniable {version}, at each of its commits: every fit is replayed with a neighbour, whose "
+        "record must move no sum by more than is certified (tests/guarantees/test_replay.py); 400 retrainings of "
+        "both worlds are attacked, and a fit with a tenth of the noise must be caught "
+        "(tests/guarantees/test_attacked_training.py; thousands: benchmarks/training/retrainings.py).",
+    ]
+
+
+def _attacks(a: Assessment) -> list[str]:
+    """The six kinds of attack that regulators name: covered, or out of scope and why."""
+    proven, secrets = _bounded(a), any(n.startswith("risk") for n in a.numbers)
+    bound = "covered by the proven bound" if proven else "nothing is proven here; see what an attack measured"
+    secret = "covered: a secret guessed blindly with chance … (see the bounds)" if secrets else "nothing is proven here"
+    return [
+        f"Membership inference: {bound}.",
+        f"Attribute inference about a {a.assumptions.unit} in the data: {secret}; what holds of all people is not.",
+        f"Reconstruction: {secret}.",
+        f"Model inversion: of a single {a.assumptions.unit}, as reconstruction; of what is typical of a class, out of "
+        "scope: that is what the release says about people in general.",
+        f"Regurgitation of a {a.assumptions.unit} word for word: {secret}.",
+        "Exfiltration of data, logs or files: out of scope: the proof is about what is released, not about who reads "
+        "a disk.",
+    ]
+
+
+def _singled_out(a: Assessment) -> list[str]:
+    keys = [key for key in a.numbers if key.startswith(("risk.reconstruction", "risk.replacing", "bound.precision"))]
+    said = "Singling out, linkage and inference bet on a record; these bets are bounded, whatever else is known:"
+    return [said, *(_number(a.numbers[key]) for key in keys)] if keys and _bounded(a) else []
+
+
+def _noise(a: Assessment) -> list[str]:
+    if a.section("account") or a.section("release"):
+        return [
+            "Noise is drawn from the operating system's entropy as rounded Gaussians, exact in law, and added to whole "
+            "numbers, so that floating point adds nothing to what is learnt.",
+            "Time and memory of the run are not covered.",
+        ]
+    return [
+        "The bound is for real-valued noise of the stated law. How the run drew it (seed, generator, floating point) "
+        "is not known to this report.",
+        *a.warnings,
+    ]
+
+
+def _likely(a: Assessment) -> list[str]:
+    """What it would take, in the words of recital 26, to identify somebody by means reasonably likely to be used."""
+    found = [n for key, n in a.numbers.items() if key.startswith(("bound.accuracy", "bound.tpr", "bound.precision"))]
+    said = "An attacker who knows every other record, the software and all that is public reaches, in any time:"
+    return [said, *map(_number, found)] if found and _bounded(a) else []
+
+
+def _prior_consultation(a: Assessment) -> list[str]:
+    if a.decision is None:
+        return []
+    return [f"Article 36 asks whether a high risk remains. Against the limits: {a.decision.verdict}. A person decides."]
+
+
 FILLERS: dict[str, Callable[[Assessment], Iterable[str]]] = {
     "title": lambda a: [a.title],
     "author": _meta("author", "organisation", "version", "model_sha256"),
     **{name: _meta(name) for name in ("purpose", "organisation", "date", "contact", "review_date", "signed_by")},
     "data": _data,
-    "utility": _section("use"),
-    "records": _section("records"),
-    "attack": lambda a: _section("attack")(a) or ["No attack is part of this report."],
+    "utility": _or(_section("use"), "Usefulness is not part of this report."),
+    "records": _or(_section("records"), "No record profile is part of this report: its bounds hold for every record."),
+    "attack": _tests,
+    "attacks": _attacks,
+    "singling_out": _singled_out,
+    "noise": _noise,
+    "likely": _likely,
+    "consultation": _prior_consultation,
+    "review": _or(
+        _meta("review_date"),
+        "No date is set. Due before anything else is released from the same records, "
+        "since their losses add up, and when the limits change.",
+    ),
+    "other_releases": lambda a: [
+        "None is counted here. The losses of releases from the same records add up; their "
+        "mechanisms do, too: dn.tradeoff(a + b)."
+    ],
+    "untouched": lambda a: ["Out of scope: the release reads the data and changes or deletes none."],
+    "before": lambda a: ["Out of scope: the guarantee begins with the table as it was given."],
+    "storage": lambda a: [
+        "Out of scope: the guarantee is about what is released, not about who can read data, logs or files."
+    ],
+    "sheet": lambda a: [
+        *_meta("author", "date", "version")(a),
+        f"deniable {a.reproduction.get('deniable', '')}".strip(),
+    ],
+    "game_unit": lambda a: [a.assumptions.line, a.assumptions.game],
+    "purpose_author": lambda a: _meta("purpose", "author")(a) if {"purpose", "author"} <= set(a.meta) else [],
+    "stored": lambda a: ["No row is stored: noisy sums only." if a.section("account") else "Not examined here."],
     "risks": _risks,
     "epsilon": _epsilon,
     "mechanism": _mechanism,
@@ -201,7 +289,8 @@ def _proven(a: Assessment) -> list[str]:
 
 # in a published document: nothing that was computed from the records without noise
 PUBLISHED: dict[str, Callable[[Assessment], Iterable[str]]] = {
-    **dict.fromkeys(("attack", "utility", "records", "reproduction", "reason", "changes"), lambda a: ()),
+    **dict.fromkeys(("reproduction", "reason", "changes"), lambda a: ()),
+    **dict.fromkeys(("attack", "utility", "records"), lambda a: ["Measured without noise: not published."]),
     "decision": _proven,
-    "data": _meta("data"),
+    "data": lambda a: _meta("data")(a) if a.for_owner else _data(a),
 }

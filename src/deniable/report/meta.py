@@ -22,6 +22,8 @@ FIELDS = {
     "signed_by": "Signed by",
     "review_date": "To be reviewed on",
     "contact": "Contact",
+    "region": "Region",
+    "product_type": "Type of data product",
 }
 
 

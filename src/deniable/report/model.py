@@ -16,7 +16,7 @@ from deniable.curves import Assumptions
 from deniable.report.decision import Decision, Remedies, changes, decide
 from deniable.report.policy import Policy
 
-SCHEMA_VERSION = "1.1"
+SCHEMA_VERSION = "1.2"
 
 NumberKind = Literal[
     "provable upper bound", "empirical lower bound", "measured interval", "exact", "estimate", "parameter"
@@ -97,6 +97,31 @@ class Series:
     log_x: bool = False
     log_y: bool = False
     alt: str = ""
+    dates: bool = False
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A picture of one value for each category, with its limits: against noise, and wider ones of the population.
+
+    ``dates`` says that values are days since 1970-01-01.
+
+    Examples
+    --------
+    See ``Policy``.
+    """
+
+    key: str
+    title: str
+    x_label: str
+    labels: list[str] = field(hash=False)
+    values: list[float] = field(hash=False)
+    low: list[float] = field(hash=False)
+    high: list[float] = field(hash=False)
+    wide_low: list[float] = field(default_factory=list, hash=False)
+    wide_high: list[float] = field(default_factory=list, hash=False)
+    dates: bool = False
+    alt: str = ""
 
 
 @dataclass(frozen=True)
@@ -134,6 +159,7 @@ class Section:
     curves: tuple[Curve, ...] = ()
     series: tuple[Series, ...] = ()
     grids: tuple[Grid, ...] = ()
+    bars: tuple[Bars, ...] = ()
     notes: tuple[str, ...] = ()
     holds_for: str = ""
     confidence: float = 1.0
@@ -289,10 +315,23 @@ class Assessment(Textual):
 
         return _written("path", to_html(self), path, (".html", ".htm"))
 
+    def to_junit(self) -> str:
+        """Return the rules of the policy as test cases in JUnit XML: a failure each that is missed or not decided."""
+        from deniable.report.ci import to_junit
+
+        return to_junit(self)
+
+    def to_sarif(self, where: str = "pyproject.toml") -> str:
+        """Return what keeps the policy from being met as SARIF 2.1.0; ``where`` is the file of the policy."""
+        from deniable.report.ci import to_sarif
+
+        return to_sarif(self, where)
+
     def annex(self, kind: str, *, owner: bool = False) -> str:
         """Return the fields of a document filled from these numbers, the rest marked "to be filled by you".
 
-        ``kind`` is "dpia", "cnil", "ico", "nist-800-226", "sacro", "model-card" (Markdown) or "dp-registry" (JSON).
+        ``kind`` is "dpia", "edpb", "cnil", "ico", "nist-800-226", "sacro", "model-card" (Markdown) or "dp-registry"
+        (YAML).
         Figures that no noise protects go into a document only with ``owner=True``, and into the last two never.
         """
         from deniable.report.annexing import annex
@@ -320,6 +359,7 @@ def _renamed(section: Section, taken: set[str]) -> Section:
         curves=tuple(replace(c, key=moved(c.key)) for c in section.curves),
         series=tuple(replace(p, key=f"{p.key}-{key}") for p in section.series),
         grids=tuple(replace(g, key=f"{g.key}-{key}") for g in section.grids),
+        bars=tuple(replace(b, key=f"{b.key}-{key}") for b in section.bars),
     )
 
 

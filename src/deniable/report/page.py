@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
 from typing import Any
@@ -17,7 +17,7 @@ from deniable._optional import missing
 from deniable._shown import shown
 from deniable.report.decision import Decision, Rule
 from deniable.report.meta import FIELDS
-from deniable.report.model import Assessment, Curve, Grid, Series, cell_text
+from deniable.report.model import Assessment, Bars, Curve, Grid, Series, cell_text
 
 WIDTH, HEIGHT = 520.0, 340.0
 LEFT, RIGHT, TOP, BOTTOM = 70.0, 18.0, 10.0, 46.0
@@ -53,6 +53,7 @@ def to_html(assessment: Assessment) -> str:
         game=assessment.threat_model,
         roc=roc_picture(assessment.curves, proven=proven),
         pictures={series.key: series_picture(series) for part in assessment.sections for series in part.series},
+        barred={bars.key: bars_picture(bars) for part in assessment.sections for bars in part.bars},
         proven=assessment.status != "violated"
         and any(curve.kind == "provable upper bound" for curve in assessment.curves),
         measured=any(curve.low is not None for curve in assessment.curves),
@@ -115,6 +116,8 @@ class _Axis:
     start: float
     end: float
     log: bool
+    dates: bool = False
+    bare: bool = False  # without lines and numbers
 
     def at(self, value: float) -> float:
         low, high = self._scaled(self.low), self._scaled(self.high)
@@ -125,6 +128,10 @@ class _Axis:
         return math.log10(value) if self.log else value
 
     def ticks(self) -> list[float]:
+        if self.bare:
+            return []
+        if self.dates:
+            return _days(self.low, self.high)
         if self.log:
             first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
             if last - first >= 2:
@@ -134,6 +141,25 @@ class _Axis:
         step = _nice((self.high - self.low) / _TICKS)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [k * step for k in range(first, last + 1)]
+
+    def tick(self, value: float) -> str:
+        if self.dates:
+            return str(np.datetime64(0, "D") + round(value))[: 4 if self.high - self.low > _YEARS else 10]
+        return _tick(value)
+
+
+_YEARS = 900.0  # days from which on an axis of dates counts years
+
+
+def _days(low: float, high: float) -> list[float]:
+    """Places of an axis of dates: first days of years, or days a whole number apart."""
+    if high - low > _YEARS:
+        first, last = (int(str(np.datetime64(0, "D") + round(end))[:4]) for end in (low, high))
+        step = max(1, round(_nice((last - first) / _TICKS)))
+        years = [float(np.datetime64(f"{year:04d}-01-01", "D").astype(int)) for year in range(first, last + 1, step)]
+        return [day for day in years if low <= day <= high]
+    apart = max(1.0, _nice((high - low) / 3))
+    return [k * apart for k in range(math.ceil(low / apart), math.floor(high / apart) + 1)]
 
 
 def _nice(step: float) -> float:
@@ -172,6 +198,7 @@ def series_picture(series: Series) -> Picture:
     values = [v for line in series.lines.values() for v in line if _drawable(v, series.log_y)]
     places = [v for v in series.x if _drawable(v, series.log_x)]
     x, y = _axes(_ends(places, series.log_x), _ends(values, series.log_y), series.log_x, series.log_y)
+    x = replace(x, dates=series.dates)
     parts = [_frame(x, y, series.x_label, series.y_label)]
     legend = []
     for i, (name, line) in enumerate(series.lines.items()):
@@ -179,6 +206,38 @@ def series_picture(series: Series) -> Picture:
         legend.append((_style(i), name))
     table = Grid(f"{series.key}-table", series.title, [series.x_label, *series.lines], _rows(series))
     return Picture(_svg(parts), tuple(legend) if len(legend) > 1 else (), table)
+
+
+_ROW, _LABELS, _LETTERS = 24.0, 150.0, 22  # of a picture of bars: height of a row, width and letters of a label
+
+
+def bars_picture(bars: Bars) -> str:
+    """Return a row for each category: its value as a dot, limits against noise as a line, wider ones as a pale one.
+
+    Rows begin with a bar where the axis begins at 0.
+    """
+    ends = [value for value in (*bars.low, *bars.high, *bars.values, *bars.wide_low, *bars.wide_high)]
+    low, high = _ends(ends, False)
+    if low == 0.0 and high <= 0.0:
+        high = 1.0
+    height = TOP + _ROW * len(bars.labels) + BOTTOM
+    x, y = _Axis(low, high, _LABELS, WIDTH - RIGHT, False, bars.dates), _Axis(0, 1, height - BOTTOM, TOP, False)
+    parts = [_frame(x, replace(y, bare=True), bars.x_label, "", height)]
+    for i, (label, value) in enumerate(zip(bars.labels, bars.values, strict=True)):
+        at = TOP + _ROW * (i + 0.5)
+        brief = label if len(label) <= _LETTERS else f"{label[: _LETTERS - 1]}…"
+        parts.append(f'<text x="{_LABELS - 6:.1f}" y="{at + 4:.1f}" text-anchor="end">{escape(brief)}</text>')
+        if low <= 0 <= high and not bars.dates:
+            start, end = sorted((x.at(0), x.at(value)))
+            parts.append(f'<rect class="bar" x="{start:.1f}" width="{end - start:.1f}" y="{at - 7:.1f}" height="14"/>')
+        for style, below, above in (("wide", bars.wide_low, bars.wide_high), ("noise", bars.low, bars.high)):
+            if below:
+                parts.append(
+                    f'<line class="{style}" x1="{x.at(below[i]):.1f}" x2="{x.at(above[i]):.1f}" y1="{at:.1f}" '
+                    f'y2="{at:.1f}"/>'
+                )
+        parts.append(f'<circle class="dot" cx="{x.at(value):.1f}" cy="{at:.1f}" r="3.5"/>')
+    return _svg(parts, height)
 
 
 def _style(i: int) -> str:
@@ -205,20 +264,20 @@ def _axes(across: tuple[float, float], up: tuple[float, float], log_x: bool, log
     )
 
 
-def _frame(x: _Axis, y: _Axis, x_title: str, y_title: str) -> str:
+def _frame(x: _Axis, y: _Axis, x_title: str, y_title: str, height: float = HEIGHT) -> str:
     """Grid lines with their numbers, and the titles of the axes."""
     parts = []
     for value in x.ticks():
         at = x.at(value)
         parts.append(f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="{y.end:.1f}" y2="{y.start:.1f}"/>')
-        parts.append(f'<text x="{at:.1f}" y="{y.start + 16:.1f}" text-anchor="middle">{_tick(value)}</text>')
+        parts.append(f'<text x="{at:.1f}" y="{y.start + 16:.1f}" text-anchor="middle">{x.tick(value)}</text>')
     for value in y.ticks():
         at = y.at(value)
         parts.append(f'<line class="grid" x1="{x.start:.1f}" x2="{x.end:.1f}" y1="{at:.1f}" y2="{at:.1f}"/>')
         parts.append(f'<text x="{x.start - 6:.1f}" y="{at + 4:.1f}" text-anchor="end">{_tick(value)}</text>')
     middle, side = (x.start + x.end) / 2, (y.start + y.end) / 2
     parts.append(
-        f'<text class="axis" x="{middle:.1f}" y="{HEIGHT - 8:.1f}" text-anchor="middle">{escape(x_title)}</text>'
+        f'<text class="axis" x="{middle:.1f}" y="{height - 8:.1f}" text-anchor="middle">{escape(x_title)}</text>'
     )
     parts.append(
         f'<text class="axis" transform="translate(13 {side:.1f}) rotate(-90)" text-anchor="middle">'
@@ -266,8 +325,8 @@ def _short(value: float) -> str:
     return f"{value:.3g}"
 
 
-def _svg(parts: list[str]) -> str:
-    return f'<svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" aria-hidden="true" focusable="false">{"".join(parts)}</svg>'
+def _svg(parts: list[str], height: float = HEIGHT) -> str:
+    return f'<svg viewBox="0 0 {WIDTH:g} {height:g}" aria-hidden="true" focusable="false">{"".join(parts)}</svg>'
 
 
 def _percent(values: Sequence[float]) -> list[float]:
@@ -299,4 +358,8 @@ def _rows(series: Series) -> list[list[str]]:
     chosen: list[int] = (
         np.unique(np.linspace(0, len(series.x) - 1, _TABLE_ROWS).round().astype(int)).tolist() if series.x else []
     )
-    return [[f"{series.x[i]:.4g}", *(f"{line[i]:.4g}" for line in series.lines.values())] for i in chosen]
+    return [[_place(series, series.x[i]), *(f"{line[i]:.4g}" for line in series.lines.values())] for i in chosen]
+
+
+def _place(series: Series, value: float) -> str:
+    return str(np.datetime64(0, "D") + round(value)) if series.dates else f"{value:.4g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -126,10 +127,48 @@ class Policy:
         table = content.get("policy", content)
         if not isinstance(table, dict) or ("policy" in content and len(content) > 1):
             raise InputError(f"policy {str(path)!r} must hold its keys at the top or in one table [policy]")
+        return cls._of(table, f"policy {str(path)!r}", Path(path).stem)
+
+    @classmethod
+    def _of(cls, table: dict[str, Any], where: str, name: str) -> Policy:
         rates = [name for name, _ in _RATES.values()]
-        refuse_unknown(f"policy {str(path)!r}", table, (*_DECIDED, *rates, *(field.name for field in fields(cls)[1:])))
+        refuse_unknown(where, table, (*_DECIDED, *rates, *(field.name for field in fields(cls)[1:])))
         given = {key: value for key, value in table.items() if value is not False}
         at = {kind: {name: given.pop(name, usual)} for kind, (name, usual) in _RATES.items()}
         limits = tuple(Limit(**{kind: given.pop(kind)}, **at.get(kind, {})) for kind in _DECIDED if kind in given)
         blank: dict[str, Any] = dict.fromkeys(_MEASURED)
-        return cls(limits, **{"name": Path(path).stem, **blank, **given})
+        return cls(limits, **{"name": name, **blank, **given})
+
+    @classmethod
+    def set_once(cls, folder: str | Path = ".") -> tuple[Policy, Path] | None:
+        """Return the policy that is set for a whole project and the file that holds it, or None if none is set.
+
+        That is the file (or ``default``) that the environment variable ``DENIABLE_POLICY`` names, else ``policy`` in
+        ``[tool.deniable]`` of the nearest ``pyproject.toml`` from ``folder`` upwards: a file beside it, ``default``,
+        or a table of rules.
+
+        Raises
+        ------
+        InputError
+            If it cannot be read: a policy that is set is never silently left out.
+        """
+        if named := os.environ.get("DENIABLE_POLICY"):
+            return cls.from_toml(named), Path(named)
+        above = Path(folder).resolve()
+        found = next((file for one in (above, *above.parents) if (file := one / "pyproject.toml").is_file()), None)
+        if found is None:
+            return None
+        tools = read_toml("policy", found).get("tool", {})
+        if not isinstance(tools, dict) or "deniable" not in tools:
+            return None
+        own: Any = tools["deniable"] if isinstance(tools["deniable"], dict) else {"deniable": tools["deniable"]}
+        refuse_unknown(f"[tool.deniable] of {str(found)!r}", own, ("policy",))
+        asked = own.get("policy")
+        if asked is None:
+            return None
+        if isinstance(asked, dict):
+            return cls._of(asked, f"[tool.deniable.policy] of {str(found)!r}", found.name), found
+        if not isinstance(asked, str):
+            raise InputError(f"policy in [tool.deniable] must be a file, 'default' or a table, got {asked!r}")
+        file = Path(asked) if asked == "default" else found.parent / asked
+        return cls.from_toml(file), found if asked == "default" else file

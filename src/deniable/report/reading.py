@@ -12,7 +12,7 @@ from deniable._files import read_json
 from deniable.curves import Assumptions
 from deniable.limits import Limit
 from deniable.report.decision import Decision, Rule
-from deniable.report.model import SCHEMA_VERSION, Assessment, Curve, Grid, Number, Section, Series
+from deniable.report.model import SCHEMA_VERSION, Assessment, Bars, Curve, Grid, Number, Section, Series
 from deniable.report.policy import Policy
 
 
@@ -25,7 +25,7 @@ def read_assessment(path: str | Path) -> Assessment:
     except ValueError as error:
         raise InputError(f"assessment file {str(path)!r} is not JSON: {error}") from None
     found = content.get("schema_version") if isinstance(content, dict) else None
-    if found != SCHEMA_VERSION:
+    if found not in ("1.1", SCHEMA_VERSION):
         raise InputError(
             f"assessment file {str(path)!r} must have schema_version {SCHEMA_VERSION!r}, got {found!r}; write it again "
             "with this version of deniable"
@@ -53,8 +53,14 @@ def _decision(content: dict[str, Any]) -> Decision:
 
 
 def _section(content: dict[str, Any]) -> Section:
-    kinds: dict[str, Callable[..., Any]] = {"numbers": _number, "curves": Curve, "series": Series, "grids": Grid}
-    made = {name: tuple(kind(**item) for item in content[name]) for name, kind in kinds.items()}
+    kinds: dict[str, Callable[..., Any]] = {
+        "numbers": _number,
+        "curves": Curve,
+        "series": Series,
+        "grids": Grid,
+        "bars": Bars,
+    }
+    made = {name: tuple(kind(**item) for item in content.get(name, ())) for name, kind in kinds.items()}
     return Section(**_tupled({**content, **made}, "notes"))
 
 

@@ -7,14 +7,17 @@ import io
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from scipy.special import ndtri
 
 from deniable._check import InputError
 from deniable._files import plain, to_json, write_atomically
 from deniable._notebook import Textual
 from deniable._optional import require
-from deniable._shown import shown
+from deniable._shown import between, shown, with_error
 from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
 from deniable.noise import Certificate, Use
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _NUMBERS = ("value", "noise", "low", "high", "population_error", "population_low", "population_high")
+_PROMISE = ("advantage", "unit", "released")
 _DATES = ("date", "date_low", "date_high")
 _CURVES = ("ecdf", "survival")
 _MOST_DRAWN = 40  # rows of one panel
@@ -72,6 +76,32 @@ class Row:
         """Return the value, or a limit, as people write it: a date, or a number of six digits."""
         return written(value, as_date=self.dated)
 
+    def shown(self, confidence: float = 0.95) -> str:
+        """Return the value and how far the noise alone moves it, with digits that fit: ``591 ± 15``."""
+        if math.isnan(self.value):
+            return f"withheld: {self.note}"
+        if self.noise == 0:
+            return f"{self.written(self.value)} (exact)"
+        half = max(self.high - self.value, self.value - self.low)
+        if not self.low <= self.value <= self.high:  # its limits are cut to what is possible
+            half = float(ndtri(0.5 + confidence / 2)) * self.noise
+        if self.dated:
+            return f"{self.written(self.value)} ± {math.ceil(half)} days"
+        return with_error(self.value, half)
+
+    @property
+    def label(self) -> str:
+        """The categories and the item in words; nothing for a number of all records."""
+        return ", ".join(word for word in (*self.group, self.item) if word)
+
+    @property
+    def population(self) -> str:
+        """The limits for the population in words; nothing where they are not known."""
+        ends = self.population_low, self.population_high
+        if any(map(math.isnan, (self.value, *ends))):
+            return ""
+        return " to ".join(map(self.written, ends)) if self.dated else between(*ends)
+
     @property
     def population_error(self) -> float:
         """Standard error against the population: noise and sampling together."""
@@ -101,6 +131,8 @@ class StatisticsRelease(Textual):
         Columns whose ranges or categories were found in the data, privately.
     confidence
         Confidence level of the limits ``low``, ``high``, ``population_low`` and ``population_high``.
+    released
+        The day of the release, as 2024-12-31.
 
     Examples
     --------
@@ -115,6 +147,7 @@ class StatisticsRelease(Textual):
     ranges: Mapping[str, tuple[Any, ...]] = field(repr=False)
     found: tuple[str, ...]
     confidence: float
+    released: str = field(default_factory=lambda: date.today().isoformat())
 
     @property
     def replacement_tradeoff(self) -> Tradeoff:
@@ -141,18 +174,23 @@ class StatisticsRelease(Textual):
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield each number as a dictionary: statistic, categories, item, value, its errors and limits, note, estimand.
 
+        Each carries the guarantee of all of them: advantage, unit, and the day on which they were released.
+
         Means and quantiles of dates are in days since 1970-01-01; ``date``, ``date_low`` and ``date_high`` are value
         and limits as dates, empty for other numbers (these keys are there only if some number is a date).
         """
         by = list(dict.fromkeys(column for statistic in self.statistics for column in statistic.by))
         dated = any(row.dated for rows in self.rows for row in rows)
+        certificate = self.certificate
+        promise = {"advantage": certificate.advantage, "unit": certificate.unit, "released": self.released}
         for statistic, estimand, rows in zip(self.statistics, self.estimands, self.rows, strict=True):
             for row in rows:
                 group = dict(zip(statistic.by, row.group, strict=True))
                 labels = {_clear(column): group.get(column) for column in by}
                 numbers = {name: getattr(row, name) for name in _NUMBERS}
                 moment = dict(zip(_DATES, _dates_of(row), strict=True)) if dated else {}
-                first, last = {"statistic": str(statistic)}, {"note": row.note, "estimand": estimand}
+                first = {"statistic": str(statistic)}
+                last = {"note": row.note, "estimand": estimand, **promise}
                 yield first | labels | {"item": row.item} | numbers | moment | last
 
     def to_frame(self) -> Any:
@@ -181,6 +219,7 @@ class StatisticsRelease(Textual):
             "n_records": self.n_records,
             "certificate": self.certificate.to_dict(),
             "replacement_advantage": self.replacement_tradeoff.advantage(),
+            "released": self.released,
             "account": [plain(use) for use in self.account],
             "ranges": {name: plain(values) for name, values in self.ranges.items()},
             "found_privately": list(self.found),
@@ -193,16 +232,23 @@ class StatisticsRelease(Textual):
     def __str__(self) -> str:
         promise, unit = self.certificate, self.certificate.unit
         whole = sum(use.mu**2 for use in self.account) or 1.0
+        sure = f"{100 * self.confidence:g}\u00a0%"
         lines = [
             f"advantage ≤ {shown(promise.advantage, 'number', 'upper')} (exact) for everything released here "
             f"together: at even odds, no attack tells whether a {unit} is in the table with accuracy above "
             f"{shown(0.5 + promise.advantage / 2, 'number', 'upper')}; a {unit} from another in its place, "
             f"{shown(0.5 + self.replacement_tradeoff.advantage() / 2, 'number', 'upper')}",
             f"TPR at 0.1 % FPR ≤ {shown(promise.tradeoff.tpr(1e-3), 'number', 'upper')}",
+            f"±: where the value on these records is, with {sure} chance over the noise alone; population: noise and "
+            "sampling together",
             *(f"  {use.mu**2 / whole:6.1%} of the budget  {use.name}" for use in self.account),
         ]
         for statistic, estimand, rows in zip(self.statistics, self.estimands, self.rows, strict=True):
-            lines += ["", f"{statistic}: {estimand}", *(_line(row, f"all {unit}s") for row in rows[:_MOST_DRAWN])]
+            lines += [
+                "",
+                f"{statistic}: {estimand}",
+                *(_line(row, f"all {unit}s", self.confidence) for row in rows[:_MOST_DRAWN]),
+            ]
             lines += [f"  … {len(rows) - _MOST_DRAWN} more rows"] * (len(rows) > _MOST_DRAWN)
         return "\n".join(lines)
 
@@ -229,7 +275,7 @@ class StatisticsRelease(Textual):
 
 def _clear(column: str) -> str:
     """Name a column of categories so that it does not collide with the columns of the result."""
-    return f"by {column}" if column in ("statistic", "item", "note", "estimand", *_NUMBERS) else column
+    return f"by {column}" if column in ("statistic", "item", "note", "estimand", *_PROMISE, *_NUMBERS) else column
 
 
 def _dates_of(row: Row) -> list[str]:
@@ -237,15 +283,10 @@ def _dates_of(row: Row) -> list[str]:
     return [row.written(value) if known else "" for value in (row.value, row.low, row.high)]
 
 
-def _label(row: Row, whole: str) -> str:
-    return ", ".join(word for word in (*row.group, row.item) if word) or whole
-
-
-def _line(row: Row, whole: str) -> str:
-    if math.isnan(row.value):
-        return f"  {_label(row, whole)}: withheld ({row.note})"
-    noise = "exact" if row.noise == 0 else f"{row.written(row.low)} to {row.written(row.high)}"
-    return f"  {_label(row, whole)}: {row.written(row.value)} ({noise}){f'; {row.note}' if row.note else ''}"
+def _line(row: Row, whole: str, confidence: float) -> str:
+    wide = f"; population {row.population}" if row.population else ""
+    note = f"; {row.note}" if row.note and not math.isnan(row.value) else ""
+    return f"  {row.label or whole}: {row.shown(confidence)}{wide}{note}"
 
 
 def _draw_points(axes: Axes, statistic: Statistic, rows: tuple[Row, ...], whole: str) -> None:
@@ -262,7 +303,7 @@ def _draw_points(axes: Axes, statistic: Statistic, rows: tuple[Row, ...], whole:
     )
     axes.hlines(places, [r.low for r in kept], [r.high for r in kept], colors="#1f4e79", linewidth=1.5, label="noise")
     axes.plot([row.value for row in kept], places, "o", color="#1f4e79", markersize=4)
-    axes.set_yticks(places, [_label(row, whole) for row in kept])
+    axes.set_yticks(places, [row.label or whole for row in kept])
     axes.set_ylim(max(len(kept), 1) - 0.5, -0.5)  # from the top, no bar on the frame
     if any(row.dated for row in kept):
         _calendar(axes.xaxis)

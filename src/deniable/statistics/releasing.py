@@ -192,7 +192,8 @@ def _released(
         found = answered(statistic, query, answers[query], records.scales, records.categories, n, limits)
         found = _warned(found, [column for column in statistic.columns if column in ask.lost])
         counted = statistic.function in ("count", "histogram")
-        made.append(tuple(hide_small(found, smallest) if counted and smallest else found))
+        found = hide_small(found, smallest) if counted and smallest else found
+        made.append(tuple(map(_marked, found) if counted or statistic.function == "share" else found))
     twice = (2 * mu if units.weights is not None else min(math.hypot(*ask.replaced), 2 * mu)) * (1 + MANY_ROUNDINGS)
     replaced = _curve(twice, 2 * delta, units.unit, f"one {units.unit} replaced by any other")
     estimands = tuple(estimand(statistic, records.scales, units.unit) for statistic in asked)
@@ -224,6 +225,12 @@ def _released(
 def _charged(ledger: Account | None, person: str | None, mechanism: Mechanism, unit: str) -> Receipt | None:
     """Enter the release, if there is a ledger."""
     return None if ledger is None else ledger.charge(mechanism, unit=person or unit, what="statistics")
+
+
+def _marked(row: Row) -> Row:
+    """Note on a number of records that no records explain as well: such as "(other)" where all are of a category."""
+    alone = row.noise > 0 and not row.note and row.low <= 0
+    return replace(row, note="may be noise alone") if alone else row
 
 
 def _warned(rows: list[Row], lost: Sequence[str]) -> list[Row]:

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from deniable._shown import plural
 from deniable.statistics import distribution, estimates
 from deniable.statistics.estimates import Limits, QueryAnswer
 from deniable.statistics.grammar import ColumnScale, Statistic
@@ -77,7 +78,7 @@ def estimand(statistic: Statistic, scales: Mapping[str, ColumnScale], unit: str)
     if bound:
         return f"sum of {limited}, what one person adds in all limited to ±{bound[0]:g}"
     counted = {"count": "number", "share": "share", "histogram": "number", "survival": "share alive"}.get(function)
-    named = f"{counted} of {unit}s" if counted else f"{_NAMES.get(function, function)} of {limited}"
+    named = f"{counted} of {plural(unit)}" if counted else f"{_NAMES.get(function, function)} of {limited}"
     shares = "; each person's records count as one together" if unit == "person" else ""
     return f"{named}{shares}{_POPULATION.get(function, '')}{_GAPS if gaps else ''}"
 

@@ -3,5 +3,6 @@
 from deniable.workflows.assessing import assess
 from deniable.workflows.comparing import alike, compare
 from deniable.workflows.following import OpacusCallback
+from deniable.workflows.verifying import Verification, verify
 
-__all__ = ["OpacusCallback", "alike", "assess", "compare"]
+__all__ = ["OpacusCallback", "Verification", "alike", "assess", "compare", "verify"]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import logging
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,10 +27,7 @@ import numpy as np
 from deniable._check import InputError, Seed, number, numbers, refuse_unknown
 from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
-from deniable.report.meta import read_meta
-from deniable.report.model import Assessment
-from deniable.report.policy import Policy
-from deniable.report.sections import Asked
+from deniable.report import Asked, Assessment, Policy, read_meta
 
 if TYPE_CHECKING:
     from deniable.audit.scoring import Method
@@ -226,7 +224,10 @@ def assess(
     versions = {"deniable": version("deniable"), "python": platform.python_version(), "numpy": np.__version__}
     first = {"command": command} if command else {}
     made = replace(made, meta=filled, reproduction={**first, **made.reproduction, **versions})
-    return made.decide(rules)
+    decided = made.decide(rules)
+    verdict = decided.decision.verdict if decided.decision else ""
+    logging.getLogger("deniable").info("%s: %s (%s)", decided.title, verdict, rules.name)
+    return decided
 
 
 def _with(rates: Sequence[float], asked: Sequence[float | None]) -> tuple[float, ...]:

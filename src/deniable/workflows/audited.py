@@ -9,9 +9,18 @@ from deniable._shown import Unit, shown
 from deniable.audit import Interval, OneRunAudit, PromiseCheck, SequentialAudit
 from deniable.curves import Assumptions, Tradeoff
 from deniable.mechanisms import Mechanism
-from deniable.report.measured import FAILED, OTHER_ATTACKS, OUTCOMES, attack_section, sure_of
-from deniable.report.model import Assessment, Number, Status
-from deniable.report.sections import NOT_COVERED, Asked
+from deniable.report import (
+    FAILED,
+    NOT_COVERED,
+    OTHER_ATTACKS,
+    OUTCOMES,
+    Asked,
+    Assessment,
+    Number,
+    Status,
+    attack_section,
+    sure_of,
+)
 from deniable.workflows.assessing import assesses
 
 _TWO_WORLDS = "two neighbouring inputs are fixed; the attacker is given a fresh release of one and says of which"

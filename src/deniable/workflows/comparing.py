@@ -9,8 +9,7 @@ from deniable._check import InputError
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
-from deniable.report.comparing import Comparison, compared
-from deniable.report.model import Assessment
+from deniable.report import Assessment, Comparison, compared
 from deniable.risks import replaced
 from deniable.workflows.assessing import assess
 

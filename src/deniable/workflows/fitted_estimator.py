@@ -10,9 +10,18 @@ from deniable._check import InputError, Seed, integer
 from deniable._shown import shown
 from deniable.audit import AttackScores, attack_estimator
 from deniable.curves import Assumptions
-from deniable.report.measured import OTHER_ATTACKS, POPULATION_GAME, audit_section
-from deniable.report.model import Assessment, Grid, Number, Section
-from deniable.report.sections import NOT_COVERED, TUNING_WARNING, Asked
+from deniable.report import (
+    NOT_COVERED,
+    OTHER_ATTACKS,
+    POPULATION_GAME,
+    TUNING_WARNING,
+    Asked,
+    Assessment,
+    Grid,
+    Number,
+    Section,
+    audit_section,
+)
 from deniable.workflows.assessing import assesses
 
 _NAMED = 10  # records that are named

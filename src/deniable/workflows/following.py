@@ -14,7 +14,7 @@ from deniable.limits import Limit
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
 from deniable.mechanisms.core import parts_of
 from deniable.planning.calibration import as_limit
-from deniable.report.model import Assessment, Number, Section, Series
+from deniable.report import Assessment, Number, Section, Series
 from deniable.workflows.assessing import assess
 
 _MOST_STEPS = 2**24

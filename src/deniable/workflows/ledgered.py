@@ -7,8 +7,7 @@ from dataclasses import replace
 from deniable._shown import shown
 from deniable.accounting import tradeoff
 from deniable.ledger import Ledger
-from deniable.report.model import Assessment, Grid, Section
-from deniable.report.sections import Asked
+from deniable.report import Asked, Assessment, Grid, Section
 from deniable.workflows.assessing import assesses
 from deniable.workflows.run import assess_mechanism
 

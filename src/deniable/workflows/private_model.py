@@ -12,14 +12,25 @@ from deniable._check import InputError
 from deniable._shown import shown
 from deniable.curves import Tradeoff
 from deniable.noise import AS_GIVEN
-from deniable.report.model import Assessment, Grid, Number, Section, Series
-from deniable.report.sections import TUNING_WARNING, Asked, bound_headline, bound_section, risk_section
+from deniable.report import (
+    TUNING_WARNING,
+    Asked,
+    Assessment,
+    Grid,
+    Number,
+    Section,
+    Series,
+    bound_headline,
+    bound_section,
+    risk_section,
+)
 from deniable.tables import DATE, spelled
 from deniable.training.base import PrivateModel
 from deniable.training.encoders import Encoder, Levels, Listed, Pair, Thermometer
 from deniable.workflows.assessing import assesses
 from deniable.workflows.settings import PrivateFit, settings
 from deniable.workflows.usefulness import NOT_PROTECTED, Usefulness, measure
+from deniable.workflows.verifying import proof_of
 
 _MOST_SHAPES = 6  # columns drawn, those that move the score most
 _MOST_COLUMNS = 12  # rows of the table of terms: those that move the score most
@@ -65,6 +76,7 @@ def assess_private(
         not_covered=_NOT_COVERED,
         warnings=warnings,
         alert="" if usefulness is None else usefulness.alert,
+        reproduction=proof_of(certificate),
         remedies=partial(settings, PrivateFit(certificate.mu, certificate.delta)),
     )
 

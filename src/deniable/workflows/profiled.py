@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from deniable._shown import shown
 from deniable.records import OutputPerturbation, PrivacyProfile
-from deniable.report.model import Grid, Number, Section, Series
-from deniable.report.sections import roc_curve
+from deniable.report import Grid, Number, Section, Series, roc_curve
 
 NOT_FOR_PUBLICATION = (
     "This report is about the training data: the record profile and the measured attack were computed from it without "

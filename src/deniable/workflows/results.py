@@ -15,12 +15,26 @@ from deniable.mechanisms import Mechanism
 from deniable.noise import AS_GIVEN, Certificate
 from deniable.records import PrivacyProfile
 from deniable.releases import HalfCertificate, Release
-from deniable.report.measured import OTHER_ATTACKS, POPULATION_GAME, audit_section
-from deniable.report.model import Assessment, Number, Section
-from deniable.report.sections import NOT_COVERED, OTHER_RISKS, TUNING_WARNING, Asked, bound_headline, bound_section
+from deniable.report import (
+    NOT_COVERED,
+    OTHER_ATTACKS,
+    OTHER_RISKS,
+    POPULATION_GAME,
+    TUNING_WARNING,
+    Asked,
+    Assessment,
+    Number,
+    Section,
+    audit_section,
+    bound_headline,
+    bound_section,
+    risk_section,
+)
 from deniable.statistics import StatisticsRelease
 from deniable.workflows.assessing import assesses
 from deniable.workflows.profiled import NOT_FOR_PUBLICATION, profile_section
+from deniable.workflows.published import table_sections
+from deniable.workflows.verifying import proof_of
 
 
 @assesses(AttackScores, ScoreAudit, what="the scores of an attack")
@@ -71,6 +85,8 @@ def assess_queries(source: StatisticsRelease | Certificate, asked: Asked) -> Ass
         f"{shown(certificate.replacement.advantage(), 'number', 'upper')}.",
         (*certificate.assumptions, *(f"public: {line}" for line in certificate.public)),
         () if isinstance(source, Certificate) else _size_and_noise(source),
+        more=() if isinstance(source, Certificate) else table_sections(source),
+        risks=(risk_section(certificate.tradeoff, asked.baselines, replacing=certificate.replacement),),
     )
 
 
@@ -120,6 +136,9 @@ def _released(
     assumptions: tuple[str, ...],
     numbers: tuple[Number, ...],
     certain: str = "",
+    *,
+    more: tuple[Section, ...] = (),
+    risks: tuple[Section, ...] = (),
 ) -> Assessment:
     """Return the page of what was released: its bound, and what the release was made of."""
     curve, holds = certificate.tradeoff, certificate.holds
@@ -131,11 +150,17 @@ def _released(
         "provable upper bound" if holds else "estimate",
     )  # fmt: skip
     return Assessment(
-        title=asked.title or "A release with a membership certificate",
+        title=asked.title
+        or (
+            "Statistics of a table, with a membership certificate"
+            if more
+            else "A release with a membership certificate"
+        ),
         status="bounded" if holds else "inconclusive",
         headline=bound_headline(curve) + (certain or unproven),
         sections=(
-            bound if holds else _estimated(bound),
+            *more,
+            *((bound, *risks) if holds else (_estimated(bound),)),
             Section("release", "The release and its noise", summary + unproven, (certified, *numbers)),
         ),
         assumptions=Assumptions(
@@ -144,8 +169,9 @@ def _released(
             access="the released value",
             notes=testing.marked(assumptions, certificate.insecure),
         ),
-        not_covered=(OTHER_RISKS, *NOT_COVERED),
+        not_covered=NOT_COVERED if risks else (OTHER_RISKS, *NOT_COVERED),
         warnings=(TUNING_WARNING,),
+        reproduction=proof_of(certificate) if isinstance(certificate, Certificate) else {},
     )
 
 

@@ -13,10 +13,10 @@ from deniable.curves import FIXED_BEFOREHAND, ApproximateTradeoff, Assumptions, 
 from deniable.integrations import DPEBM, NOTES, PrivateRun, from_dp_event, from_opacus
 from deniable.mechanisms import Composition, Grouped, Mechanism, SubsampledGaussian, Tuned, WithoutReplacement
 from deniable.mechanisms.core import parts_of
-from deniable.report.model import Assessment
-from deniable.report.sections import (
+from deniable.report import (
     OTHER_RISKS,
     Asked,
+    Assessment,
     bound_headline,
     bound_section,
     caveats,
@@ -128,6 +128,9 @@ def _brief(value: Any) -> str:
     return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
+_LONG = 2000  # letters of a mechanism's words on a page
+
+
 def _python(mechanism: Mechanism) -> str:
     text = repr(mechanism)
-    return text if len(text) < 400 else f"{type(mechanism).__name__} of {text.count('(') - 1} mechanisms"
+    return text if len(text) < _LONG else f"{type(mechanism).__name__} of {text.count('(') - 1} mechanisms"

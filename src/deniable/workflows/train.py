@@ -17,7 +17,7 @@ from deniable._check import InputError, choice, number
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise import Account, SumNoise, only_our_words
-from deniable.report.model import Assessment
+from deniable.report import Assessment
 from deniable.tables import (
     ColumnCells,
     Opened,

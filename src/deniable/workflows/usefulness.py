@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError
 from deniable._shown import Unit, shown
-from deniable.report.decision import NOTHING
-from deniable.report.model import Number, Section
+from deniable.report import NOTHING, Number, Section
 from deniable.tables import WORD
 
 _RESAMPLES = 400  # of the bootstrap

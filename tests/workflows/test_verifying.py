@@ -1,0 +1,114 @@
+"""A saved report is checked: whatever number, curve, rule or sentence of it is changed, that is found."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import deniable as dn
+from deniable.cli._app import run
+from deniable.mechanisms import ZeroConcentratedDP
+from deniable.workflows import verify
+
+RUNS = [
+    dn.SubsampledGaussian(1.0, 0.01, 500, 2) + dn.Laplace(3.0),
+    dn.GaussianDP(0.2),
+    ZeroConcentratedDP(0.01),
+    dn.PureDP(float("inf")),
+]
+
+
+@pytest.mark.parametrize("mechanism", RUNS, ids=lambda m: type(m).__name__)
+def test_an_untouched_report_follows(mechanism, tmp_path):
+    report = dn.assess(mechanism, prior=0.2, fpr=[0.05, 0.003], delta=1e-7)
+    assert verify(report).follows
+    report.to_json(tmp_path / "report.json")
+    found = verify(dn.Assessment.from_json(tmp_path / "report.json"))
+    assert found.follows
+    assert set(report.numbers) <= set(found.followed)
+
+
+def changed(report, key, **new):
+    sections = tuple(
+        replace(section, numbers=tuple(replace(n, **new) if n.key == key else n for n in section.numbers))
+        for section in report.sections
+    )
+    return replace(report, sections=sections)
+
+
+REPORT = dn.assess(dn.GaussianDP(0.2), prior=0.2)
+
+
+@pytest.mark.parametrize("key", REPORT.numbers)
+def test_each_tampered_number_is_found(key):
+    number = REPORT.numbers[key]
+    for value, way in (
+        (0.999 * number.value - 1e-9, "small"),
+        (1.001 * number.value + 1e-9, "large"),
+        (float("nan"), ""),
+    ):
+        faults = verify(changed(REPORT, key, value=value)).faults
+        assert any(fault.startswith(f"{key}: ") and way in fault for fault in faults), (key, value)
+    others = {"kind": "estimate", "label": "Another", "meaning": "None.", "baseline": 0.123, "at": {"fpr": 0.5}}
+    for name, value in others.items():
+        assert not verify(changed(REPORT, key, **{name: value})).follows, name
+    left = tuple(replace(s, numbers=tuple(n for n in s.numbers if n.key != key)) for s in REPORT.sections)
+    kept_rate = key.partition("@")[0] in ("bound.tpr", "risk.reconstruction", "bound.epsilon", "bound.precision")
+    assert kept_rate or not verify(replace(REPORT, sections=left)).follows
+
+
+def test_curves_decisions_headlines_and_scope_are_checked():
+    first, *others = REPORT.sections
+    bent = replace(first.curves[0], tpr=[0.99 * value for value in first.curves[0].tpr])
+    rules = (replace(REPORT.decision.rules[0], found=0.01), *REPORT.decision.rules[1:])
+    for tampered in (
+        replace(REPORT, sections=(replace(first, curves=(bent, *first.curves[1:])), *others)),
+        replace(REPORT, sections=(replace(first, holds_for="one case"), *others)),
+        replace(REPORT, sections=(replace(first, confidence=0.5), *others)),
+        replace(REPORT, sections=tuple(others)),
+        replace(REPORT, headline=REPORT.headline.replace("accuracy above 5", "accuracy above 4")),
+        replace(REPORT, decision=replace(REPORT.decision, outcome="does not meet")),
+        replace(REPORT, decision=replace(REPORT.decision, rules=rules)),
+        replace(REPORT, reproduction={**REPORT.reproduction, "source": "GaussianDP(mu=0.1)"}),
+    ):
+        assert tampered != REPORT
+        assert not verify(tampered).follows
+
+
+@pytest.mark.parametrize("source", ["", "a release", "__import__('os').getcwd()", "GaussianDP(-1)", "Number(key='a')"])
+def test_a_report_without_a_known_mechanism_does_not_follow(source):
+    found = verify(replace(REPORT, reproduction={"source": source}))
+    assert not found.follows
+    assert found.followed == ()
+    assert set(found.left) == set(REPORT.numbers)
+
+
+def test_measured_numbers_are_left_and_a_fit_and_a_table_follow():
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(400, 2)), rng.integers(0, 2, 400)
+    model = dn.PrivateClassifier(advantage=0.2, ranges={0: (0, 1), 1: (0, 1)}, classes=[0, 1]).fit(X, y)
+    found = verify(dn.assess(model, X, y))
+    assert found.follows
+    assert all(key.startswith("use.") for key in found.left)
+    assert {"account.mu", "risk.replacing"} <= set(found.followed)
+    assert not verify(changed(dn.assess(model), "account.mu", value=0.1)).follows
+    table = dn.assess(
+        dn.release_statistics(pd.DataFrame({"a": X[:, 0]}), "mean(a)", advantage=0.2, ranges={"a": (0, 1)})
+    )
+    assert "release.advantage" in verify(table).followed
+    assert not verify(changed(table, "release.advantage", value=0.1)).follows
+
+
+def test_the_command_tells_a_changed_file(tmp_path, capsys):
+    path = tmp_path / "report.json"
+    REPORT.to_json(path)
+    assert run(["verify", str(path)]) == 0
+    content = json.loads(path.read_text())
+    content["sections"][0]["numbers"][0]["value"] = 0.01
+    path.write_text(json.dumps(content))
+    assert run(["verify", str(path)]) == 1
+    assert "✗ bound.advantage: 0.01 is too small" in capsys.readouterr().out
+    path.write_text("{}")
+    assert run(["verify", str(path)]) == 2
