@@ -294,7 +294,7 @@ def test_what_nobody_foresaw_is_a_defect_and_no_verdict(monkeypatch, capsys):
     def broken(*_, **__):
         raise ZeroDivisionError("division by the cell 'see Mueller file 4711'")
 
-    monkeypatch.setattr("deniable.bounds.summary", broken)
+    monkeypatch.setattr("deniable.tradeoff", broken)
     assert run(["bound", "epsilon,1"]) == 70
     told = capsys.readouterr().err
     assert "defect of deniable" in told

@@ -24,7 +24,6 @@ from deniable.bounds.mip import (
     tpr_from_mip,
     tpr_from_scaled_variation,
 )
-from deniable.bounds.overview import BoundSummary, summary
 from deniable.bounds.prior_work import (
     erlingsson,
     humphries,
@@ -36,7 +35,6 @@ from deniable.bounds.prior_work import (
 )
 
 __all__ = [
-    "BoundSummary",
     "SubsetIndicator",
     "TwoRecordResponse",
     "accuracy",
@@ -60,7 +58,6 @@ __all__ = [
     "scaled_total_variation",
     "subsampled_epsilon",
     "subsampled_variation",
-    "summary",
     "tpr_from_mip",
     "tpr_from_scaled_variation",
     "yeom",

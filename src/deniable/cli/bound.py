@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deniable._check import InputError
-from deniable._files import plain, to_json
+from deniable._files import to_json
 from deniable._shown import Unit, shown
 from deniable.cli._app import FINE, MISSED, JsonFlag, PlotOption, PriorOption, again, app, examples, suggest
 from deniable.cli._picture import checked_picture, draw
@@ -77,18 +77,11 @@ def bound(
             raise InputError(f"--explain answers at even priors, got --prior {prior:g}; leave it out")
         return _explain(mechanism, _FPR if fpr is None else fpr, delta, as_json)
     picture = checked_picture(plot)
-    found: Any
-    if isinstance(mechanism, dn.PureDP | dn.ApproximateDP):  # with what the papers prove from ε and δ
-        stated = mechanism.delta if isinstance(mechanism, dn.ApproximateDP) else 0.0
-        assumptions = dn.tradeoff(mechanism).assumptions
-        found = dn.bounds.summary(mechanism.epsilon, delta=stated, prior=prior, fpr=fpr, baseline=baseline)
-        answers, lines, advantage = plain(found), found.lines(), found.advantage
-    else:
-        found = dn.tradeoff(mechanism)
-        rows = _rows(found, prior, _FPR if fpr is None else fpr, delta, baseline)
-        answers, lines = {key: value for key, _, value in rows}, [line for _, line, _ in rows]
-        advantage, assumptions = answers["advantage"], found.assumptions
-        answers |= {"prior": prior, "fpr": _FPR if fpr is None else fpr, "delta": delta, "baseline": baseline}
+    found = dn.tradeoff(mechanism)
+    rows = _rows(found, prior, _FPR if fpr is None else fpr, delta, baseline)
+    answers, lines = {key: value for key, _, value in rows}, [line for _, line, _ in rows]
+    advantage, assumptions = answers["advantage"], found.assumptions
+    answers |= {"prior": prior, "fpr": _FPR if fpr is None else fpr, "delta": delta, "baseline": baseline}
     print(to_json(answers | _for_whom(assumptions)) if as_json else "\n".join([*lines, assumptions.line]))
     draw(found, picture)
     from deniable.limits import DEFAULT_ADVANTAGE
