@@ -114,3 +114,11 @@ def test_six_kinds_of_attack_are_covered_or_out_of_scope(trained):
     alone = dn.assess(dn.audit_scores(rng.normal(1, 1, 300), rng.normal(0, 1, 300))).annex("edpb", owner=True)
     assert "covered by the proven bound" not in alone
     assert "covered: a secret" not in alone
+
+
+def test_an_entry_of_a_ledger_is_where_other_releases_stand(tmp_path):
+    alone = dn.assess(dn.GaussianDP(0.1))
+    assert "None is counted here" in alone.annex("nist-800-226")
+    ledger = dn.Ledger(tmp_path / "people.ledger")
+    fitted = dn.PrivateClassifier(ledger=ledger).fit(np.arange(300.0)[:, None], np.arange(300) > 150)
+    assert f"Entry 1 of a ledger, head of its chain {ledger.head}" in dn.assess(fitted).annex("nist-800-226")

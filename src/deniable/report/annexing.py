@@ -223,6 +223,14 @@ def _likely(a: Assessment) -> list[str]:
     return [said, *map(_number, found)] if found and _bounded(a) else []
 
 
+def _other_releases(a: Assessment) -> list[str]:
+    entered = [line.capitalize() for line in a.assumptions.notes if line.startswith("entry ")]
+    alone = (
+        "None is counted here. What is released from the same records adds up: deniable ledger, dn.tradeoff([a, b])."
+    )
+    return [f"{line}: it lists the others and adds them up." for line in entered] or [alone]
+
+
 def _prior_consultation(a: Assessment) -> list[str]:
     if a.decision is None:
         return []
@@ -247,10 +255,7 @@ FILLERS: dict[str, Callable[[Assessment], Iterable[str]]] = {
         "No date is set. Due before anything else is released from the same records, "
         "since their losses add up, and when the limits change.",
     ),
-    "other_releases": lambda a: [
-        "None is counted here. The losses of releases from the same records add up; their "
-        "mechanisms do, too: dn.tradeoff(a + b)."
-    ],
+    "other_releases": _other_releases,
     "untouched": lambda a: ["Out of scope: the release reads the data and changes or deletes none."],
     "before": lambda a: ["Out of scope: the guarantee begins with the table as it was given."],
     "storage": lambda a: [
