@@ -358,3 +358,12 @@ def test_sums_of_releases_by_tradeoff(tmp_path):
         dn.tradeoff([fitted, dn.release_statistics(X, ["mean(a)"], advantage=0.1, group="patient")])
     with pytest.raises(dn.InputError, match="another game"):
         dn.tradeoff([fitted, dn.release(np.mean, np.arange(60.0), advantage=0.3)])
+
+
+def test_the_page_of_a_ledger_is_held_against_its_own_limit(path, tmp_path, capsys):
+    from deniable.cli._app import run
+
+    dn.Ledger(path, limit=dn.Limit(advantage=0.4)).add(dn.GaussianDP(0.1))
+    assert run(["ledger", "export", str(path), str(tmp_path / "year.html")]) == 0
+    assert "Meets the policy" in (tmp_path / "year.html").read_text()
+    assert "Every entry" in dn.assess(dn.Ledger(tmp_path / "empty.ledger")).to_html()

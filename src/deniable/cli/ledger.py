@@ -123,7 +123,8 @@ def export(file: FileArgument, out: Annotated[Path, typer.Argument(help="A .csv,
 
     check_writable("OUT", out, suffixes=(".csv", ".json", ".html"))
     book = there(file)
-    kinds = {".csv": book.to_csv, ".json": book.to_json, ".html": lambda: dn.assess(book).to_html()}
+    own = None if book.limit is None else dn.Policy(limits=(book.limit,), name="the limit of the ledger")
+    kinds = {".csv": book.to_csv, ".json": book.to_json, ".html": lambda: dn.assess(book, policy=own).to_html()}
     write_atomically(out, kinds[out.suffix.lower()]())
     print(f"written: {out}")
 

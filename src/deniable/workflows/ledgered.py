@@ -22,8 +22,11 @@ def assess_ledger(source: Ledger, asked: Asked) -> Assessment:
         told = "another game: not added" if alone is None else shown(alone, "rate", "upper")
         rows.append([entry.number, entry.time[:10], entry.name, entry.purpose, entry.source, told, entry.head[:12]])
     heads = ["entry", "date", "name", "purpose", "source", "advantage alone, at most", "head of the chain"]
-    first, *_, last = source.lines()
+    said = source.lines()
     section = Section(
-        "ledger", "Release by release", f"{first} {last}", grids=(Grid("entries", "Every entry", heads, rows),)
+        "ledger",
+        "Release by release",
+        " ".join(dict.fromkeys((said[0], said[-1]))),
+        grids=(Grid("entries", "Every entry", heads, rows),),
     )
     return replace(made, sections=(made.sections[0], section, *made.sections[1:]))
