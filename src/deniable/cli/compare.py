@@ -70,6 +70,7 @@ def _read(run: str) -> Any:
 
 def _is_history(path: str) -> bool:
     try:
-        return isinstance(read_json(path), list)
+        found = read_json(path)
     except (OSError, ValueError):
         return False  # said where a report is read
+    return not (isinstance(found, dict) and "schema_version" in found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import math
 import re
 import zipfile
 from collections.abc import Callable, Mapping
@@ -27,8 +28,11 @@ NAMES = (
 )  # fmt: skip
 PREFIXES = ("person", "tuned")
 _LISTS = ("orders", "epsilons", "p", "q")
-_PLUS = re.compile(r"\s+\+\s+|\+(?=[a-z-]+,)")  # 1e+5 is a number
-_PREFIX = re.compile(r"\s*([a-z]+),([^:,]*):\s*(?=\S)(.*)", re.DOTALL)
+_PLUS = re.compile(r"\s+\+\s+|\+(?=[A-Za-z-]+,)")  # 1e+5 is a number
+_PREFIX = re.compile(r"\s*([A-Za-z]+),([^:,]*):\s*(?=\S)(.*)", re.DOTALL)
+_ALSO = {"sigma": "noise_multiplier", "noise": "noise_multiplier", "q": "sample_rate", "rate": "sample_rate"}
+_ROUNDING = 1e-9  # of 1/rate, where batches divide the records
+_EPOCHS = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*epochs?", re.IGNORECASE)
 _TABLES = (".csv", ".tsv", ".parquet", ".feather", ".xlsx")
 _TORCH, _HISTORY = (".pt", ".pth", ".ckpt"), ".json"
 
@@ -37,9 +41,9 @@ RunArgument = Annotated[
     typer.Argument(
         metavar="RUN",
         show_default=False,
-        help="What ran: dpsgd,NOISE,RATE,STEPS; epsilon,EPSILON,DELTA; gaussian,MU; laplace,SCALE; allocation, "
-        "shuffled and others (all: --help-all); 'A + B' both; 'person,3: A' for a person of three records; "
-        "'tuned,5: A' for the best of some five runs; a file of Opacus (.pt) or a history (.json).",
+        help="What ran: dpsgd,NOISE,RATE,STEPS, as dpsgd,1,256/60000,10 epochs; epsilon,EPSILON,DELTA; gaussian,MU; "
+        "laplace,SCALE; allocation, shuffled and others (all: --help-all); 'A + B' both; 'person,3: A' for a person of "
+        "three records; 'tuned,5: A' for the best of some five runs; a file of Opacus (.pt) or a history (.json).",
     ),
 ]
 
@@ -102,7 +106,7 @@ def with_unknown(text: str) -> str | None:
 
 def is_run(text: str) -> bool:
     """Return whether ``text`` begins as a run does."""
-    return re.split("[,:]", text, maxsplit=1)[0].strip() in (*NAMES, *PREFIXES) or _is_file(text)
+    return re.split("[,:]", text, maxsplit=1)[0].strip().lower() in (*NAMES, *PREFIXES) or _is_file(text)
 
 
 def _is_file(text: str) -> bool:
@@ -129,7 +133,7 @@ class _Word:
 def _words(text: str) -> tuple[list[_Word], list[_Word]]:
     """The prefixes and the parts of a run."""
     prefixes = []
-    while (match := _PREFIX.fullmatch(text)) and match[1] not in NAMES:
+    while (match := _PREFIX.fullmatch(text)) and match[1].lower() not in NAMES:
         prefixes.append(_word(f"{match[1]},{match[2]}", PREFIXES, 1))
         text = match[3]
     return prefixes, [_word(part.strip(), NAMES, 0) for part in _PLUS.split(text)]
@@ -139,6 +143,7 @@ def _word(text: str, known: tuple[str, ...], taken: int) -> _Word:
     name, *numbers = (word.strip() for word in text.split(","))
     if taken == 0 and _is_file(text):
         return _Word(text, _read, {"path": text})
+    name = name.lower()
     if name not in known:
         raise InputError(_no_name(text, name))
     kind = _kinds()[name]
@@ -148,12 +153,20 @@ def _word(text: str, known: tuple[str, ...], taken: int) -> _Word:
     for index, number in enumerate(numbers):
         key, equals, value = number.partition("=")
         if equals:
-            parameter, places = key.strip().replace("-", "_"), []  # after a name, names only
+            parameter, places = key.strip().lower().replace("-", "_"), []  # after a name, names only
+            parameter = _ALSO.get(parameter, parameter) if parameter not in parameters else parameter
         else:
             parameter, value = (places[index] if index < len(places) else ""), number
         if parameter not in parameters or parameter in given:
             raise InputError(f"run {text!r}: {number!r} has no place; write {_form(name, parameters)}")
         given[parameter] = value.strip()
+    if {"sample_rate", "steps"} <= given.keys() and (passes := _EPOCHS.fullmatch(given["steps"])):
+        rate = _number(given["sample_rate"])
+        if rate is None or not 0 < rate <= 1:
+            raise InputError(f"run {text!r}: epochs need a rate in (0, 1], as 256/60000, got {given['sample_rate']!r}")
+        given["steps"] = str(
+            math.ceil(float(passes[1])) * math.ceil(1 / rate - _ROUNDING)
+        )  # whole passes of whole batches
     missing = [one.name for one in parameters.values() if one.default is one.empty and one.name not in given]
     if missing:
         raise InputError(f"run {text!r} lacks {', '.join(missing)}; write {_form(name, parameters)}")
@@ -197,13 +210,21 @@ def _value(text: str, parameter: str, word: str, sought: float | None) -> Any:
             raise InputError(f"run {text!r}: {UNKNOWN} is for deniable calibrate and plan, which find that number")
         return sought
     words = word.split(":") if parameter in _LISTS else [word]
-    try:
-        numbers = [float(one) for one in words]
-    except ValueError:
+    numbers = [_number(one) for one in words]
+    if None in numbers:
         many = ", or several as 2:4:8" if parameter in _LISTS else ""
         both = "; write two runs as A + B" if " " in word else ""
-        raise InputError(f"run {text!r}: {parameter} must be a number{many}, got {word!r}{both}") from None
+        raise InputError(f"run {text!r}: {parameter} must be a number{many}, got {word!r}{both}")
     return numbers if parameter in _LISTS else numbers[0]
+
+
+def _number(word: str) -> float | None:
+    """What a person writes as a number: 0.01, 1.67%, 256/60000; None for anything else."""
+    above, sign, below = word.rstrip().removesuffix("%").partition("/")
+    try:
+        return float(above) / (float(below) if sign else 1.0) / (100 if word.rstrip().endswith("%") else 1)
+    except (ValueError, ZeroDivisionError):
+        return None
 
 
 @cache

@@ -86,7 +86,8 @@ def from_opacus(accountant: Any, *, loader: Any = None, sampling: str = "poisson
     else:
         require_each_once(loader)
         _require_epochs(loader, sampling)
-    phases = [_phase(index, row) for index, row in enumerate(_history(accountant))]
+    rows = [(index, row) for index, row in enumerate(_history(accountant)) if not _is_empty(row)]
+    phases = [_phase(index, row) for index, row in rows]
     if not phases:
         raise InputError("accountant must have recorded at least one step; its history is empty")
     rate = getattr(_batches(loader), "sample_rate", 0.0)
@@ -253,6 +254,11 @@ def _recorded(mechanism: Any, history: Iterable[Any]) -> Iterable[Any]:
             "its steps were Poisson-subsampled Gaussians, hand over the history list itself"
         )
     return history
+
+
+def _is_empty(row: Any) -> bool:
+    """Whether a phase has no steps: an accountant begins one with new settings before it takes a step."""
+    return isinstance(row, list | tuple) and len(row) == 3 and type(row[2]) is int and row[2] == 0
 
 
 def _phase(index: int, row: Any) -> SubsampledGaussian:

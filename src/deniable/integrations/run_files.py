@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from typing import Any
 
-from deniable._check import InputError
+from deniable._check import InputError, integer, number, refuse_unknown
 from deniable._files import read_json
 from deniable._optional import require
 from deniable.integrations.opacus import from_opacus
-from deniable.mechanisms import Mechanism, from_plain
+from deniable.mechanisms import Mechanism, SubsampledGaussian, from_plain
 
 
 def read_history(path: str | Path) -> Mechanism:
@@ -18,11 +20,28 @@ def read_history(path: str | Path) -> Mechanism:
         history = read_json(file)
     except ValueError as error:
         raise InputError(f"history file {str(path)!r} is not JSON: {error}") from None
-    if isinstance(history, dict) and "mechanism" in history:
+    if isinstance(history, dict) and "mechanism" in history and "history" not in history:
         return from_plain(history["mechanism"])
-    if not isinstance(history, list):
+    if isinstance(history, dict) and {"noise", "batch", "epochs", "n"} <= history.keys():
+        return _described(history)
+    if isinstance(history, dict) and "log_history" in history:
+        raise InputError(
+            f"{str(path)!r} is the log of a trainer: it holds ε, but neither its δ nor the noise, rate and steps; "
+            "write the run, as dpsgd,NOISE,RATE,STEPS, or what was promised, as epsilon,EPSILON,DELTA"
+        )
+    if not isinstance(history, list) and not (isinstance(history, dict) and "history" in history):
         raise InputError(f"history file {str(path)!r} must hold a list of [noise_multiplier, sample_rate, steps]")
     return from_opacus(history)
+
+
+def _described(run: dict[str, Any]) -> Mechanism:
+    """DP-SGD of Poisson-sampled batches of about ``batch`` of ``n`` records, in whole passes of whole batches."""
+    refuse_unknown("a described run", run, ("noise", "batch", "epochs", "n"))
+    n, batch = integer("n", run["n"], at_least=1), number("batch", run["batch"], above=0.0)
+    epochs = number("epochs", run["epochs"], above=0.0, below=float("inf"))
+    if batch > n:
+        raise InputError(f"batch must be at most n, the number of records, got {batch:g} of {n}")
+    return SubsampledGaussian(run["noise"], batch / n, math.ceil(epochs) * math.ceil(n / batch))
 
 
 def unit_of(path: str | Path) -> str:

@@ -53,6 +53,7 @@ def to_html(assessment: Assessment) -> str:
         game=assessment.threat_model,
         roc=roc_picture(assessment.curves, proven=proven),
         pictures={series.key: series_picture(series) for part in assessment.sections for series in part.series},
+        people=people_picture(assessment),
         barred={bars.key: bars_picture(bars) for part in assessment.sections for bars in part.bars},
         proven=assessment.status != "violated"
         and any(curve.kind == "provable upper bound" for curve in assessment.curves),
@@ -206,6 +207,23 @@ def series_picture(series: Series) -> Picture:
         legend.append((_style(i), name))
     table = Grid(f"{series.key}-table", series.title, [series.x_label, *series.lines], _rows(series))
     return Picture(_svg(parts), tuple(legend) if len(legend) > 1 else (), table)
+
+
+def people_picture(a: Assessment) -> tuple[int, str, str] | None:
+    """Of 100 guesses at even odds: how many the best attacker gets right, what is proven, and the drawing."""
+    proven = [n for key, n in a.numbers.items() if key.startswith("bound") and key.endswith(".accuracy")]
+    known = [n for n in proven if n.kind == "provable upper bound" and n.value is not None]
+    if not known or len(known) < len(proven):
+        return None
+    worst = max(known, key=lambda n: n.value or 0.0)
+    right = min(100, math.ceil(round(100 * (worst.value or 1.0), 6)))
+    parts = [
+        f'<g class="{"right" if i < right else "wrong"}" '
+        f'transform="translate({8 + 20 * (i % 25)} {6 + 34 * (i // 25)})">'
+        '<circle cx="5" cy="4" r="4"/><path d="M0 25 V14 a5 5 0 0 1 10 0 V25 Z"/></g>'
+        for i in range(100)
+    ]
+    return right, worst.shown, _svg(parts, 142.0)
 
 
 _ROW, _LABELS, _LETTERS = 24.0, 150.0, 22  # of a picture of bars: height of a row, width and letters of a label

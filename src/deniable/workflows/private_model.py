@@ -16,6 +16,7 @@ from deniable.report import (
     TUNING_WARNING,
     Asked,
     Assessment,
+    Bars,
     Grid,
     Number,
     Section,
@@ -133,6 +134,8 @@ def _shapes(model: PrivateModel) -> Section:
     spread = np.array([fitted.spread(j) for j in range(len(values))])
     order = [int(j) for j in np.argsort(-spread, kind="stable")]
     numeric = [j for j in order if j < len(fitted.encoders) and fitted.encoders[j].bins][:_MOST_SHAPES]
+    listed = [j for j in order if j < len(fitted.encoders) and not fitted.encoders[j].bins
+              and isinstance(fitted.encoders[j].word, Listed)][:_MOST_SHAPES]  # fmt: skip
     highest = [cells[np.argmax(values[j][cells])] for j, cells in enumerate(map(fitted.occupied, range(len(values))))]
     beside = [block[getattr(fitted.blocks[j], "bins", 0) or -1 :] for j, block in enumerate(values)]
     farthest = np.array([rest[np.argmax(np.abs(rest))] for rest in beside])
@@ -147,6 +150,7 @@ def _shapes(model: PrivateModel) -> Section:
         "What the model does with each column",
         f"The score{which} is a sum of one term per column (and a pair, if asked for); these are the terms, made from "
         "noisy sums only. Ignore differences smaller than the noise.",
+        bars=tuple(_categories(fitted, j, values[j], f"category{i}") for i, j in enumerate(listed)),
         series=tuple(_shape(fitted.encoders[j], values[j], f"shape{i}", dates) for i, j in enumerate(numeric)),
         grids=(
             Grid(
@@ -157,6 +161,18 @@ def _shapes(model: PrivateModel) -> Section:
             ),
         ),
     )
+
+
+def _categories(fitted: Any, j: int, values: Any, key: str) -> Bars:
+    """What each category adds that records are known to have, the farthest from zero first."""
+    name, known = str(fitted.encoders[j].name), (*fitted.encoders[j].word.values, "(other)", "(missing)")
+    cells = [int(cell) for cell in fitted.occupied(j) if cell < len(known)]
+    cells.sort(key=lambda cell: -abs(float(values[cell])))
+    return Bars(
+        key, f"What each category of {name} adds to the score.", f"{name}: adds to the score",
+        [str(known[cell]) for cell in cells], [float(values[cell]) for cell in cells], [], [],
+        alt=f"Terms of {len(cells)} categories of {name}, the largest first.",
+    )  # fmt: skip
 
 
 def _shape(encoder: Encoder, values: Any, key: str, dates: Sequence[Any]) -> Series:
@@ -171,11 +187,12 @@ def _shape(encoder: Encoder, values: Any, key: str, dates: Sequence[Any]) -> Ser
     return Series(
         key,
         f"What {name} adds to the score.",
-        f"{name} (days since 1970-01-01)" if encoder.name in dates else name,
+        name,
         "adds to the score",
         [float(v) for v in x],
         {name: [float(v) for v in y]},
         log_x=wide,
+        dates=encoder.name in dates,
         alt=f"Shape function of {name}: between {low:.3g} and {high:.3g} for values from {x[0]:.4g} to {x[-1]:.4g}.",
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import binomtest
 
 from deniable._check import FloatArray, InputError
 from deniable._shown import Unit, shown
@@ -17,6 +18,8 @@ from deniable.report import NOTHING, Number, Section
 from deniable.tables import WORD
 
 _RESAMPLES = 400  # of the bootstrap
+_PARTS = 10  # of the records, by chance, that calibration is measured in
+_LEAST_CHANCE = 1e-15  # that a log loss takes, as scikit-learn's did: a certain mistake costs 35 nats, not infinity
 _MOST_CATEGORIES = 200  # per column, below the 255 that scikit-learn's boosted trees take
 NOT_PROTECTED = (
     "The figures for usefulness were computed from the records without noise: the guarantee does not cover them. Keep "
@@ -26,10 +29,20 @@ NOT_PROTECTED = (
 
 @dataclass(frozen=True)
 class Score:
-    """One model on the held-out records. Classification: accuracy and AUC; regression: R² and mean absolute error."""
+    """One model on the held-out records. Classification: accuracy and AUC; regression: R² and mean absolute error.
+
+    ``log_loss`` and ``calibration`` are of a classifier's chances: nats a record, and how far they are off on average.
+    """
 
     first: float
     second: float | None
+    log_loss: float | None = None
+    calibration: float | None = None
+
+    @property
+    def values(self) -> tuple[float | None, ...]:
+        """All four, in the order of a report."""
+        return self.first, self.second, self.log_loss, self.calibration
 
 
 @dataclass(frozen=True)
@@ -93,16 +106,31 @@ class Usefulness:
             else f", AUC {_plain(self.private.second)}"
             + (f" ({_plain(self.plain.second)})" if self.plain and self.plain.second is not None else "")
         )
+        low, high = _wilson(self.private.first, self.n)
         return (
-            f"On {self.n:,} held-out records, without noise, it is right in {_rate(self.private.first)} of cases "
-            f"({beside}always the most frequent class: {_rate(self.guess.first)}){ranking}."
+            f"The model predicts {_rate(self.private.first)} of {self.n:,} held-out records correctly "
+            f"({_shown(low, high)} at 95\u00a0%; measured without noise; {beside}always the most frequent class: "
+            f"{_rate(self.guess.first)}){ranking}."
         )
+
+    def _number(self, kind: str, key: str, label: str, value: float, meaning: str, unit: Unit) -> Number:
+        """A score; an accuracy with its 95 % interval."""
+        if kind != "accuracy":
+            return Number(key, label, value, meaning, "estimate", unit)
+        low, high = _wilson(value, self.n)
+        meaning = f"{meaning} {_rate(value)} were seen; a 95\u00a0% interval (Wilson)."
+        return Number(key, label, value, meaning, "measured interval", unit, low, high)
 
     def section(self) -> Section:
         """Return the comparison as a part of a report."""
         kinds: tuple[tuple[str, str, Unit], ...] = (("r2", "R²", "number"), ("mae", "Mean absolute error", "number"))
         if self.classification:
-            kinds = ("accuracy", "Accuracy", "rate"), ("auc", "AUC", "number")
+            kinds = (
+                ("accuracy", "Accuracy", "rate"),
+                ("auc", "AUC", "number"),
+                ("log_loss", "Log loss in nats", "number"),
+                ("calibration", "Calibration error", "rate"),
+            )
         rows = [
             ("private", "this model", self.private,
              f"Measured on {self.n:,} records that the model was not fitted to."),
@@ -112,10 +140,10 @@ class Usefulness:
              "What needs no data about anybody but the frequencies."),
         ]  # fmt: skip
         numbers = [
-            Number(f"use.{kind}.{who}", f"{name} (not protected), {words}", value, meaning, "estimate", unit)
+            self._number(kind, f"use.{kind}.{who}", f"{name} (not protected), {words}", value, meaning, unit)
             for place, (kind, name, unit) in enumerate(kinds)
             for who, words, score, meaning in rows
-            if score is not None and (value := (score.first, score.second)[place]) is not None
+            if score is not None and (value := score.values[place]) is not None
         ]
         if self.loss is not None:
             meaning = "The unprotected model's minus this one's: 95\u00a0% interval of a paired bootstrap."
@@ -127,6 +155,16 @@ class Usefulness:
             "guarantee.", tuple(numbers),
             notes=(NOT_PROTECTED,), protected=False,
         )  # fmt: skip
+
+
+def _wilson(share: float, n: int) -> tuple[float, float]:
+    """The 95 % score interval of a share of ``n`` (Wilson 1927)."""
+    found = binomtest(round(share * n), n).proportion_ci(0.95, "wilson")
+    return float(found.low), float(found.high)
+
+
+def _shown(low: float, high: float) -> str:
+    return f"{shown(low, 'rate', 'lower', 3)} to {shown(high, 'rate', 'upper', 3)}"
 
 
 def _rate(value: float) -> str:
@@ -260,12 +298,27 @@ def _classification(classes: list[Any], predicted: Any, chances: Any, truth: Any
     from sklearn.metrics import roc_auc_score
 
     accuracy = float(np.mean(predicted == truth))
+    fits = _fits(classes, np.asarray(chances), truth)
     present = set(np.unique(truth).tolist())
     if len(present) < 2 or not present <= set(classes) or (len(classes) > 2 and present != set(classes)):
-        return Score(accuracy, None)
+        return Score(accuracy, None, *fits)
     if len(classes) == 2:
-        return Score(accuracy, float(roc_auc_score(truth == classes[1], chances[:, 1])))
-    return Score(accuracy, float(roc_auc_score(truth, chances, multi_class="ovr", labels=classes)))
+        return Score(accuracy, float(roc_auc_score(truth == classes[1], chances[:, 1])), *fits)
+    return Score(accuracy, float(roc_auc_score(truth, chances, multi_class="ovr", labels=classes)), *fits)
+
+
+def _fits(classes: list[Any], chances: FloatArray, truth: Any) -> tuple[float, float]:
+    """Log loss, and calibration error: of the chance of the last class, in ten parts of as many records each.
+
+    The calibration error is the mean distance between what a part's chances say on average and the share that is seen.
+    """
+    known = {label: place for place, label in enumerate(classes)}
+    places = np.array([known.get(label, -1) for label in truth.tolist()])
+    of_truth = np.where(places >= 0, chances[np.arange(places.size), places], 0.0)
+    last = chances[:, -1]
+    parts = [part for part in np.array_split(np.argsort(last, kind="stable"), _PARTS) if part.size]
+    off = [part.size * abs(float(last[part].mean() - (places[part] == len(classes) - 1).mean())) for part in parts]
+    return float(-np.log(np.maximum(of_truth, _LEAST_CHANCE)).mean()), sum(off) / places.size
 
 
 def _regression(found: Any, truth: FloatArray) -> Score:

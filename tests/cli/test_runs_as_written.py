@@ -1,0 +1,70 @@
+"""Runs as people have them: fractions, percent, epochs, other names, files of other tools. All are the same run."""
+
+import json
+
+import pytest
+
+import deniable as dn
+from deniable.cli._app import run
+from deniable.cli.run import read_run
+
+SAME = [
+    ("dpsgd,1,256/60000,2350", "dpsgd,1,256/60000,10 epochs"),
+    ("dpsgd,1,256/60000,2350", "DPSGD,sigma=1,rate=256/60000,steps=10 epochs"),
+    ("dpsgd,1,256/60000,2350", "dpsgd,noise=1,q=256/60000,steps=9.5 epochs"),
+    ("dpsgd,1,0.0167,100", "dpsgd,1,1.67%,100"),
+    ("dpsgd,1,0.01,300", "dpsgd,1,1%,3 epochs"),
+    ("dpsgd,1,0.01,1", "dpsgd,1,25/2500,1"),
+    ("person,3: dpsgd,1,0.01,100", "Person,3: DpSgd,1,1%,1 epoch"),
+    ("dpsgd,1,0.01,10 + laplace,2", "DPSGD,1,1/100,10 + Laplace,2"),
+]
+
+
+@pytest.mark.parametrize(("plain", "written"), SAME)
+def test_a_run_as_people_write_it(plain, written):
+    found, known = read_run(written), read_run(plain)
+    assert type(found) is type(known)
+    parts = zip(getattr(found, "mechanisms", [found]), getattr(known, "mechanisms", [known]), strict=True)
+    for one, other in parts:
+        assert vars(one) == pytest.approx(vars(other), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "words", ["dpsgd,1,1/0,5", "dpsgd,1,a%,5", "dpsgd,1,%,5", "dpsgd,1,200%,3 epochs", "dpsgd,1,?,3 epochs",
+              "dpsgd,1,0.01,three epochs", "dpsgd,1,0.01,-1 epochs", "dpsgd,sigma=1,noise=2,rate=0.1,steps=1"]
+)  # fmt: skip
+def test_what_is_no_run_is_refused(words):
+    with pytest.raises(dn.InputError):
+        read_run(words)
+
+
+def test_a_run_without_its_name_is_told_how_to_write_it(capsys):
+    assert run(["bound", "1,0.01,5000"]) == 2
+    assert "did you mean dpsgd,1,0.01,5000?" in capsys.readouterr().err
+
+
+# made by json.dump(accountant.state_dict(), file) of opacus 1.6.0 (RDPAccountant, two settings, no step of a third)
+OPACUS = {"history": [[1.0, 0.01, 3], [2.0, 0.02, 2]], "mechanism": "rdp"}
+TRAINER = {"global_step": 100, "log_history": [{"final_epsilon_prv": 2.9, "final_epsilon_rdp": 3.2, "step": 100}]}
+
+
+def test_files_of_tools(tmp_path, capsys):
+    def written(content):
+        path = tmp_path / "run.json"
+        path.write_text(json.dumps(content))
+        return str(path)
+
+    known = dn.SubsampledGaussian(1.0, 0.01, 3) + dn.SubsampledGaussian(2.0, 0.02, 2)
+    assert read_run(written(OPACUS)) == known
+    assert read_run(written(OPACUS["history"])) == known
+    assert read_run(written({**OPACUS, "history": [*OPACUS["history"], [3.0, 0.02, 0]]})) == known
+    assert run(["compare", written(OPACUS), "gaussian,1"]) == 0
+    noted = {"noise": 1.0, "batch": 256, "epochs": 10, "n": 60_000}
+    assert read_run(written(noted)) == dn.SubsampledGaussian(1.0, 256 / 60_000, 2350)
+    for wrong in ({**noted, "batch": 70_000}, {**noted, "epochs": 0}, {**noted, "sampling": "shuffled"}, {"noise": 1}):
+        with pytest.raises(dn.InputError):
+            read_run(written(wrong))
+    with pytest.raises(dn.InputError, match="neither its δ nor the noise"):
+        read_run(written(TRAINER))
+    with pytest.raises(dn.InputError):
+        read_run(written({**OPACUS, "history": [[1.0, 0.01, 0]]}))
