@@ -11,7 +11,7 @@ down to it (:meth:`deniable.training.fitting.Task.descend`).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -35,10 +35,7 @@ CLOSER = 3  # how many closer looks may follow, each for half of a column's μ²
 ONLY_ZEROS = 2.0**-19  # width of the range of a column in which only zeros stand out
 HASH = 31  # cells of words where neither words nor numbers stand out of the noise: few records, few cells
 BINS = 32  # of a numeric column in the additive model
-LINE_OF_FEW = 0.8  # share of a column's linear term below INFORMATIVE
-LINE_OF_MANY, MOST_LINE, LEAST_LINE = 25.0, 0.6, 0.2  # the same above it, falling with the records (:func:`line_share`)
-LINE_OF_FEWEST = 0.6  # the same below PLACED: a linear term is of less use where the range itself is uncertain
-PLACED = 10.0  # records in units of a column's noise above which its range is about right
+LINE, MOST_LINE, LEAST_LINE = 25.0, 0.6, 0.2  # share of a column's linear term, falling with the records
 _BINS = "bins of equally many values"
 _CLOSER = "closer queries, where a column's values lie close together and far from zero"
 INFORMATIVE = 70.0  # records in units of a column's noise above which finer looks tell more than a library of shapes
@@ -189,66 +186,61 @@ def encoders_for(
     ``outputs`` is the number of scores per record: the more there are, the fewer records tell about each.
     """
     sought = [c for c in table.columns if c.name in declared.discover and c.words == "many"]
-    looked = [*(c for c in table.columns if c.measured), *sought]
-    each = mu / math.sqrt(max(len(looked), 1)) * (1 - MANY_ROUNDINGS)
-    informed = n * each >= INFORMATIVE
-    few = [] if informed else [c for c in table.columns if c.measured and c.name not in declared.ranges]
-    seen = [_octaves(look, c.name, table.numbers(c), each) for c in few]
-    beforehand = dict(zip(few, zip(seen, bins.shared_priors(seen, 1 / each, n), strict=True), strict=True))
+    measured = [c for c in table.columns if c.measured]
+    each = mu / math.sqrt(max(len(measured) + len(sought), 1)) * (1 - MANY_ROUNDINGS)
+    known, cells = n * each >= INFORMATIVE, _cells(look, table, declared, measured, each, n)
+    line = min(max(LINE * outputs / (n * each), LEAST_LINE), MOST_LINE)
     out: list[Encoder] = []
     for column in table.columns:
-        name = column.name
         word: Listed | Hashed | None = None
         if column in sought:
             delta = declared.discovery_delta / len(sought) * (1 - MANY_ROUNDINGS)
-            word = Listed(name, tuple(look.words(name, table.cells(column).spelled, each, delta)))
+            word = Listed(column.name, tuple(look.words(column.name, table.cells(column).spelled, each, delta)))
         elif column.words == "flags":
-            word = Listed(name, ("no", "yes"), flags=True)
-        elif name in declared.categories:
-            word = Listed(name, declared.categories[name])
+            word = Listed(column.name, ("no", "yes"), flags=True)
+        elif column.name in declared.categories:
+            word = Listed(column.name, declared.categories[column.name])
         elif column.words == "many":
-            word = Hashed(name, declared.hash_cells if column.sure else HASH)
-        number: Thermometer | Levels | None = None
-        if column.measured:
-            span = declared.ranges.get(name)
-            if span is not None and not informed:
-                cells = bins.NoisyCells(*span, np.linspace(*span, BINS + 1)[1:-1], np.ones(BINS))
-            elif informed:
-                cells = number_cells(look, name, table.numbers(column), each, span, n)
-            else:
-                cells = few_cells(look, name, table.numbers(column), each, *beforehand[column], n)
-            placed = span is not None or n * each >= PLACED
-            line = line_share(n * each / outputs) if informed else LINE_OF_FEW if placed else LINE_OF_FEWEST
-            number = _number_encoder(column, cells, model, span, line, informed=informed, placed=placed)
+            word = Hashed(column.name, declared.hash_cells if column.sure else HASH)
+        span = declared.ranges.get(column.name)
+        number = _number_encoder(column, next(cells), model, span, line, known=known) if column.measured else None
         out.append(Encoder(number, word, column.axis))
     return tuple(out)
 
 
-def line_share(records: float) -> float:
-    """Return the share of a column's linear term, given the ``records`` per score in units of the column's noise."""
-    return min(max(LINE_OF_MANY / records, LEAST_LINE), MOST_LINE)
+def _cells(
+    look: Queries, table: FeatureTable, declared: Declared, measured: Sequence[FeatureColumn], mu: float, n: float
+) -> Iterator[bins.NoisyCells]:
+    """Yield the noisy cells of each column of numbers, for ``mu`` each; the way is chosen once, by the records.
+
+    Where they are many: two histograms. Where they are few: a declared range as it is, or one histogram over octaves,
+    read with the other columns' in view (:mod:`deniable.training.bins`).
+    """
+    many, spans = n * mu >= INFORMATIVE, [declared.ranges.get(column.name) for column in measured]
+    unknown = [] if many else [c for c, span in zip(measured, spans, strict=True) if span is None]
+    seen = [_octaves(look, column.name, table.numbers(column), mu) for column in unknown]
+    octaves = iter(zip(seen, bins.shared_priors(seen, 1 / mu, n), strict=True))
+    for column, span in zip(measured, spans, strict=True):
+        if many:
+            yield number_cells(look, column.name, table.numbers(column), mu, span, n)
+        elif span is not None:
+            yield bins.NoisyCells(*span, np.linspace(*span, BINS + 1)[1:-1], np.ones(BINS))
+        else:
+            yield few_cells(look, column.name, table.numbers(column), mu, *next(octaves), n)
 
 
 def _number_encoder(
-    column: FeatureColumn,
-    cells: bins.NoisyCells,
-    model: str,
-    span: tuple[float, float] | None,
-    line: float,
-    *,
-    informed: bool,
-    placed: bool,
+    column: FeatureColumn, cells: bins.NoisyCells, model: str, span: Any, line: float, *, known: bool
 ) -> Thermometer | Levels:
-    name = column.name
+    """Return the bins of a column, or the levels of a linear model; ``known``: the cells' masses are."""
     if model == "additive":
         edges = bins.equal_mass_edges(cells, BINS)
         edges = np.unique(np.ceil(edges) - 0.5) if column.whole else edges  # between whole numbers
-        if informed:
-            return Thermometer(name, edges, cells.low, cells.high, line, bins.mass_between(cells, edges))
-        return Thermometer(name, edges, cells.low, cells.high, line, ranked=placed and span is None, placed=placed)
+        mass = bins.mass_between(cells, edges) if known else None
+        return Thermometer(column.name, edges, cells.low, cells.high, line, mass, not known and span is None)
     low, high = span or (bins.quantile(cells, 0.01), bins.quantile(cells, 0.99))
     low, high = (low, high) if low < high else (cells.low, cells.high)
-    return Levels(name, low, high, bins.mass_between(cells, Levels.edges(low, high)) if informed else None)
+    return Levels(column.name, low, high, bins.mass_between(cells, Levels.edges(low, high)) if known else None)
 
 
 @dataclass(frozen=True, eq=False)
