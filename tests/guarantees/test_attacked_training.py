@@ -15,7 +15,7 @@ import deniable as dn
 from deniable.audit.intervals import clopper_pearson
 from deniable.noise.queries import SumNoise
 from deniable.testing import insecure_noise
-from deniable.training import clipping, fitting, pairs
+from deniable.training import clipping, fitting, levels, pairs
 from deniable.workflows.train import _kept
 from guarantees.attacked_fits import attacked, worst
 
@@ -91,7 +91,8 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_model_keeps_its_promise(kind, table, monkeypatch):
-    for module, name, value in ((pairs, "_HOPELESS", 0.0), (pairs, "_FALSE", 1e12), (clipping, "_TOLD", 0.0)):
+    asked = (pairs, "_HOPELESS", 0.0), (pairs, "_FALSE", 1e12), (clipping, "_TOLD", 0.0), (levels, "TOLD", 0.0)
+    for module, name, value in asked:
         monkeypatch.setattr(module, name, value)  # with so few records, too: what is asked where there are many
     model, of = KINDS[kind]
     X, y = table[0], of(table[0])

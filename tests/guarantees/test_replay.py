@@ -18,7 +18,7 @@ from scipy.stats import norm
 
 import deniable as dn
 from deniable.tables import schema
-from deniable.training import clipping, fitting, pairs
+from deniable.training import clipping, fitting, levels, pairs
 from deniable.workflows.train import train_table
 from guarantees.replay import Recorded, Replayed, replayed
 
@@ -70,7 +70,8 @@ NEIGHBOURS = {
 @pytest.fixture(autouse=True)
 def _few_steps(monkeypatch):
     monkeypatch.setattr(fitting, "STEPS", 10)  # each fit is repeated for every neighbour
-    for module, name, value in ((pairs, "_HOPELESS", 0.0), (pairs, "_FALSE", 1e12), (clipping, "_TOLD", 0.0)):
+    asked = (pairs, "_HOPELESS", 0.0), (pairs, "_FALSE", 1e12), (clipping, "_TOLD", 0.0), (levels, "TOLD", 0.0)
+    for module, name, value in asked:
         monkeypatch.setattr(module, name, value)  # with so few records, too: what is asked where there are many
 
 

@@ -18,12 +18,15 @@ from deniable._check import FloatArray, InputError, choice, nearest_names
 from deniable._floats import MANY_ROUNDINGS
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
-from deniable.noise import Account
+from deniable.noise import Account, Paid
 from deniable.tables import NUMBER, ColumnCells, ColumnSchema, Schema, read_cell, spelled
+from deniable.training import levels
+from deniable.training.additive import Additive
 from deniable.training.base import PrivateModel
 from deniable.training.features import target_cells
 from deniable.training.fits import Fit
-from deniable.training.losses import ClippedLogistic, ClippedSoftmax
+from deniable.training.fitting import Task
+from deniable.training.losses import ClippedLogistic, ClippedLoss, ClippedSoftmax
 
 CLASSES_SHARE, MOST_CLASSES = 0.05, 0.30  # of μ²: which classes there are, where they are to be discovered
 
@@ -105,9 +108,19 @@ class ClassifierFit(Fit):
         if len(found) < 2:
             lost = " that stand out of the noise: list them (classes=, --classes)" * isinstance(classes, str)
             raise InputError(f"y must have at least two classes{lost or ', got one class'}")
-        loss = ClippedLogistic() if len(found) == 2 else ClippedSoftmax(outputs=len(found))
+        loss: ClippedLoss = ClippedLogistic() if len(found) == 2 else ClippedSoftmax(outputs=len(found))
         self.advise()
-        return self.finished(codes, loss, public, classes_=found, loss_=loss)
+        bent = [loss]
+
+        def calibrated(task: Task, model: Additive, paid: Paid) -> Additive:
+            model, bent[0] = levels.calibrated(task, model, paid)
+            return model
+
+        told = len(found) == 2 and levels.tells(self.n * self.look.ledger.mu)
+        level = (levels.CLASSES_LEVEL_SHARE, calibrated) if told else None
+        fitted = self.finished(codes, loss, public, level, classes_=found, loss_=loss)
+        fitted.loss_ = bent[0]
+        return fitted
 
 
 class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]

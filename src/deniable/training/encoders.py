@@ -39,6 +39,7 @@ class Thermometer:
     line: float  # share of the squared norm that the linear term has
     mass: FloatArray | None = None  # noisy share of the records in each bin, where it is well known
     ranked: bool = False  # the linear term is half in the bins' ranks: their ends are only roughly known
+    placed: bool = True  # the bins lie where the records are, as far as is known
 
     @property
     def size(self) -> int:
@@ -246,8 +247,8 @@ class Encoder:
 
     @property
     def placed(self) -> bool:
-        """Whether the column has bins, whose shape can be smooth."""
-        return isinstance(self.number, Thermometer)
+        """Whether the bins lie where the records are, as far as is known."""
+        return isinstance(self.number, Thermometer) and self.number.placed
 
     @property
     def in_order(self) -> int:

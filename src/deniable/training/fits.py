@@ -44,7 +44,6 @@ from deniable.training.looks import KINDS_SHARE, kinds
 from deniable.training.losses import ClippedLoss
 from deniable.training.pairs import MOST_PAIRS
 
-LEVEL_SHARE = 0.04  # of μ²: a last look at the level of the predictions
 FEW = 50  # records below which a warning says what can be promised
 
 
@@ -168,20 +167,20 @@ class Fit(ABC):
         target: FloatArray,
         loss: ClippedLoss,
         public: tuple[str, ...],
-        level: Callable[[Task, Additive, Paid], Additive] | None = None,
+        level: tuple[float, Callable[[Task, Additive, Paid], Additive]] | None = None,
         **attributes: Any,
     ) -> Any:
-        """Fit the coefficients and set all attributes; ``level`` moves the model by a last look at its level."""
+        """Fit the coefficients and set all attributes; ``level``: a share of μ² for a last look, and what follows."""
         look = self.look
         asked = MOST_PAIRS if self.model.interactions is None else self.model.interactions
         pairs = asked if self.model.model == "additive" else 0
         task = Task(look, self.n, self.table, target, loss)
-        look.ledger.kept = kept = 0.0 if level is None else look.ledger.mu * math.sqrt(LEVEL_SHARE)
+        look.ledger.kept = kept = 0.0 if level is None else look.ledger.mu * math.sqrt(level[0])
         additive, spent = fit_table(task, self.declared, self.model.model, pairs)
         look.ledger.kept = 0.0
         if level is not None:
-            paid = look.pay("level", "the level and the slope of the predictions, with a wide clip", kept)
-            additive = level(task, additive, paid)
+            paid = look.pay("level", "the level and the slope of the predictions", kept)
+            additive = level[1](task, additive, paid)
         mechanism, mu, unit = look.ledger.mechanism(), look.ledger.mu, look.units.unit
         shared = (SHARED,) * (unit == "person")
         failures = [part for part in parts_of(mechanism) if not isinstance(part, GaussianDP)] * 2

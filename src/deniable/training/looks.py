@@ -35,7 +35,9 @@ CLOSER = 3  # how many closer looks may follow, each for half of a column's μ²
 ONLY_ZEROS = 2.0**-19  # width of the range of a column in which only zeros stand out
 HASH = 31  # cells of words where neither words nor numbers stand out of the noise: few records, few cells
 BINS = 32  # of a numeric column in the additive model
-LINE, MOST_LINE, LEAST_LINE = 25.0, 0.6, 0.2  # share of a column's linear term, falling with the records
+LINE_OF_MANY, MOST_LINE, LEAST_LINE = 25.0, 0.6, 0.2  # share of a column's linear term, falling with the records
+LINE_OF_FEW, LINE_OF_FEWEST = 0.8, 0.6  # the same below INFORMATIVE; below PLACED, where the range itself is uncertain
+PLACED = 10.0  # records in units of a column's noise above which its range is about right
 _BINS = "bins of equally many values"
 _CLOSER = "closer queries, where a column's values lie close together and far from zero"
 INFORMATIVE = 70.0  # records in units of a column's noise above which finer looks tell more than a library of shapes
@@ -189,7 +191,7 @@ def encoders_for(
     measured = [c for c in table.columns if c.measured]
     each = mu / math.sqrt(max(len(measured) + len(sought), 1)) * (1 - MANY_ROUNDINGS)
     known, cells = n * each >= INFORMATIVE, _cells(look, table, declared, measured, each, n)
-    line = min(max(LINE * outputs / (n * each), LEAST_LINE), MOST_LINE)
+    many = min(max(LINE_OF_MANY * outputs / (n * each), LEAST_LINE), MOST_LINE)
     out: list[Encoder] = []
     for column in table.columns:
         word: Listed | Hashed | None = None
@@ -203,7 +205,10 @@ def encoders_for(
         elif column.words == "many":
             word = Hashed(column.name, declared.hash_cells if column.sure else HASH)
         span = declared.ranges.get(column.name)
-        number = _number_encoder(column, next(cells), model, span, line, known=known) if column.measured else None
+        placed = span is not None or n * each >= PLACED
+        line = many if known else LINE_OF_FEW if placed else LINE_OF_FEWEST
+        kept = {"line": line, "placed": placed, "ranked": placed and not known and span is None}
+        number = _number_encoder(column, next(cells), model, span, kept, known=known) if column.measured else None
         out.append(Encoder(number, word, column.axis))
     return tuple(out)
 
@@ -219,7 +224,7 @@ def _cells(
     many, spans = n * mu >= INFORMATIVE, [declared.ranges.get(column.name) for column in measured]
     unknown = [] if many else [c for c, span in zip(measured, spans, strict=True) if span is None]
     seen = [_octaves(look, column.name, table.numbers(column), mu) for column in unknown]
-    octaves = iter(zip(seen, bins.shared_priors(seen, 1 / mu, n), strict=True))
+    octaves = iter(zip(seen, bins.shared_priors(seen, 1 / mu, n) if seen else (), strict=True))
     for column, span in zip(measured, spans, strict=True):
         if many:
             yield number_cells(look, column.name, table.numbers(column), mu, span, n)
@@ -230,14 +235,14 @@ def _cells(
 
 
 def _number_encoder(
-    column: FeatureColumn, cells: bins.NoisyCells, model: str, span: Any, line: float, *, known: bool
+    column: FeatureColumn, cells: bins.NoisyCells, model: str, span: Any, kept: Any, *, known: bool
 ) -> Thermometer | Levels:
     """Return the bins of a column, or the levels of a linear model; ``known``: the cells' masses are."""
     if model == "additive":
         edges = bins.equal_mass_edges(cells, BINS)
         edges = np.unique(np.ceil(edges) - 0.5) if column.whole else edges  # between whole numbers
         mass = bins.mass_between(cells, edges) if known else None
-        return Thermometer(column.name, edges, cells.low, cells.high, line, mass, not known and span is None)
+        return Thermometer(column.name, edges, cells.low, cells.high, mass=mass, **kept)
     low, high = span or (bins.quantile(cells, 0.01), bins.quantile(cells, 0.99))
     low, high = (low, high) if low < high else (cells.low, cells.high)
     return Levels(column.name, low, high, bins.mass_between(cells, Levels.edges(low, high)) if known else None)

@@ -8,6 +8,7 @@ equal scores give equal residuals wherever in the data the record stands.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -57,6 +58,7 @@ class ClippedLoss(ABC):
 
     clip: float = CLIP
     outputs: int = 1
+    link: float = 0.0  # of two classes: how far probabilities are those of the plain loss
     first: float | None = None  # the clip of the first steps, where it was another one
     by_size: ClassVar[bool] = False  # whether the clip is chosen by the size of the residuals
 
@@ -81,6 +83,12 @@ def _grid() -> FloatArray:
     return (np.arange(2 * _FARTHEST * SCORE // _COARSE) + 0.5) * _COARSE / SCORE - _FARTHEST
 
 
+def tabled(scores: FloatArray, *functions: Callable[[FloatArray], FloatArray]) -> list[FloatArray]:
+    """Return functions of scores, from tables: equal scores give equal values wherever a record stands."""
+    place = _position(np.rint(np.clip(scores, -_FARTHEST, _FARTHEST) * SCORE).astype(np.int32))
+    return [function(_grid()).take(place) for function in functions]
+
+
 @lru_cache(maxsize=4)
 def _logistic_table(clip: float) -> FloatArray:
     p = expit(_grid())
@@ -103,10 +111,17 @@ class ClippedLogistic(ClippedLoss):
         return [table.take(_position(scores[0]) + target.astype(np.int32) * (table.size // 2))]
 
     def probabilities(self, scores: FloatArray) -> FloatArray:
-        """Return P(y = 1): the inverse link that belongs to the clipped loss."""
-        p = expit(scores)
-        yes, no = np.minimum(p, self.clip), np.minimum(1 - p, self.clip)
-        return np.asarray(yes / (yes + no))
+        """Return P(y = 1): the inverse link of the clipped loss; ``link`` = 1: that of the plain one."""
+        return np.asarray(expit(self.log_odds(scores)))
+
+    def log_odds(self, scores: FloatArray) -> FloatArray:
+        """Return log P/(1 − P). Scores that have not come far are those of the plain loss: the clip has not bitten."""
+        return np.asarray(scores - (1 - self.link) * link_gap(scores))
+
+
+def link_gap(scores: FloatArray) -> FloatArray:
+    """Return how much farther from 0 log odds are by the plain loss than by the one clipped at ½, up to log 2."""
+    return np.asarray(np.sign(scores) * (np.log(2.0) - np.log1p(np.exp(-np.abs(scores)))))
 
 
 class ClippedSoftmax(ClippedLoss):

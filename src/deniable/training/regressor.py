@@ -1,10 +1,4 @@
-"""``PrivateRegressor``: a regression that bounds what any attacker can infer about membership in its training data.
-
-The residuals of a step are clipped, because its noise grows with the clip in every coordinate. Where a target has a
-long tail, that leaves predictions near the median and shapes too flat. A handful of sums over all records can bear a
-wide clip, so a last look finds the level: for a squared loss the regression of what is left on the score (shift and
-slope), for a Poisson loss the ratio of all counts to all predicted rates.
-"""
+"""``PrivateRegressor``: a regression that bounds what any attacker can infer about membership in its training data."""
 
 from __future__ import annotations
 
@@ -20,31 +14,18 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_y
 
 from deniable._check import FloatArray, InputError, choice, nearest_names
-from deniable._floats import MANY_ROUNDINGS
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
-from deniable.noise import Account, Paid
+from deniable.noise import Account
 from deniable.tables import DATE, NUMBER, ColumnCells, ColumnSchema, Schema
 from deniable.training import bins
-from deniable.training.additive import Additive
 from deniable.training.base import PrivateModel
 from deniable.training.features import target_cells
-from deniable.training.fits import LEVEL_SHARE, Fit, TrainingWarning
-from deniable.training.fitting import Task
+from deniable.training.fits import Fit, TrainingWarning
+from deniable.training.levels import LEVEL_SHARE, levelled, wide_clip
 from deniable.training.looks import number_cells
 from deniable.training.losses import CLIP, ClippedLoss, ClippedPoisson, ClippedSquared
 
-_NARROW = 20.0  # the squared clip, in spreads of the target, is n·μ over this: bias and noise both vanish as n·μ grows
-_WORTH = 5.0  # a clip below this many times that of the steps is not worth a look
-_FOR_ONE_SIDED = (5.0, 2.0)  # the two above where most targets are at one end: without a look predictions stay there
-_SIZED = 100.0  # n·μ at which the clip for one-sided targets is widest in units of √(n·μ) (measured)
-_COUNTS = 3.0  # a clip lets counts up to this pass
-_NOISY = 0.3  # relative noise of the level above which a narrower clip does less harm
-_FAR = 2.0  # spreads: scores farther from the middle are clipped to this
-_USUAL = 1.0  # standard deviation of the slope that remains, per ``_FAR`` spreads of the score
-_PARTS = 1 << 15  # lattice points of an entry of size 1
-_SQUARED = 2.5  # largest squared norm of (e, e·u, u/2, u²/2) for |e|, |u| ≤ 1
-_POISSON = 2.0  # largest squared norm of (y, rate), both between 0 and 1
 TARGET_SHARE = 0.05  # of μ²: location and spread of the target
 _MANY = 800.0  # n·μ above which a larger clip pays: less bias on skewed targets, noise matters less
 _WIDEST = 4.0  # times the smallest clip, for the number of records alone
@@ -108,7 +89,7 @@ class RegressorFit(Fit):
         public = ("the range of the target",) * (span is not None)
         part, one = look.ledger.mu * math.sqrt(LEVEL_SHARE), 1 / spread if poisson else None
         wide = wide_clip(part, n, loss.clip, one, one_sided=one_sided)
-        level = None if wide is None else partial(levelled, wide=wide)
+        level = None if wide is None else (LEVEL_SHARE, partial(levelled, wide=wide))
         return self.finished((values - centre) / spread, loss, public, level, centre_=centre, spread_=spread)
 
 
@@ -232,63 +213,3 @@ def _location(cells: bins.NoisyCells, loss: str, mu: float, one_sided: bool) -> 
     distance = float(mass @ np.abs(middles - middle) / max(float(cells.mass.sum()), 1e-300))
     spread = max((high - low) / 2, distance)
     return middle, spread if spread > 0 else max((cells.high - cells.low) / 2, 1e-12)
-
-
-def wide_clip(mu: float, n: float, clip: float, count: float | None = None, *, one_sided: bool = False) -> float | None:
-    """Return the clip of a look for ``mu``, in spreads of the target; None if it would tell too little to be paid for.
-
-    ``clip`` is that of the steps; ``count`` is the size of one count in spreads, where the targets are counts: a level
-    without a slope, for which any clip that lets counts pass will do. ``one_sided`` targets are mostly at one end.
-    """
-    narrow, worth = _FOR_ONE_SIDED if one_sided else (_NARROW, _WORTH)
-    wide = math.sqrt(mu * n / narrow)
-    if one_sided and wide >= worth * clip:
-        wide = math.sqrt(mu * n / min(max(_SIZED / (mu * n), mu * n / _SIZED), narrow))
-    if count is not None and wide < _COUNTS * count and _COUNTS * count * math.sqrt(_POISSON) < _NOISY * mu * n:
-        wide = _COUNTS * count
-    return wide if wide >= (worth * clip if count is None else max(clip, count)) else None
-
-
-def levelled(task: Task, model: Additive, paid: Paid, wide: float) -> Additive:
-    """Return the model with its scores shifted and stretched; from one query that is paid for."""
-    scores, mu = model.scores(task.table)[:, 0], paid.mu
-    if isinstance(task.loss, ClippedPoisson):
-        narrow = min(wide, math.sqrt(mu * task.n / _NARROW))  # rates are not whole numbers: their clip needs no floor
-        felt = math.sqrt(_POISSON) / (mu * task.n)
-        rates = np.exp(np.minimum(scores, math.log(narrow))) / narrow
-        counts, predicted = _means(task, [np.minimum(task.target / wide, 1), rates], paid, _POISSON)
-        return _moved(model, math.log(wide * max(counts, felt) / (narrow * max(predicted, felt))), 1.0)
-    felt = wide * math.sqrt(_SQUARED) / (mu * task.n)
-    place = np.clip(scores / _FAR, -1, 1)
-    left = np.clip((task.target - scores) / wide, -1, 1)
-    left_mean, product, middle, square = _means(task, [left, left * place, place / 2, place**2 / 2], paid, _SQUARED)
-    middle, square = 2 * middle, 2 * square
-    steeper = _steeper(wide * (product - left_mean * middle), square - middle**2, felt, 2 * felt / wide)
-    return _moved(model, wide * left_mean - steeper * middle, 1 + steeper / _FAR)
-
-
-def _steeper(product: float, spread: float, felt: float, unsure: float) -> float:
-    """Return the slope that remains: ``product`` = slope·(spread + noise) + noise, slope ~ N(0, ``_USUAL``²).
-
-    ``felt`` and ``unsure`` are the standard deviations of the noise on the product and on the spread.
-    """
-    spread = min(max(spread, 0.0), 1.0)
-    slope = product * spread / (spread**2 + unsure**2 + (felt / _USUAL) ** 2)
-    return min(max(slope, -_USUAL), 2 * _USUAL)  # predictions get at least half, at most twice as steep
-
-
-def _means(task: Task, columns: list[FloatArray], paid: Paid, squared: float) -> list[float]:
-    """Return noisy means over the units of columns that together have squared norm at most ``squared`` per record."""
-    units = task.look.units
-    entries = np.stack([np.trunc(column * _PARTS) for column in columns])
-    sums = (entries if units.weights is None else entries * units.weights).sum(axis=1).astype(np.int64)
-    unit = units.heaviest * _PARTS
-    sd = np.full(sums.size, unit * math.sqrt(squared) / paid.mu * (1 + MANY_ROUNDINGS))
-    released = paid.channel("level", sd)(sums)
-    return [float(value) / unit / task.n for value in released]
-
-
-def _moved(model: Additive, shift: float, slope: float) -> Additive:
-    coefficients = model.coefficients * slope
-    coefficients[-1] += shift / model.basis.scale[-1]
-    return replace(model, coefficients=coefficients)
