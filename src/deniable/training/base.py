@@ -16,13 +16,13 @@ from deniable.tables import as_schema
 from deniable.training.account import RecordTradeoffs
 from deniable.training.additive import Additive
 from deniable.training.features import FeatureTable, apart, as_table
-from deniable.training.fits import Fit, checked, without_group
+from deniable.training.fits import ModelFit, checked, without_group
 
 
 class PrivateModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Base of the private estimators; see :class:`deniable.PrivateClassifier`."""
 
-    _steps: type[Fit]  # how the kind of model is fitted
+    _steps: type[ModelFit]  # how the kind of model is fitted
     _record_tradeoffs: RecordTradeoffs | None = None
 
     def fit(self, X: Any, y: Any = None, *, target: Any = None) -> Self:

@@ -24,20 +24,20 @@ from deniable.training import levels
 from deniable.training.additive import Additive
 from deniable.training.base import PrivateModel
 from deniable.training.features import target_cells
-from deniable.training.fits import Fit
+from deniable.training.fits import ModelFit
 from deniable.training.fitting import Task
 from deniable.training.losses import ClippedLogistic, ClippedLoss, ClippedSoftmax
 
 CLASSES_SHARE, MOST_CLASSES = 0.05, 0.30  # of μ²: which classes there are, where they are to be discovered
 
 
-class ClassifierFit(Fit):
+class ClassifierFit(ModelFit):
     """One fit of a :class:`PrivateClassifier`: its classes are listed, discovered, or those that y has."""
 
     @staticmethod
     def aim(model: Any) -> ColumnSchema:
         """Return what is declared of the target, the list ``classes`` included."""
-        aim = Fit.aim(model)
+        aim = ModelFit.aim(model)
         if model.classes is None or isinstance(model.classes, str):
             return aim
         try:
@@ -55,7 +55,7 @@ class ClassifierFit(Fit):
     @staticmethod
     def discovers(model: Any) -> int:
         """Return among how many parts the δ of discovery is shared: categories, classes."""
-        return Fit.discovers(model) + (model.classes == "discover" if isinstance(model.classes, str) else 0)
+        return ModelFit.discovers(model) + (model.classes == "discover" if isinstance(model.classes, str) else 0)
 
     def target(self, y: Any) -> tuple[NDArray[Any], FloatArray] | ColumnCells:
         """Return the classes and each record's; the cells where classes are to be discovered."""

@@ -67,7 +67,7 @@ class TrainingWarning(UserWarning):
 
 
 @dataclass
-class Fit(ABC):
+class ModelFit(ABC):
     """One fit of a private model: :meth:`begin`, :meth:`count`, then :meth:`learn`; or :meth:`complete` for all.
 
     Attributes

@@ -37,7 +37,7 @@ _PARTS = 1 << 15  # lattice points of an entry of size 1
 _SQUARED = 2.5  # largest squared norm of (e, e·u, u/2, u²/2) for |e|, |u| ≤ 1
 _POISSON = 2.0  # largest squared norm of (y, rate), both between 0 and 1
 _FLAT = 4.0  # scores of a classifier farther from the middle are taken to be this far
-_DOUBT = (0.3, 1.2, 0.7)  # prior standard deviations of a classifier's shift, slope (per _FLAT) and link that remain
+_PRIOR = (0.3, 1.2, 0.7)  # prior standard deviations of a classifier's shift, slope (per _FLAT) and link that remain
 
 
 def wide_clip(mu: float, n: float, clip: float, count: float | None = None, *, one_sided: bool = False) -> float | None:
@@ -123,6 +123,6 @@ def calibrated(task: Task, model: Additive, paid: Paid) -> tuple[Additive, Clipp
     values, axes = np.linalg.eigh(bend)
     bend = (axes * np.maximum(values, 0.0)) @ axes.T
     sure = bend @ np.linalg.inv(bend + np.eye(3) * 3.375 / paid.mu**2)
-    step = np.linalg.solve(sure @ bend + np.diag(1 / np.square(_DOUBT)), sure @ found[:3])
+    step = np.linalg.solve(sure @ bend + np.diag(1 / np.square(_PRIOR)), sure @ found[:3])
     slope, link = min(max(1 + float(step[1]) / _FLAT, 0.5), 2.0), min(max(float(step[2]) / math.log(2), -0.5), 1.5)
     return _moved(model, float(step[0]), slope), replace(loss, link=link)  # probabilities rise with the score

@@ -63,7 +63,7 @@ def asks_for(loss: ClippedLoss, strength: float) -> tuple[Ask, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class PairColumn:
     """A column of a pair: the level of each of its cells, and two functions of the level on a lattice.
 
     ``functions`` has shape (levels + 1, 2), zero where the value is missing; ``energy`` is their mean square.
@@ -75,7 +75,7 @@ class Side:
     energy: FloatArray
 
 
-def side_of(column: int, levels: Codes, mass: FloatArray) -> Side:
+def side_of(column: int, levels: Codes, mass: FloatArray) -> PairColumn:
     """Return a column's levels with their functions, centred and orthogonal under ``mass``, the cells' shares."""
     held = np.maximum(np.bincount(levels, np.nan_to_num(mass), minlength=PAIR_LEVELS + 1)[:PAIR_LEVELS], 0.0)
     p = held / max(float(held.sum()), 1e-12)
@@ -91,7 +91,7 @@ def side_of(column: int, levels: Codes, mass: FloatArray) -> Side:
         if spread > 1e-3 and largest < _RAREST * spread:
             out[:-1, k] = f / max(spread, largest / _HIGHEST) * (1, _ENDS)[k]
     functions = np.rint(_LATTICE * out)
-    return Side(column, levels, functions, held @ np.square(functions[:-1]))
+    return PairColumn(column, levels, functions, held @ np.square(functions[:-1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,7 @@ class PairQuery:
                 taken.append(Pair(*both, names, a.levels, b.levels))
         return taken[: min(most, _MOST)]
 
-    def sides(self, clear: float) -> list[Side]:
+    def sides(self, clear: float) -> list[PairColumn]:
         """Return the columns with the largest main effects: as many as have ``clear``² pairs."""
         count = max(int((1 + math.sqrt(1 + 8 * clear**2)) / 2), _FEWEST)
         shares_of = [np.nan_to_num(mass) for mass in self.columns.masses]
@@ -154,7 +154,7 @@ class PairQuery:
         encoders, masses = self.columns.encoders, self.columns.masses
         return [side_of(j, levels_of(encoders[j], self.effects[j].mean(axis=1), masses[j]), masses[j]) for j in among]
 
-    def factors(self, released: FloatArray, sides: Sequence[Side], sd: float) -> FloatArray:
+    def factors(self, released: FloatArray, sides: Sequence[PairColumn], sd: float) -> FloatArray:
         """Return each pair's log Bayes factor: that it acts together, against noise of privacy and of sampling."""
         energies = [np.outer(a.energy, b.energy).ravel() for a, b in combinations(sides, 2)]
         energy, scatter = np.array(energies)[None], self.loss.bend.scatter
@@ -166,7 +166,7 @@ class PairQuery:
 
 
 def products(
-    residuals: Sequence[FloatArray], sides: Sequence[Side], codes: Sequence[Codes], usual: float, coarser: float
+    residuals: Sequence[FloatArray], sides: Sequence[PairColumn], codes: Sequence[Codes], usual: float, coarser: float
 ) -> IntArray:
     """Return Σ residual · f(a) · f(b), (outputs, pairs, 4): exact in whole numbers, in any order."""
     tables = [side.functions[side.levels] for side in sides]

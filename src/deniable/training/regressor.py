@@ -21,7 +21,7 @@ from deniable.tables import DATE, NUMBER, ColumnCells, ColumnSchema, Schema
 from deniable.training import bins
 from deniable.training.base import PrivateModel
 from deniable.training.features import target_cells
-from deniable.training.fits import Fit, TrainingWarning
+from deniable.training.fits import ModelFit, TrainingWarning
 from deniable.training.levels import LEVEL_SHARE, levelled, wide_clip
 from deniable.training.looks import number_cells
 from deniable.training.losses import CLIP, ClippedLoss, ClippedPoisson, ClippedSquared
@@ -35,13 +35,13 @@ _ENOUGH = 150.0  # n·μ above which the range of a target is found even if most
 _ONE_SIDED = 0.2  # distance of the nearer of the 16 % and 84 % quantiles from the median, as a share of the other's
 
 
-class RegressorFit(Fit):
+class RegressorFit(ModelFit):
     """One fit of a :class:`PrivateRegressor`: the target's place and spread are declared, or found first."""
 
     @staticmethod
     def aim(model: Any) -> ColumnSchema:
         """Return what is declared of the target, ``target_range`` included."""
-        declared = Fit.aim(model)
+        declared = ModelFit.aim(model)
         if model.target_range is None:
             return declared
         return replace(declared, range=model.target_range, categories=()).checked("the target")
