@@ -13,6 +13,7 @@ from deniable import (
     releases as releases,
     report as report,
     statistics as statistics,
+    synthesis as synthesis,
     tables as tables,
     testing as testing,
     training as training,
@@ -61,6 +62,7 @@ from deniable.records import OutputPerturbation as OutputPerturbation, privacy_p
 from deniable.releases import MembershipPrivate as MembershipPrivate, release as release
 from deniable.report import Assessment as Assessment, Policy as Policy
 from deniable.statistics import release_statistics as release_statistics
+from deniable.synthesis import PrivateSynthesizer as PrivateSynthesizer
 from deniable.tables import Schema as Schema
 from deniable.training import PrivateClassifier as PrivateClassifier, PrivateRegressor as PrivateRegressor
 from deniable.workflows import assess as assess, compare as compare

@@ -17,6 +17,7 @@ import pytest
 from scipy.stats import norm
 
 import deniable as dn
+from deniable.synthesis import pairs as made_pairs
 from deniable.tables import schema
 from deniable.training import clipping, fitting, levels, pairs
 from deniable.workflows.train import train_table
@@ -73,6 +74,8 @@ def _few_steps(monkeypatch):
     asked = (pairs, "_HOPELESS", 0.0), (pairs, "_FALSE", 1e12), (clipping, "_TOLD", 0.0), (levels, "TOLD", 0.0)
     for module, name, value in asked:
         monkeypatch.setattr(module, name, value)  # with so few records, too: what is asked where there are many
+    monkeypatch.setattr(made_pairs, "STEPS", (3, 5))
+    monkeypatch.setattr(made_pairs, "MODEL_ROWS", 2000)
 
 
 def classifier(frame, **options):
@@ -106,6 +109,17 @@ def statistics_of_a_file(frame, path):
     return statistics(path)
 
 
+def synthesizer(source, **options):
+    model = dn.PrivateSynthesizer(**{"advantage": 0.1} | options).fit(source)
+    made = {"model": model, "certificate": str(model.certificate_), "marginals": model.marginals_}
+    return made | {"rows": model.sample(50, rng=0), "interval": model.intervals({"age": (20, 40), "ill": "yes"})}
+
+
+def synthesizer_of_a_file(frame, path):
+    frame.to_csv(path, index=False)
+    return synthesizer(path, targets="ill")
+
+
 SCHEMA = dn.Schema(
     {
         "age": {"kind": "whole", "range": (18, 90), "missing": [45]},
@@ -137,6 +151,12 @@ RUNS = {
     "release_statistics by a schema": lambda frame, _: statistics(frame, schema=SCHEMA),
     "release_statistics": lambda frame, _: statistics(frame),
     "release_statistics of a file": statistics_of_a_file,
+    "synthesizer": lambda frame, _: synthesizer(frame.drop(columns=["who"]), targets="ill"),
+    "synthesizer of a file": synthesizer_of_a_file,
+    "weak synthesizer": lambda frame, _: synthesizer(frame, advantage=WEAK, targets=["ill", "town"]),
+    "weak synthesizer of persons": lambda frame, _: synthesizer(frame, advantage=WEAK, group="who", targets="ill"),
+    "synthesizer by a schema": lambda frame, _: synthesizer(frame, schema=SCHEMA),
+    "weak synthesizer by a schema": lambda frame, _: synthesizer(frame, advantage=WEAK, schema=SCHEMA),
 }
 WEAK = 0.95  # where kinds, words and classes stand out of the noise of so few records
 MU = {"": 2 * norm.ppf(0.55), "weak": 2 * norm.ppf((1 + WEAK) / 2)}  # of an advantage of 0.1, and of η = 0.05

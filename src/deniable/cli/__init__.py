@@ -10,6 +10,7 @@ from deniable.cli import (  # noqa: F401  (importing a command's module register
     train,
     predict,
     publish,
+    synthesize,
     bound,
     calibrate,
     plan,

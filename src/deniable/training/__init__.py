@@ -1,10 +1,21 @@
-"""Models fitted to a membership target: noisy sums over all records, each query of the data in one account."""
+"""Models fitted to a membership target: noisy sums over all records, each query of the data in one account.
+
+Names outside ``__all__`` are for other packages of deniable.
+"""
 
 from deniable.training.account import RecordTradeoffs
-from deniable.training.classifier import PrivateClassifier, labels_of
+from deniable.training.classifier import ClassifierFit as ClassifierFit, PrivateClassifier, labels_of
 from deniable.training.column import TaskChoice, fit_column
-from deniable.training.features import TableReader
+from deniable.training.features import (
+    Declared as Declared,
+    FeatureTable as FeatureTable,
+    TableReader,
+    as_table as as_table,
+    declare as declare,
+    public_inputs as public_inputs,
+)
 from deniable.training.fits import TrainingWarning
+from deniable.training.looks import kinds as kinds
 from deniable.training.regressor import PrivateRegressor
 
 __all__ = [

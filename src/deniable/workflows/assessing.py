@@ -67,6 +67,7 @@ _WHERE = {
     "deniable.curves": "run",
     "deniable.integrations.private_run": "run",
     "deniable.training": "private_model",
+    "deniable.synthesis": "synthetic",
     "deniable.audit.sequential": "audited",
     "deniable.audit.checking": "audited",
     "deniable.audit.one_run": "audited",
@@ -271,7 +272,8 @@ def _steps(source: Any) -> list[Any]:
 
 
 def _is_private(source: Any) -> bool:
-    return any(_name(kind) == "deniable.training.base.PrivateModel" for kind in type(source).__mro__)
+    ours = ("deniable.training.base.PrivateModel", "deniable.synthesis.synthesizer.PrivateSynthesizer")
+    return any(_name(kind) in ours for kind in type(source).__mro__)
 
 
 def _holds_private(source: Any, seen: set[int]) -> bool:

@@ -59,7 +59,7 @@ def assess_private(
     sections = [
         bound_section(curve, asked),
         risk_section(curve, asked.baselines, replacing=model.replacement_tradeoff_),
-        _account(certificate),
+        account_section(certificate),
     ]
     headline = bound_headline(curve)
     if usefulness is not None:
@@ -73,7 +73,7 @@ def assess_private(
         status="bounded",
         headline=headline,
         sections=tuple(sections),
-        assumptions=_assumptions(curve, certificate),
+        assumptions=assumed(curve, certificate, "the fitted model and every noisy sum that it was made from"),
         not_covered=_NOT_COVERED,
         warnings=warnings,
         alert="" if usefulness is None else usefulness.alert,
@@ -82,15 +82,16 @@ def assess_private(
     )
 
 
-def _assumptions(curve: Tradeoff, certificate: Any) -> Any:
+def assumed(curve: Tradeoff, certificate: Any, access: str) -> Any:
+    """Return what a curve assumes, with what a certificate takes as public."""
     from dataclasses import replace
 
     public = (f"Public: {line}." for line in certificate.public)
     notes = (*curve.assumptions.notes, f"Covered: {AS_GIVEN}.", *public)
-    return replace(curve.assumptions, access="the fitted model and every noisy sum that it was made from", notes=notes)
+    return replace(curve.assumptions, access=access, notes=notes)
 
 
-def _account(certificate: Any) -> Section:
+def account_section(certificate: Any) -> Section:
     """Every query of the data, those with one purpose in one row."""
     purposes: dict[str, list[Any]] = {}
     for use in certificate.uses:

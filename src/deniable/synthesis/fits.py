@@ -1,0 +1,248 @@
+"""One fit of a synthesizer: its columns, its queries, what each costs, and what is certified in the end."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from copy import copy
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from deniable._check import InputError, IntArray, integer
+from deniable._floats import MANY_ROUNDINGS
+from deniable.accounting import tradeoff
+from deniable.curves import with_assumptions
+from deniable.limits import DEFAULT_ADVANTAGE
+from deniable.mechanisms import Composition, GaussianDP, parts_of
+from deniable.noise import (
+    COUNT_NOISE,
+    SHARED,
+    Certificate,
+    Ledger,
+    NoiseSource,
+    Queries,
+    Receipt,
+    Units,
+    entered,
+    units_of,
+)
+from deniable.planning import Budget, as_limit, budget
+from deniable.synthesis.columns import OTHER, MadeColumn, ask_column, ask_round, presence_cells
+from deniable.synthesis.junction import JunctionTree
+from deniable.synthesis.pairs import Counted, PairCounts
+from deniable.synthesis.rows import classes_of
+from deniable.tables import as_schema, few, near, open_table
+from deniable.training import (
+    ClassifierFit,
+    Declared,
+    FeatureTable,
+    PrivateClassifier,
+    as_table,
+    declare,
+    kinds,
+    public_inputs,
+)
+
+_PRESENCE, _COLUMNS, _ROUND = 0.01, 0.19, 0.01  # of the μ² that is not kept for labels
+_LABELS = 0.30  # of μ²: models of the targets, where every class is frequent
+_RARE = 0.10  # share of a class below which its pairs are counted instead: a model would not learn it
+_DELTA = 1e-6  # of failure of all words that are found, at most a 20th of what is allowed
+_GROUPS = 16  # of a column at most
+_USELESS = 200.0  # n·μ below which a warning says that little is left
+
+
+class SynthesisWarning(UserWarning):
+    """The guarantee holds, but the made-up table may be of little use; the message consists of released numbers.
+
+    Examples
+    --------
+    See ``PrivateSynthesizer``.
+    """
+
+
+@dataclass(eq=False)
+class Synthesis:
+    """One fit: every query goes through ``look``, and everything is chosen from what was released."""
+
+    model: Any
+    frame: Any
+    person: Any
+    targets: tuple[str, ...]
+    declared: Declared
+    table: FeatureTable
+    look: Queries
+    allowance: Budget
+    entry: Receipt | None = None
+    kept: float = 0.0  # μ that is reserved for the models of targets
+    n: float = 1.0
+    columns: list[MadeColumn] = field(default_factory=list)
+    labels: dict[str, list[Any]] = field(default_factory=dict)  # classes of the targets that get a model
+    forced: list[str] = field(default_factory=list)  # targets whose pairs are all counted
+    models: dict[str, PrivateClassifier] = field(default_factory=dict)
+    law: JunctionTree | None = None
+    pairs: tuple[Counted, ...] = ()
+
+    @classmethod
+    def begin(cls, model: Any, table: Any, source: NoiseSource) -> Synthesis:
+        """Check the options and the columns; no cell is looked at but those that name persons."""
+        frame, unit = _opened(table)
+        names, schema = list(frame.columns), as_schema(model.schema)
+        person = schema.person if model.group is None else str(model.group)
+        asked = [model.targets] if isinstance(model.targets, str) else list(model.targets)
+        targets = tuple(map(str, asked or [schema.target] * (schema.target is not None)))
+        for option, name in (*(("targets", name) for name in targets), *[("group", person)] * (person is not None)):
+            if name not in names or (option == "targets" and (name == person or schema.kind(name) == "dropped")):
+                hint = near(str(name), map(str, names))
+                raise InputError(f"{option} must name columns of the table that are kept, got {name!r}{hint}")
+        schema.check_names(names, "the table")
+        rest = [name for name in names if name != person and schema.kind(name) != "dropped"]
+        if not rest:
+            raise InputError("the table must have a column besides the person's that the schema does not drop")
+        units = Units(unit) if person is None else units_of(frame[person], declared=schema.column(person))
+        limit = as_limit(model.advantage, model.limit, DEFAULT_ADVANTAGE)
+        found = any(schema.kind(name) in ("", "category", "code") and not schema.column(name).labels for name in rest)
+        delta = min(_DELTA, (limit.most - limit.floor) / 20 / limit.group_size) if found else 0.0
+        allowance = budget(limit, unit=units.unit, failure=delta)
+        declared = declare(rest, replace(schema.only(rest), target=None, person=None), None, None, 0.0)
+        look = Queries(Ledger(allowance.mu, allowance.delta), source, units)
+        return cls(model, frame, person, targets, declared, FeatureTable(frame[rest], declared.schema), look, allowance)
+
+    def ask_columns(self) -> None:
+        """Ask how many there are, and for all cells of single columns; group these for the pairs."""
+        look, table, schema, mu = self.look, self.table, self.declared.schema, self.allowance.mu
+        if (ledger := self.model.ledger) is not None:  # all that will run is known before noise is drawn
+            what, whom = type(self.model).__name__, look.units.unit if self.person is None else self.person
+            self.entry = ledger.charge(look.ledger.mechanism(), unit=whom, what=what)
+        self.n, _ = kinds(look, table, self.declared)
+        look.ledger.kept = self.kept = mu * math.sqrt(_LABELS) if self.targets else 0.0
+        free, d = math.sqrt(mu**2 - self.kept**2) * (1 - MANY_ROUNDINGS), len(table.columns)
+        few_mu, each = (free * math.sqrt(share / d) * (1 - MANY_ROUNDINGS) for share in (_PRESENCE, _COLUMNS))
+        sought = sum(not schema.column(c.name).labels and (bool(c.words) or not c.measured) for c in table.columns)
+        delta = look.ledger.delta / max(sought, 1) * (1 - MANY_ROUNDINGS)
+        for column in table.columns:
+            cells, said = table.cells(column), schema.column(column.name)
+            found = look.histogram(
+                f"numbers, words, blanks of {column.name}",
+                "how many cells of a column are numbers, words or blank",
+                few_mu, slice(None), presence_cells(cells, column), 3,
+            )  # fmt: skip
+            made = MadeColumn(column.name, column)
+            span = None if said.kind == "yes/no" else said.span
+            self.columns.append(
+                ask_column(look, made, cells, (found, 1 / few_mu), each, delta, span, said.labels, self.n)
+            )
+        ask_round(look, self.columns, lambda j: table.numbers(table.columns[j]), free * math.sqrt(_ROUND))
+        columns = {made.name: made for made in self.columns}
+        for made in (columns[name] for name in self.targets if name in columns):
+            classes = classes_of(made, schema)
+            share = made.mass[list(classes.values())] / made.mass.sum()
+            if len(classes) > 1 and share.min() >= _RARE:
+                self.labels[made.name] = list(classes)
+            elif classes:
+                self.forced.append(made.name)
+        if not self.labels:
+            look.ledger.kept = self.kept = 0.0
+        self._group()
+
+    def _group(self) -> None:
+        d = len(self.columns)
+        noise = 4 * math.sqrt(d) / self.look.ledger.left
+        most = int(np.clip(math.sqrt(self.n / noise), 2, _GROUPS))
+        self.columns = [column.grouped(most, noise / self.n) for column in self.columns]
+
+    def ask_pairs(self) -> None:
+        """Ask for pairs with what is left, then fit the models of the targets with what was kept for them."""
+        look, table = self.look, self.table
+        groups: list[IntArray] = [
+            made.groups[made.codes(table.cells(column))].astype(np.int32)
+            for made, column in zip(self.columns, table.columns, strict=True)
+        ]
+        pairs = PairCounts(look, self.columns, groups, self.n, integer("cells", self.model.cells, at_least=1))
+        places = [i for i, column in enumerate(self.columns) if column.name in self.forced]
+        self.law = pairs.fitted(look.ledger.left * (1 - MANY_ROUNDINGS), places)
+        self.pairs = tuple((pair, *counted) for pair, counted in pairs.found.items())
+        look.ledger.kept = 0.0
+        features = [column.name for column in table.columns if column.name not in self.labels]
+        for name, classes in self.labels.items():
+            self.models[name] = self._labelled(name, classes, features)
+            features = [*features, name]
+
+    def _labelled(self, name: Any, classes: list[Any], features: list[Any]) -> PrivateClassifier:
+        """Return a private model of a target, whose whole account is one use of this one, charged before it begins."""
+        mu = self.kept / math.sqrt(len(self.labels)) * (1 - MANY_ROUNDINGS)
+        self.look.ledger.spend(f"model of {name}", "a private classifier that labels the rows", mu)
+        who = [] if self.person is None else [self.person]
+        said = self.declared.schema.only([*features, name])
+        flags = next(column.flags for column in self.columns if column.name == name)
+        aim = {"kind": "yes/no"} if flags else {"categories": ()}
+        said = replace(said.saying({name: aim}), target=name, person=self.person)
+        model = PrivateClassifier(limit=GaussianDP(mu), classes=classes, schema=said)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # this fit has its own
+            X = self.frame[[*features, *who]]
+            fit = ClassifierFit.begin(model, X, self.look.source, self.look.units.unit)
+            made: PrivateClassifier = copy(fit.complete(self.frame[name]))
+        return made  # what a model says of its records is not copied
+
+    def finished(self) -> None:
+        """Set all attributes of the model."""
+        look, model = self.look, self.model
+        mechanism, mu, unit = look.ledger.mechanism(), look.ledger.mu, look.units.unit
+        shared = (SHARED,) * (unit == "person")
+        failures = [part for part in parts_of(mechanism) if not isinstance(part, GaussianDP)] * 2
+        curve, twice = tradeoff(mechanism), tradeoff(Composition((GaussianDP(2 * mu), *failures)))  # one out, one in
+        adjacency = f"add or remove one {unit}" + " with all its records" * bool(shared)
+        certificate = Certificate(
+            self.allowance.words,
+            unit,
+            with_assumptions(
+                curve, adjacency=adjacency, notes=(*curve.assumptions.notes, *shared, *entered(self.entry))
+            ),
+            with_assumptions(twice, adjacency=f"replace one {unit} by another"),
+            tuple(look.ledger.uses),
+            public_inputs(self.declared),
+            mechanism,
+            entry=self.entry,
+        )
+        for name in [name for name in vars(model) if name.endswith("_")]:
+            delattr(model, name)
+        model.columns_, model.labels_, model.law_ = tuple(self.columns), self.models, self.law
+        model.pairs_ = self.pairs
+        model.n_, model.n_sd_ = self.n, COUNT_NOISE / look.ledger.uses[0].mu
+        model.surrogates_, model.certificate_ = self.table.left_out, certificate
+        model.schema_ = self.declared.schema
+        kept = {*self.table.left_out, *(column.name for column in self.columns)}
+        model.feature_names_in_ = np.array([n for n in self.frame.columns if n in kept], dtype=object)
+        self._advise()
+
+    def _advise(self) -> None:
+        """Warn, from released numbers only, of what will be missing."""
+        said, mu, unit = list[str](), self.allowance.mu, f"{self.look.units.unit}s"
+        if self.n * mu < _USELESS:
+            said.append(
+                f"about {self.n:.0f} {unit} at μ = {mu:.3g}: rows will be little more than noise; more {unit}, a "
+                "weaker target or a schema with ranges and categories would help"
+            )
+        if lost := [column.name for column in self.columns if column.words == (OTHER,) and not column.numbers]:
+            least = max(column.unseen for column in self.columns)
+            said.append(f"no word of {few(lost)} was found: one needs about {least:.0f} {unit}; declare its categories")
+        if self.table.left_out:
+            said.append(f"{few(self.table.left_out)}: nearly unique words; running numbers stand in their place")
+        for text in said:
+            warnings.warn(text, SynthesisWarning, stacklevel=5)
+
+
+def _opened(table: Any) -> tuple[Any, str]:
+    """Return the columns of any table under names that are texts, and what a row is."""
+    if not isinstance(table, str | Path | list) and not callable(table) and not hasattr(table, "npartitions"):
+        table = as_table(table)
+        table = table if isinstance(table, pd.DataFrame) or not hasattr(table, "shape") else pd.DataFrame(table)
+    opened = open_table(table).checked()
+    names = list(opened.frame.columns)
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"the table must have columns of different names, got {few(twice)} more than once")
+    return opened.frame, opened.unit

@@ -1,0 +1,205 @@
+"""Released counts with error bars, and intervals of counts that somebody asks for later: they cost nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from deniable._check import FloatArray, InputError, IntArray, number
+from deniable.synthesis.columns import OTHER, MadeColumn
+from deniable.synthesis.pairs import Counted
+from deniable.tables import DATE, NUMBER, few, read_cell, spelled
+
+MISSING_CELL = "(missing)"
+
+
+@dataclass(frozen=True, eq=False)
+class Marginal:
+    """Noisy counts of one column, or of a pair of columns.
+
+    Attributes
+    ----------
+    columns
+        The names.
+    cells
+        For each column, what its cells are, in words.
+    counts
+        As released, one axis a column. They may be below 0.
+    sds
+        The standard deviations of the noise, of the same shape.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> import numpy as np
+    >>> made = dn.PrivateSynthesizer(advantage=0.5).fit(np.random.default_rng(0).normal(size=(1000, 2)))
+    >>> [one.columns for one in made.marginals_[:2]]
+    [('0',), ('1',)]
+    """
+
+    columns: tuple[Any, ...]
+    cells: tuple[tuple[str, ...], ...]
+    counts: FloatArray
+    sds: FloatArray
+
+
+@dataclass(frozen=True)
+class CountInterval:
+    """How many units there are: ``estimate``, and limits that hold with chance ``confidence``, at least.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> import pandas as pd
+    >>> table = {"age": [20, 40] * 500, "ill": ["no", "yes"] * 500}
+    >>> made = dn.PrivateSynthesizer(advantage=0.9).fit(pd.DataFrame(table))
+    >>> found = made.intervals({"age": (30, 50), "ill": "yes"})
+    >>> found.low <= found.estimate <= found.high
+    True
+    """
+
+    estimate: float
+    low: float
+    high: float
+    confidence: float
+
+
+def cell_names(column: MadeColumn) -> tuple[str, ...]:
+    """Return what the cells of a column are, in words."""
+    axis, ends = (DATE if column.dates else NUMBER), column.bounds.tolist()
+    texts = [str(spelled(axis, float(end))) for end in ends]
+    numbers = texts[:-1] if column.single else [f"{a} to below {b}" for a, b in pairwise(texts)]
+    return (*numbers, *column.words, MISSING_CELL)
+
+
+def marginals_of(columns: Sequence[MadeColumn], pairs: Sequence[Counted]) -> tuple[Marginal, ...]:
+    """Return the counts of all columns by fine cells, then of pairs by groups, as they were released."""
+    names = [cell_names(column) for column in columns]
+    groups = [_group_names(column, own) for column, own in zip(columns, names, strict=True)]
+    alone = [Marginal((c.name,), (own,), c.counts, c.sds) for c, own in zip(columns, names, strict=True)]
+    both = [
+        Marginal((columns[a].name, columns[b].name), (groups[a], groups[b]), counts, np.full(counts.shape, sd))
+        for (a, b), counts, sd in pairs
+    ]
+    return (*alone, *both)
+
+
+def _group_names(column: MadeColumn, names: tuple[str, ...]) -> tuple[str, ...]:
+    out = []
+    for group in range(column.size):
+        inside = np.flatnonzero(column.groups == group)
+        numbers = [names[i] for i in inside if i < column.numbers]
+        span = [numbers[0] if len(numbers) == 1 else f"{numbers[0]} … {numbers[-1]}"] if numbers else []
+        words = [names[i] for i in inside if i >= column.numbers]
+        out.append(", ".join([*span, *words[:3], *["…"] * (len(words) > 3)]))
+    return tuple(out)
+
+
+def interval(
+    query: Mapping[Any, Any],
+    columns: Sequence[MadeColumn],
+    pairs: Sequence[Counted],
+    total: tuple[float, float],
+    confidence: float,
+) -> CountInterval:
+    """Return limits for how many units fit ``query``, {column: a value, a list of values, or (low, high)}, of one
+    column or two.
+
+    A sum of released counts has normal noise of known size. What cuts a cell counts wholly above and not at all below.
+    Of a pair that was not counted, with a and b of n: from max(0, a + b − n) to min(a, b) (Fréchet). Where limits
+    are combined each has its share of the probability of failure (Bonferroni).
+    """
+    n, n_sd = total
+    level = number("confidence", confidence, above=0.0, below=1.0)
+    places = {column.name: i for i, column in enumerate(columns)}
+    if not (isinstance(query, Mapping) and 1 <= len(query) <= 2 and all(name in places for name in query)):
+        raise InputError(
+            f"query must be {{column: value}} of one or two columns, got {query!r}; known are {few(list(places))}"
+        )
+    asked = sorted((places[name], _touched(columns[places[name]], wanted)) for name, wanted in query.items())
+    if len(asked) == 1:
+        (i, touched), z = asked[0], float(ndtri((1 + level) / 2))
+        low, high, middle = _alone(columns[i], touched, z)
+        return CountInterval(middle, low, min(high, n + z * n_sd), level)
+    (i, first), (j, second) = asked
+    z = float(ndtri(1 - (1 - level) / 8))  # at most eight one-sided limits
+    one, other = _alone(columns[i], first, z), _alone(columns[j], second, z)
+    low, high = max(0.0, one[0] + other[0] - n - z * n_sd), min(one[1], other[1])
+    middle = one[2] * other[2] / n
+    for _, counts, sd in (pair for pair in pairs if pair[0] == (i, j)):
+        (rows, share, beside), (cols, part, beyond) = (
+            _by_groups(columns[i], first, z),
+            _by_groups(columns[j], second, z),
+        )
+        block = counts[np.ix_(rows, cols)]
+        middle = float(np.sum(counts * np.outer(share, part)))
+        noise = z * sd * math.sqrt(block.size)
+        low, high = max(low, float(block.sum()) - noise - beside - beyond), min(high, float(block.sum()) + noise)
+    high = max(high, low)
+    return CountInterval(min(max(middle, low), high), low, high, level)
+
+
+def _touched(column: MadeColumn, wanted: Any) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which cells lie in what is wanted, which touch it, and whether it names a word that was not found."""
+    size = len(column.mass)
+    inside, touched, unseen = (np.zeros(size, dtype=bool) for _ in range(3))
+    if isinstance(wanted, tuple) and len(wanted) == 2 and column.numbers:
+        low: Any
+        high: Any
+        (kind, low), (other, high) = (read_cell(end) for end in wanted)
+        if not (kind == other == (DATE if column.dates else NUMBER) and low <= high):
+            raise InputError(f"a range of {column.name!r} must be (low, high) of its kind, got {wanted!r}")
+        start, end = column.bounds[:-1], column.bounds[1:]
+        last = end - 1 if column.holds.whole or column.single else end
+        inside[: column.numbers] = (start >= low) & (last <= high)
+        touched[: column.numbers] = (end > low) & (start <= high)
+        touched[0] |= low < column.bounds[0]  # what is beyond an end counts there
+        touched[column.numbers - 1] |= high >= column.bounds[-1]
+        inside[[0, column.numbers - 1]] &= np.array([low < column.bounds[0], high >= column.bounds[-1]]) | column.single
+        return inside, touched, unseen
+    for value in wanted if isinstance(wanted, list | set | tuple) else [wanted]:
+        found: Any
+        kind, found = read_cell(value)
+        text = column.text(spelled(kind, found))
+        if text is None:
+            touched[-1] = True
+        elif kind == (DATE if column.dates else NUMBER) and column.numbers:
+            at = int(column.number_cells(np.array([found], dtype=np.float64))[0])
+            touched[at] = True
+            inside[at] = column.single and column.bounds[0] <= found < column.bounds[-1]
+        else:
+            known = text in column.words[:-1]
+            at = column.numbers + (column.words.index(text) if known else max(len(column.words) - 1, 0))
+            touched[at], inside[at] = True, known or text == OTHER
+            unseen[at] |= not known and column.unseen > 0
+    return inside, touched, unseen
+
+
+def _alone(column: MadeColumn, touched: Any, z: float) -> tuple[float, float, float]:
+    """Return limits and an estimate for the units in some cells of a column."""
+    inside, outer, unseen = touched
+    low = max(float(column.counts[inside].sum()) - z * float(np.linalg.norm(column.sds[inside])), 0.0)
+    known = outer & ~unseen
+    high = float(column.counts[known].sum()) + z * float(np.linalg.norm(column.sds[known]))
+    high += float(np.sum(unseen)) * (column.unseen + z * column.sd)
+    high = max(high, low)
+    return low, high, min(max(float(column.mass[inside].sum()), low), high)
+
+
+def _by_groups(column: MadeColumn, touched: Any, z: float) -> tuple[IntArray, FloatArray, float]:
+    """Return the groups that are touched, the share of each group's mass that is, and at most how many they hold
+    besides.
+    """
+    inside, outer, _ = touched
+    groups = np.unique(column.groups[inside | outer])
+    mass = np.bincount(column.groups, column.mass)
+    share = np.bincount(column.groups, column.mass * (inside | outer)) / np.maximum(mass, 1e-9)
+    none = np.zeros(len(inside), dtype=bool)
+    return groups, share, _alone(column, (none, np.isin(column.groups, groups) & ~inside, none), z)[1]

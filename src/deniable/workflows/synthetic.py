@@ -1,0 +1,125 @@
+"""From a synthesizer to an assessment: curve, account, what was counted and what was not; released numbers only."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+
+from deniable._check import InputError
+from deniable._shown import plural, shown
+from deniable.report.model import Assessment, Grid, Number, Section, Series
+from deniable.report.sections import TUNING_WARNING, Asked, bound_headline, bound_section, risk_section
+from deniable.synthesis import Marginal, PrivateSynthesizer
+from deniable.workflows.assessing import assesses
+from deniable.workflows.private_model import account_section, assumed
+from deniable.workflows.settings import PrivateFit, settings
+
+_PICTURES, _ROWS = 6, 30  # columns drawn; rows of the tables of words and of pairs
+_Z = 1.6448536269514722  # of error bars that hold nine times in ten
+_NOT_COVERED = (
+    "What the rows say about people in general: that smokers fall ill more often can be learnt from any data.",
+    "Anything released besides: models, statistics, logs, the table itself, or a comparison of its rows with these.",
+    "What is listed as public in the account: it was taken as known to everybody.",
+    "Choices made from the data before: targets, columns or settings tuned on the same records are not counted.",
+)
+
+
+@assesses("deniable.synthesis.synthesizer.PrivateSynthesizer", what="a fitted synthesizer")
+def assess_synthesizer(model: PrivateSynthesizer, asked: Asked) -> Assessment:
+    """Return the assessment of a fitted :class:`deniable.PrivateSynthesizer`; it may be published."""
+    if not hasattr(model, "tradeoff_"):
+        raise InputError("source must be fitted first: call fit on this PrivateSynthesizer")
+    curve, certificate = model.tradeoff_, model.certificate_
+    access = "the synthesizer, any number of its rows, and every noisy count that it was made from"
+    return Assessment(
+        title=asked.title or f"A made-up table: {certificate.target}",
+        status="bounded",
+        headline=f"{bound_headline(curve)} Rows are draws from a model, about nobody.",
+        sections=(
+            bound_section(curve, asked),
+            risk_section(curve, asked.baselines, replacing=model.replacement_tradeoff_),
+            account_section(certificate),
+            _table(model),
+        ),
+        assumptions=assumed(curve, certificate, access),
+        not_covered=_NOT_COVERED,
+        warnings=(TUNING_WARNING,),
+        remedies=partial(settings, PrivateFit(certificate.mu, certificate.delta)),
+    )
+
+
+def _table(model: PrivateSynthesizer) -> Section:
+    """What the rows follow: pictures of released counts with error bars, pairs that were counted, and the rest."""
+    units = plural(model.certificate_.unit)
+    alone = [one for one in model.marginals_ if len(one.columns) == 1]
+    pairs = [one for one in model.marginals_ if len(one.columns) == 2]
+    numbers = [c for c in model.columns_ if c.numbers > 1][:_PICTURES]
+    least = max((float(one.sds.max()) for one in pairs), default=0.0) * _Z
+    rest = len(list(combinations(alone, 2))) - len(pairs)
+    found = Number("synthesis.n", f"{units} in the table, about", model.n_, "A noisy count.", "estimate", "number",
+                   low=model.n_ - _Z * model.n_sd_, high=model.n_ + _Z * model.n_sd_)  # fmt: skip
+    share = certificate_share(model)
+    notes = (
+        f"{rest} of {rest + len(pairs)} pairs of columns were not counted: they are independent given the others, so "
+        "combinations may appear that cannot be.",
+        f"Subgroups of fewer than about {least:.0f} {units} in a pair are not represented: noise hides them.",
+        "Statistics of many made-up rows are those of the model: use the intervals of released counts instead.",
+        "The number of rows equal to real ones is not protected: it must never be printed.",
+        *[f"Labels are drawn by a private classifier, which took {share} of the budget; at the same risk one that is "
+          "alone has all of it."] * bool(share),
+        *(f"{name}: nearly unique words; running numbers stand in their place." for name in model.surrogates_),
+    )  # fmt: skip
+    return Section(
+        "synthesis",
+        "What the made-up rows follow",
+        f"Rows are drawn from the law of largest entropy with these noisy counts: {len(alone)} columns, {len(pairs)} "
+        "pairs of columns. Pictures and tables show what was released, not the records.",
+        (found,),
+        series=tuple(_picture(c.name, i, c.bounds, c.counts[: c.numbers], c.sds[: c.numbers]) for i, c in
+                     enumerate(numbers)),
+        grids=(
+            Grid("words", f"How many {units} have a word, with error bars (nine in ten)",
+                 ["column", "word", "count", "give or take"], _words(model, alone)),
+            Grid("pairs", "Pairs that were counted, with the error of each cell (nine in ten)",
+                 ["pair", "cells", "give or take"],
+                 [[" and ".join(map(str, one.columns)), int(one.counts.size), round(_Z * float(one.sds.max()), 1)]
+                  for one in pairs][:_ROWS]),
+        ),
+        notes=notes,
+    )  # fmt: skip
+
+
+def certificate_share(model: PrivateSynthesizer) -> str:
+    """Return the share of the budget that models of the targets took; nothing without any."""
+    part = sum(model.certificate_.shares()[f"model of {name}"] for name in model.labels_)
+    return shown(part, "rate", "nearest", 2) if part else ""
+
+
+def _words(model: PrivateSynthesizer, alone: list[Marginal]) -> list[list[object]]:
+    rows: list[list[object]] = []
+    for column, one in zip(model.columns_, alone, strict=True):
+        for i in range(column.numbers, len(one.counts)):
+            if column.words or one.counts[i] > _Z * one.sds[i]:
+                rows.append([str(column.name), one.cells[0][i], round(float(one.counts[i])), round(_Z * one.sds[i])])
+    return rows[:_ROWS]
+
+
+def _picture(name: object, place: int, bounds: np.ndarray, counts: np.ndarray, sds: np.ndarray) -> Series:
+    """Draw counts of equally many neighbouring cells, at most forty, with error bars."""
+    parts = np.array_split(np.arange(len(counts)), min(len(counts), 40))
+    middle = [float((bounds[part[0]] + bounds[part[-1] + 1]) / 2) for part in parts]
+    width = np.array([bounds[part[-1] + 1] - bounds[part[0]] for part in parts])
+    each = np.array([counts[part].sum() for part in parts]) / width
+    noise = _Z * np.array([np.linalg.norm(sds[part]) for part in parts]) / width
+    lines = {"count": each, "lower": each - noise, "upper": each + noise}
+    return Series(
+        f"made{place}",
+        f"Noisy counts of {name}, with error bars (nine in ten).",
+        str(name),
+        "for a width of 1",
+        middle,
+        {label: [float(v) for v in line] for label, line in lines.items()},
+        alt=f"Noisy counts of {name} from {bounds[0]:.4g} to {bounds[-1]:.4g}.",
+    )
