@@ -1,7 +1,8 @@
-"""Write the three example reports of the documentation: ``python tools/example_reports.py``.
+"""Write the four example reports of the documentation: ``python tools/example_reports.py``.
 
-A DP-SGD run that misses the default policy, a private model that meets it, and an ordinary model about which nothing is
-proven. Invented people, and data that come with scikit-learn; a seed fixes the attack, never released noise.
+A DP-SGD run that misses the default policy, a private model and statistics of a table that meet it, and an
+ordinary model about which nothing is proven. Invented people, and data that come with scikit-learn; a seed fixes
+the attack, never released noise.
 """
 
 import subprocess
@@ -27,6 +28,8 @@ def main() -> None:
         table = Path(folder) / "people.csv"
         subprocess.run([sys.executable, ROOT / "examples" / "people.py", table], check=True)
         train_table(table, target="ill", advantage=0.1).assessment.to_html(FOLDER / "private_model.html")
+        asked = ["count() by town, ill", "mean(income) by ill", "median(age)"]
+        dn.assess(dn.release_statistics(table, asked, advantage=0.1)).to_html(FOLDER / "statistics.html")
     X, y = load_breast_cancer(return_X_y=True)
     model = DecisionTreeClassifier(random_state=0).fit(X, y)
     dn.assess(model, X, y, n_shadows=32, rng=0).to_html(FOLDER / "ordinary_model.html")

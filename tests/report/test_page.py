@@ -2,9 +2,13 @@
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import deniable as dn
+from deniable.workflows.published import for_owner
+from deniable.workflows.train import train_table
 
 pytestmark = pytest.mark.browser
 
@@ -99,3 +103,37 @@ def test_keyboard_reaches_every_part(page):
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the numbers"
     assert page.locator("main h2").count() >= 4
+
+
+def published():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.uniform(18, 80, 900).round(), "town": rng.choice(["a", "b"], 900)})
+    table["seen"] = (pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 900, 900), "D")).strftime("%Y-%m-%d")
+    asked = ["mean(age) by town", "count() by town", "mean(seen)"]
+    made = dn.release_statistics(table, asked, advantage=0.2)
+    return for_owner(dn.assess(made), table, made)
+
+
+def trained():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.uniform(18, 80, 900), "town": rng.choice(["a", "b", "c"], 900)})
+    table["ill"] = np.where(table["age"] + 9 * (table["town"] == "b") > 55, "yes", "no")
+    return train_table(table, target="ill", advantage=0.3).assessment
+
+
+@pytest.mark.parametrize("make", [published, trained])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1200])
+def test_pages_of_tables_and_models_can_be_read_by_anyone(make, scheme, width, browser, axe_violations, tmp_path):
+    made = make()
+    made.to_html(tmp_path / "page.html")
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page.goto((tmp_path / "page.html").as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; })")
+    assert axe_violations(page, every=True) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth + 1")
+    if width == 1200:
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert page.pdf(prefer_css_page_size=True).count(b"/Type /Page\n") <= 4
+    page.close()
