@@ -73,8 +73,8 @@ def test_the_histogram_is_in_the_account(monkeypatch):
         assert np.sqrt(sum(shift.values())) <= estimator.record_tradeoffs_.mu[i] * (1 + 1e-9)
 
 
-def test_a_target_with_a_tail_that_columns_explain_is_fitted_alike_each_time():
-    """One fit in ten chose eight times the clip of the others, by the noise on the target's tail: R² .87 beside .92."""
+def test_a_target_with_a_tail_that_columns_explain_is_fitted_with_little_noise():
+    """The tail of the target alone made the clip wide and the noise large: R² was .971 to .974."""
     rng = np.random.default_rng(0)
     size, grade = rng.gamma(2, 1, 30_000), rng.normal(size=(30_000, 3))
     y = 3000 * size * np.exp(0.1 * grade[:, 0]) + 200 * grade[:, 1]
@@ -83,7 +83,7 @@ def test_a_target_with_a_tail_that_columns_explain_is_fitted_alike_each_time():
     for seed in range(4):
         with insecure_noise(np.random.default_rng(seed)):
             scores.append(dn.PrivateRegressor(advantage=0.1).fit(X[:24_000], y[:24_000]).score(X[24_000:], y[24_000:]))
-    assert min(scores) > 0.95
+    assert min(scores) > 0.978
 
 
 def test_most_targets_at_zero_are_predicted_by_what_the_others_are():

@@ -37,6 +37,8 @@ def fitted(kind):
         return dn.PrivateRegressor(**options).fit(table, score)
     if kind == "three classes":
         return dn.PrivateClassifier(**options).fit(table, np.digitize(score, np.quantile(score, [0.3, 0.7])))
+    if kind == "a pair":
+        score = score + 3 * np.where(table["age"] > 50, 1, -1) * np.where(table["visits"] > 1, 1, -1)
     options |= {"interactions": 1} if kind == "a pair" else {"model": kind}
     return dn.PrivateClassifier(**options).fit(table, score > np.median(score))
 
@@ -134,6 +136,8 @@ def test_a_pair_is_drawn_and_listed_over_the_cells_in_which_both_values_are():
     values = model.model_.block(place)[:, -1].reshape(9, 9)[:8, :8]
     rows = {row[0]: row[1:] for row in dn.assess(model).section("shapes").grids[0].rows}
     assert model.model_.spread(place) == pytest.approx(np.ptp(values), rel=1e-12)
+    joint = dn.assess(model).section("shapes").grids[1]
+    np.testing.assert_allclose([row[1:] for row in joint.rows], values)
     if pair.name in rows:
         assert rows[pair.name][:2] == [pytest.approx(np.ptp(values)), "a joint term of both"]
 

@@ -34,6 +34,7 @@ from deniable.workflows.usefulness import NOT_PROTECTED, Usefulness, measure
 from deniable.workflows.verifying import proof_of
 
 _MOST_SHAPES = 6  # columns drawn, those that move the score most
+_MOST_PAIRS = 3  # tables of pairs, those that move the score most
 _MOST_COLUMNS = 12  # rows of the table of terms: those that move the score most
 _NOT_COVERED = (
     "What the model says about people in general: that smokers fall ill more often can be learnt from any data.",
@@ -137,6 +138,7 @@ def _shapes(model: PrivateModel) -> Section:
     numeric = [j for j in order if j < len(fitted.encoders) and fitted.encoders[j].bins][:_MOST_SHAPES]
     listed = [j for j in order if j < len(fitted.encoders) and not fitted.encoders[j].bins
               and isinstance(fitted.encoders[j].word, Listed)][:_MOST_SHAPES]  # fmt: skip
+    pairs = [j for j in order if j >= len(fitted.encoders)]
     highest = [cells[np.argmax(values[j][cells])] for j, cells in enumerate(map(fitted.occupied, range(len(values))))]
     beside = [block[getattr(fitted.blocks[j], "bins", 0) or -1 :] for j, block in enumerate(values)]
     farthest = np.array([rest[np.argmax(np.abs(rest))] for rest in beside])
@@ -149,8 +151,8 @@ def _shapes(model: PrivateModel) -> Section:
     return Section(
         "shapes",
         "What the model does with each column",
-        f"The score{which} is a sum of one term per column (and a pair, if asked for); these are the terms, made from "
-        "noisy sums only. Ignore differences smaller than the noise.",
+        f"The score{which} is a sum of one term per column and per pair that acts together; these are the terms, made "
+        "from noisy sums only. Ignore differences smaller than the noise.",
         bars=tuple(_categories(fitted, j, values[j], f"category{i}") for i, j in enumerate(listed)),
         series=tuple(_shape(fitted.encoders[j], values[j], f"shape{i}", dates) for i, j in enumerate(numeric)),
         grids=(
@@ -160,7 +162,19 @@ def _shapes(model: PrivateModel) -> Section:
                 ["column", "from lowest to highest", "highest at", "missing, or words among numbers: adds"],
                 rows[:_MOST_COLUMNS],
             ),
+            *(_joint(fitted.blocks[j], values[j], f"pair{i}") for i, j in enumerate(pairs[:_MOST_PAIRS])),
         ),
+    )
+
+
+def _joint(pair: Pair, values: Any, key: str) -> Grid:
+    """What a pair adds to the score, by eighths of both columns: numbers in order, words by what they add alone."""
+    first, second = map(str, pair.names)
+    cells = pair.grid(values).tolist()
+    head = [f"{first}, of eight", *(f"{second} {k + 1}" for k in range(len(cells)))]
+    rows: list[list[Any]] = [[str(k + 1), *row] for k, row in enumerate(cells)]
+    return Grid(
+        key, f"What {first} and {second} add together, from the lowest to the highest eighth of each", head, rows
     )
 
 
