@@ -54,7 +54,7 @@ class ComposedTradeoff(Tradeoff):
         """Transform inversion, where steps have a transform."""
         if not self.loss.has_transform:
             return None
-        good = ROUGH if self.rough else GOOD
+        good = ROUGH if self.rough or not self.loss.decays else GOOD
         return InvertedTradeoff(self.loss, self.tolerance, self.points, good, holds_for=self.holds_for)
 
     @cached_property

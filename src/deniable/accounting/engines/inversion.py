@@ -37,6 +37,7 @@ Region = Literal["left", "middle", "right"]  # c < 0, 0 < c < 1, c > 1
 _EDGES: dict[Region, tuple[float, float]] = {"left": (-np.inf, 0.0), "middle": (0.0, 1.0), "right": (1.0, np.inf)}
 GOOD = 2e-10  # relative errors that are not worth a second line
 _SLACK = 4.0  # logarithm of how much larger integrands may be on damped lines
+_RETURNED = 1e-8  # aimed at where no transform decays: what is neglected is more
 _WIDTHS = 3.0  # √K″(c) on either side of its own threshold that a line serves
 
 
@@ -206,6 +207,7 @@ class Posts:
             If it takes more than ``most`` nodes, or 2,000 times as many terms.
         """
         known, loss = self.known, self.known.loss
+        tolerance = tolerance if loss.decays else max(tolerance, _RETURNED)
         c, width = float(known.points[place]), math.sqrt(float(known.variance[place]))
         if not width * (1 + abs(c)) > 1e-12:
             raise TooSlowError("the tilted law is an atom in double precision")
@@ -217,13 +219,16 @@ class Posts:
         center = float(known.mean[place]) - 1 / c - 1 / (c - 1)  # the threshold of which c is the saddle point
         period = _period(offset, rise, (center - _WIDTHS * width, center + _WIDTHS * width), math.log(target))
         spacing = 2 * math.pi / period
-        t_end, truncation = decay.cut(loss.line(c), width, target, spacing)
-        t = nodes_until(t_end, spacing, most)
-        line = loss.line(c, float(t[-1]))
-        if t.size * line.size > (most << 6) * max(loss.steps.size, 32):  # what is asked next takes longer, too
-            raise TooSlowError(f"{t.size} nodes of {line.size} terms")
-        log_m, transform_error = line.transform(t, spacing)
-        growth = line.cumulants[0]
+        if loss.decays:
+            t_end, truncation = decay.cut(loss.line(c), width, target, spacing)
+            t = nodes_until(t_end, spacing, most)
+            line = loss.line(c, float(t[-1]))
+            if t.size * line.size > (most << 6) * max(loss.summands, 32):  # what is asked next takes longer, too
+                raise TooSlowError(f"{t.size} nodes of {line.size} terms")
+            growth, (log_m, transform_error) = line.cumulants[0], line.transform(t, spacing)
+        else:
+            t = spacing * np.arange(most >> 3 << 1, dtype=np.float64)
+            truncation, growth, (log_m, transform_error) = decay.returning(loss, c, t)
         w = c + 1j * t
         weight, kernel = half_line(t.size, period), poles(w)
         coefficients = (weight * np.exp(log_m))[:, None] * kernel

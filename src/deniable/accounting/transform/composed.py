@@ -25,6 +25,8 @@ from deniable.accounting.transform.mixtures import Mixture
 from deniable.accounting.transform.nodes import nodes
 from deniable.accounting.transform.terms import StepLaw
 
+_MANY = 16  # different laws whose transforms are hardly ever large together again
+
 
 @dataclass(frozen=True, eq=False)
 class PrivacyLoss(ComposedLoss):
@@ -50,10 +52,15 @@ class PrivacyLoss(ComposedLoss):
         return [(law, count) for law, count in self.laws if isinstance(law, Mixture)]
 
     @property
+    def decays(self) -> bool:
+        """Whether the transform of some part decays."""
+        return self.gaussian > 0 or self.steps.size > 0 or bool(self.mixtures)
+
+    @property
     def has_transform(self) -> bool:
-        """Whether every part has a transform, and that of some decays."""
-        decays = self.gaussian > 0 or self.steps.size > 0 or bool(self.mixtures)
-        return not self.others or (len(self.laws) == len(self.others) and decays)
+        """Whether every part has a transform, and that of some decays, or there are so many that all hardly return."""
+        known = len(self.laws) == len(self.others)
+        return not self.others or (known and (self.decays or self.summands > _MANY))
 
     @cached_property
     def truncation(self) -> PrivacyLoss:

@@ -26,14 +26,16 @@ a ceiling cuts there, 1 + c/σ times that.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable._floats import MOST_EXPONENT, SQUARE_EXPONENT
+from deniable._floats import EPS, MOST_EXPONENT, SQUARE_EXPONENT
 from deniable.accounting.sizes import DIGITS, UNDERFLOW
 from deniable.accounting.steps.base import TooSlowError
+from deniable.accounting.steps.ratios import ComplexArray
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.line import Line, Phases
 from deniable.accounting.transform.mixtures import Mixture
 from deniable.accounting.transform.nodes import MISSED
@@ -110,6 +112,35 @@ def cut(line: Line, width: float, target: float, spacing: float) -> tuple[float,
         return Envelope.of(line, width, near=True).cut(target, spacing)
     except TooSlowError:
         return Envelope.of(line, width).cut(target, spacing)
+
+
+def returning(loss: PrivacyLoss, c: float, t: FloatArray) -> tuple[FloatArray, float, tuple[ComplexArray, FloatArray]]:
+    """Bounds on what nodes t = 0, h, …, (N − 1)h neglect, as of :meth:`Envelope.cut`, without decay; K(c); the line.
+
+    |ψ_a|² is positive definite, being that of the difference of two draws, and so is the triangle 1 − |n|/N, in that
+    its transform is not negative. So Σ (1 − |n − m|/N)·|ψ_a(nh)|² is largest for m = 0, and over any N nodes in a row
+    Σ |ψ_a|² is at most B_a = 2·Σ (1 − |n|/N)·|ψ_a(nh)|² over |n| < N, N even, which is known. With two halves a and b
+    of all laws and Cauchy and Schwarz Σ |ψ_aψ_b| is at most √(B_aB_b); of the weight 1/t² (h/π)·π²/6·√(B_aB_b)/(Nh)²
+    follow. Of the weight 1/t nothing is known.
+    """
+    count, spacing, squares, growth, found = t.size, float(t[1]), 1.0, 0.0, []
+    for k in (0, 1):
+        half = replace(loss, others=loss.others[k::2], randomized_responses=loss.randomized_responses[k::2])
+        line = half.line(c, float(t[-1]))
+        log_m, error = line.transform(t, spacing)
+        size = np.exp(log_m.real)
+        square = np.minimum(size + error, 1.0) ** 2
+        squares *= 4 * float((1 - np.arange(count) / count) @ square) - 2 * float(square[0])
+        growth += line.cumulants[0]
+        found.append((log_m, size, error))
+    (log_a, a, wrong_a), (log_b, b, wrong_b) = found
+    twice = math.sqrt(squares) * math.pi / (6 * count**2 * spacing) * (1 + count * EPS)
+    neglected = np.array([np.inf, np.inf, twice, 0.0, 0.0])
+    return (
+        neglected,
+        growth,
+        (log_a + log_b, (a * wrong_b + b * wrong_a + wrong_a * wrong_b) * (1 + 4 * EPS) + 4 * EPS * a * b),
+    )
 
 
 def lifts(steps: FloatArray, total: float, count: int = 8) -> FloatArray:
