@@ -61,8 +61,19 @@ INNER = {  # exported for other packages of deniable: no user calls them, and no
     "deniable.statistics": {"Row"},
     "deniable.tables": {
         *("Block", "CellFormat", "ColumnCells", "ColumnsOnDisk", "Encoded", "Opened", "RowPart", "Source"),
-        *("as_schema", "as_source", "copies_line", "each_pair", "encode", "few", "flag_of", "frame_of", "listed"),
-        *("mapped_rows", "near", "on_disk", "open_file", "open_table", "persons_of", "read_cell", "read_cells"),
+        *(
+            "as_frame",
+            "as_schema",
+            "as_source",
+            "as_table",
+            "copies_line",
+            "each_pair",
+            "encode",
+            "few",
+            "flag_of",
+            "listed",
+        ),
+        *("listed", "mapped_rows", "near", "on_disk", "open_table", "persons_of", "read_cell", "read_cells"),
         *("shorthand", "spelled", "target_among", "values_of"),
     },
 }

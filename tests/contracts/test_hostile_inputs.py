@@ -35,7 +35,7 @@ FILES = {
     "nothing.parquet": (b"", "could not be read"),
     "garbage.feather": ("not feather", "could not be read"),
     "garbage.xlsx": ("PK", ""),
-    "people.zip": (b"PK\x03\x04", "must end in"),
+    "people.zip": (b"PK\x03\x04", "could not be read"),
     "no-y.csv": (GOOD.replace("y\n", "yy\n", 1), "did you mean 'yy'"),
     "constant-y.csv": (GOOD.replace(",no\n", ",yes\n"), "constant"),
     "gaps-in-y.csv": (GOOD.replace(",no\n", ",\n", 3), "missing"),

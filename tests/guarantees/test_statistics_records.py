@@ -182,7 +182,7 @@ def test_only_debug_shows_what_an_unforeseen_error_says(monkeypatch, tmp_path, c
     def fails(*_, **__):
         float(SECRET)
 
-    monkeypatch.setattr(publish, "read_schema", fails)
+    monkeypatch.setattr(publish, "opened", fails)
     for more, shown in (([], False), (["--debug"], True)):
         assert run(["publish", "t.csv", "--statistic", "mean(x)", *more]) not in (0, 2)
         assert ("Mueller" in capsys.readouterr().err) == shown

@@ -3,6 +3,7 @@
 import csv
 import datetime as dt
 import io
+import json
 import tempfile
 from decimal import Decimal
 from fractions import Fraction
@@ -17,11 +18,11 @@ import pytest
 from pyarrow import parquet
 
 from deniable import InputError
-from deniable.tables import NUMBER, ColumnSchema, read_cell
+from deniable.tables import NUMBER, ColumnSchema, Schema, read_cell
 from deniable.tables.columnar import on_disk
-from deniable.tables.files import open_table
+from deniable.tables.files import as_table, open_table
 from deniable.tables.persons import person, persons_of
-from deniable.training.features import as_table
+from oracles.sheets import ods, xlsx
 
 TEXTS = [
     *("7", "007", "7.0", "1,5", "1.5", "1,234", "1.234", "1.234,5", "1,234.50", "12  345", "12 345", "1'234", "12 %"),
@@ -88,10 +89,51 @@ def of_text(code, ending="csv"):
     return written
 
 
-def of_excel(cells, folder):
-    pytest.importorskip("openpyxl")
-    pd.DataFrame({"who": "p", "x": pd.Series(cells, dtype=object)}).to_excel(folder / "t.xlsx", index=False)
-    return open_table(folder / "t.xlsx").frame["x"]
+def of_sheet(write, ending):
+    def opened(cells, folder):
+        pytest.importorskip("python_calamine")
+        (folder / f"t.{ending}").write_bytes(write({"people": [["who", "x"], *(["p", cell] for cell in cells)]}))
+        return open_table(folder / f"t.{ending}").frame["x"]
+
+    return opened
+
+
+def of_arrow(made):
+    return lambda cells, _: column_of(made(pa.table({"x": pa.array(cells, pa.string())})))
+
+
+def column_of(table):
+    return as_table(table)["x"]
+
+
+def of_polars(made):
+    return lambda cells, _: column_of(made(pytest.importorskip("polars").DataFrame({"x": cells})))
+
+
+def of_duckdb(cells, _):
+    people = pa.table({"x": pa.array(cells, pa.string())})  # noqa: F841  (DuckDB finds it by its name)
+    return column_of(pytest.importorskip("duckdb").sql("select x from people"))
+
+
+def of_structured(cells, _):
+    rows = np.empty(len(cells), dtype=[("who", "i8"), ("x", object)])
+    rows["x"] = np.array([*cells, None], dtype=object)[:-1]
+    return column_of(rows)
+
+
+def of_masked(cells, _):
+    values = np.ma.masked_array(np.array([*cells, None], dtype=object)[:-1], mask=False)
+    return column_of({"x": values})
+
+
+def of_json(cells, folder):
+    (folder / "t.jsonl").write_text("".join(json.dumps({"who": 1, "x": cell}) + "\n" for cell in cells))
+    return open_table(folder / "t.jsonl", columns=["x"]).frame["x"]
+
+
+def of_stata(cells, folder):
+    pd.DataFrame({"x": cells}).to_stata(folder / "t.dta", write_index=False, version=118)
+    return open_table(folder / "t.dta").frame["x"]
 
 
 def of_parquet(cells, folder):
@@ -114,7 +156,7 @@ def of_dask(cells, _):
 
 ENCODED = [text for text in TEXTS if text.encode("cp1252", "replace").decode("cp1252") == text]
 IN_FILES = [*TEXTS[::5], *NUMBERS, Decimal("1.10"), Decimal("7.25"), dt.date(2021, 4, 19), pd.Timestamp(1), b"7", None]
-IN_EXCEL = [*(text for text in TEXTS if text.strip()), 7, 7.5, True, None, dt.datetime(2021, 4, 19, 2)]
+IN_SHEETS = [*(text for text in TEXTS if text.strip() and text.isprintable()), 7, 7.5, -1e-7, 2**53, None]
 CONTAINERS = {
     "objects": (lambda cells, _: pd.Series(cells, dtype=object), OBJECTS),
     "a block": (lambda cells, _: on_disk([frame_of(cells)])["x"], OBJECTS),
@@ -133,7 +175,31 @@ CONTAINERS = {
     "UTF-16": (of_text("utf-16"), TEXTS),
     "Windows-1252": (of_text("cp1252"), ENCODED),
     "tabs": (of_text("utf-8", "tsv"), TEXTS),
-    "a workbook": (of_excel, IN_EXCEL),
+    "a workbook": (of_sheet(xlsx, "xlsx"), [*IN_SHEETS, True, dt.datetime(2021, 4, 19, 2), "#DIV/0!"]),
+    "a spreadsheet": (
+        of_sheet(ods, "ods"),
+        [text for text in IN_SHEETS if not isinstance(text, str) or "  " not in text],
+    ),
+    "Arrow": (of_arrow(lambda table: table), TEXTS),
+    "a reader of Arrow": (of_arrow(lambda table: table.to_reader(max_chunksize=7)), TEXTS),
+    "batches of Arrow": (of_arrow(lambda table: iter(table.to_batches(max_chunksize=7))), TEXTS),
+    "Polars": (of_polars(lambda frame: frame), TEXTS),
+    "lazy Polars": (of_polars(lambda frame: frame.lazy()), TEXTS),
+    "categories of Polars": (
+        of_polars(lambda frame: frame.cast({"x": pytest.importorskip("polars").Categorical})),
+        TEXTS,
+    ),
+    "DuckDB": (of_duckdb, [text for text in TEXTS if "\0" not in text]),
+    "a dict": (lambda cells, _: as_table({"who": cells, "x": cells})["x"], OBJECTS),
+    "a dict of arrays": (
+        lambda cells, _: as_table({"x": np.array([*cells, None], dtype=object)[:-1]})["x"],
+        OBJECTS[:-4],
+    ),
+    "records": (lambda cells, _: as_table([{"x": cell} for cell in cells], Schema({"x": {}}))["x"], OBJECTS),
+    "a structured array": (of_structured, OBJECTS[:-4]),
+    "lines of JSON": (of_json, [*TEXTS, *(number for number in NUMBERS if number == number), None, [1], {"a": 1}]),
+    "Stata": (of_stata, [text for text in TEXTS if text.isascii() and "\0" not in text]),
+    "labels of a mask": (of_masked, OBJECTS[:-4]),
 }
 TYPED = {
     **{name: [0, 1, 100] for name in ("int8", "uint64", "float32", "Int16", "UInt32", "Float32", "Sparse[int64]")},

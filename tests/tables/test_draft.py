@@ -23,8 +23,8 @@ def file_of(folder, cells, *, separator=",", name="people.csv", encoding="utf-8"
     return path
 
 
-def column(folder, cells, **options):
-    found = understand(file_of(folder, {"x": cells}, **options), "y")
+def column(folder, cells, schema=None, **options):
+    found = understand(file_of(folder, {"x": cells}, **options), "y", schema=schema)
     (made,) = found.columns
     return made, found
 
@@ -117,7 +117,8 @@ def test_names_that_only_look_alike_are_fine(tmp_path, name):
     ],
 )
 def test_the_separator_is_that_of_the_header_and_shown(tmp_path, separator, encoding, notes):
-    _, found = column(tmp_path, every("Köln", "Århus"), separator=separator, encoding=encoding)
+    mark = dn.Schema(decimal=",") if separator == ";" else None
+    _, found = column(tmp_path, every("Köln", "Århus"), separator=separator, encoding=encoding, schema=mark)
     assert found.notes == notes
     assert set(found.frame["x"]) == {"Köln", "Århus"}
 

@@ -32,8 +32,8 @@ STRANGE = pd.DataFrame(
 EXPECTED = {
     "Kunde": {"kind": "dropped"},
     "who_id": {"kind": "dropped"},
-    "Lohn": {"kind": "number", "decimal": ",", "unit": "€"},
-    "Punkte": {"kind": "number", "decimal": ","},
+    "Lohn": {"kind": "number", "unit": "€"},
+    "Punkte": {"kind": "number"},
     "Seit": {"kind": "date", "order": "day"},
     "us": {"kind": "date", "order": "month"},
     "PLZ": {"kind": "code"},
@@ -59,7 +59,7 @@ def test_what_a_stranger_s_table_drafts(tmp_path, capsys):
     text = out.read_text(encoding="utf-8")
     first, text = text.split("\n", 1)
     assert first == "# drafted from the data: read, then delete this line"
-    assert tomllib.loads(text) == {"target": "Kauf", "task": "classification", "columns": EXPECTED}
+    assert tomllib.loads(text) == {"target": "Kauf", "task": "classification", "decimal": ",", "columns": EXPECTED}
     said = [
         '# If this column says whose record it is: person = "who_id"',
         "# 1 cell does not fit",

@@ -77,8 +77,14 @@ def test_refused_in_one_line_that_names_the_column(frame, target, words):
 def test_unreadable_files(tmp_path):
     (tmp_path / "a.parquet").write_text("not parquet")
     (tmp_path / "a.zip").write_text("")
+    (tmp_path / "a.sav").write_text("")
     (tmp_path / "a.csv").write_text("")
-    for name, word in (("a.parquet", "could not be read"), ("a.zip", ".parquet"), ("a.csv", "could not be read")):
+    for name, word in (
+        ("a.parquet", "could not be read"),
+        ("a.zip", "BadZipFile"),
+        ("a.sav", ".parquet"),
+        ("a.csv", "could not be read"),
+    ):
         with pytest.raises(dn.InputError, match=word):
             understand(tmp_path / name, "y")
 

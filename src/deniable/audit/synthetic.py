@@ -18,7 +18,7 @@ from scipy.spatial import cKDTree
 from deniable._check import FloatArray, Indices, InputError, IntArray, Seed, choice
 from deniable.audit.results import AttackScores
 from deniable.audit.scores import Copies
-from deniable.tables import SharedColumn, read_alike
+from deniable.tables import Schema, SharedColumn, read_alike
 
 SyntheticMethod = Literal["nearest", "density", "marginals"]
 METHODS: tuple[SyntheticMethod, ...] = ("nearest", "density", "marginals")
@@ -38,6 +38,7 @@ def attack_synthetic(
     reference: Any = None,
     method: Literal["auto"] | SyntheticMethod = "auto",
     *,
+    schema: Schema | None = None,
     rng: Seed = None,
 ) -> AttackScores:
     """Measure how well a released table distinguishes the records it was made from from others of the same population.
@@ -45,7 +46,7 @@ def attack_synthetic(
     Parameters
     ----------
     synthetic
-        The released table: an array of numbers or a DataFrame (numbers and categories).
+        The released table: a path, a data frame or whatever else holds one.
     members, nonmembers
         Records that it was made from, and records drawn like them that it was not made from (a holdout), same columns.
     reference
@@ -56,6 +57,8 @@ def attack_synthetic(
         "density": the same with fifth neighbours, a density ratio (van Breugel et al. 2023); "marginals": how much more
         frequent the record's pairs of values are than in the reference. "auto": "nearest", with and without the
         reference, while the others share the permitted error.
+    schema
+        What is declared of how the columns of all tables are written; the rest is inferred from all of their cells.
     rng
         Seed or generator of the audit (see :func:`deniable.audit_scores`).
 
@@ -90,7 +93,7 @@ def attack_synthetic(
             f"method {method!r} needs reference records to compare with; give reference=, or use 'nearest'"
         )
     given = {"synthetic": synthetic, "members": members, "nonmembers": nonmembers, "reference": reference}
-    columns, rows = read_alike({name: table for name, table in given.items() if table is not None})
+    columns, rows = read_alike({name: table for name, table in given.items() if table is not None}, schema)
     table, inside, outside, known = (*(rows[name] for name in list(given)[:3]), rows.get("reference"))
     records = slice(inside.start, outside.stop)
     copies, alone = _copies(columns, table, inside, outside)
@@ -113,7 +116,12 @@ def attack_synthetic(
 
 
 def synthetic_scores(
-    synthetic: Any, records: Any, reference: Any = None, method: SyntheticMethod = "nearest"
+    synthetic: Any,
+    records: Any,
+    reference: Any = None,
+    method: SyntheticMethod = "nearest",
+    *,
+    schema: Schema | None = None,
 ) -> FloatArray:
     """Return one score per record, larger for "was used"; see :func:`attack_synthetic` for the methods.
 
@@ -125,7 +133,7 @@ def synthetic_scores(
         The attacked records, with the same columns.
     reference
         Other records of the population, for the methods that compare with them; not among the attacked ones.
-    method
+    method, schema
         As for :func:`attack_synthetic`.
 
     Returns
@@ -144,7 +152,7 @@ def synthetic_scores(
     """
     choice("method", method, METHODS)
     given = {"synthetic": synthetic, "records": records} | ({} if reference is None else {"reference": reference})
-    columns, rows = read_alike(given)
+    columns, rows = read_alike(given, schema)
     return _scores(columns, rows["synthetic"], rows["records"], rows.get("reference"), method)
 
 

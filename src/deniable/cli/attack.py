@@ -22,7 +22,7 @@ from deniable.cli._report import (
     prepared,
     show,
 )
-from deniable.cli._schema import SchemaOption, read_schema
+from deniable.cli._schema import DecimalOption, SchemaOption, opened
 from deniable.cli._workers import ClusterOption, workers
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def attack(
     shadows: Annotated[int, typer.Option(help="Number of models to train; must be even.")] = 64,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     schema: SchemaOption = None,
+    decimal: DecimalOption = None,
     jobs: Annotated[int | None, more(help="Models trained in parallel (-1: one per core).")] = None,
     cluster: ClusterOption = None,
     seed: SeedOption = None,
@@ -71,7 +72,7 @@ def attack(
     from deniable.audit.scoring import Method
 
     saved = _saved(model)
-    X, y, textual = _features(data, target, tuple(drop or ()), read_schema(schema))
+    X, y, textual = _features(*opened(data, schema, decimal), target, tuple(drop or ()))
     pipeline = _pipeline(_chosen(model, y) if saved is None else saved, X, y, textual)
     with workers(jobs, cluster):
         scores = dn.attack_estimator(
@@ -160,7 +161,7 @@ def _pipeline(model: Any, X: Any, y: Any, textual: list[str]) -> Any:
 
 
 def _features(
-    source: str, target: str | None, drop: tuple[str, ...], schema: Schema | None
+    source: Any, schema: Schema | None, target: str | None, drop: tuple[str, ...]
 ) -> tuple[Any, Any, list[str]]:
     """Read features, target, and which features are texts; an attack takes any target."""
     from deniable.noise import only_our_words

@@ -34,6 +34,7 @@ from deniable.cli._report import (
     prepared,
     show,
 )
+from deniable.cli._schema import DecimalOption, read_schema
 from deniable.cli.run import read_run
 
 _STREAM = "-"
@@ -70,6 +71,7 @@ def audit(
     members: Annotated[Path | None, typer.Option(help="Records that a released table was made from.")] = None,
     nonmembers: Annotated[Path | None, typer.Option(help="Records like them that it was not made from.")] = None,
     reference: Annotated[Path | None, more(help="Further records that the attacker of a table has.")] = None,
+    decimal: DecimalOption = None,
     method: Annotated[str, more(help="Attack on a table: auto, nearest, density or marginals.")] = "auto",
     confidence: Annotated[float, more(help="Probability with which each interval or verdict holds.")] = 0.95,
     fpr: Annotated[list[float] | None, more(help="False positive rate to report; may be repeated.")] = None,
@@ -113,7 +115,8 @@ def audit(
     elif members is None or nonmembers is None:
         raise InputError("--members and --nonmembers go together; give both")
     else:
-        attack = dn.attack_synthetic(scores, members, nonmembers, reference, cast("Any", method), rng=seed)
+        told = read_schema(None, decimal)
+        attack = dn.attack_synthetic(scores, members, nonmembers, reference, cast("Any", method), schema=told, rng=seed)
         found, title = attack.audit(confidence, command=command_line()), f"{attack.method}: {scores.name}"
     options: dict[str, Any] = {"fpr": tuple(fpr)} if fpr else {}
     with stage("comparing scores"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,20 +12,28 @@ import typer
 
 from deniable._files import check_writable, to_json
 from deniable.cli._app import BAD_INPUT, JsonFlag, app, examples, of_table, suggest, write
-from deniable.cli._schema import SchemaOption, read_schema
+from deniable.cli._schema import DecimalOption, SchemaOption, SheetOption, opened
 
 if TYPE_CHECKING:
     from deniable.tables import Understood
+
+_SHOWN = 60  # columns of which each has a line
+_NOTHING = (
+    "no column can be used: see why above; a title above the header, another sheet (--sheet) or separator give such "
+    "columns; declare what they hold in a schema (--schema)"
+)
 
 
 @app.command(
     epilog=examples("deniable check data.csv --target y", "deniable check data.csv --target y --schema-out schema.toml")
 )
 def check(
-    data: Annotated[str, typer.Argument(help="A .csv, .tsv, .parquet, .feather or .xlsx file, or a built-in name.")],
+    data: Annotated[str, typer.Argument(help="A file (.csv, .parquet, .xlsx, .ods, .dta, …), or a built-in name.")],
     target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     schema: SchemaOption = None,
+    decimal: DecimalOption = None,
+    sheet: SheetOption = None,
     schema_out: Annotated[
         Path | None, typer.Option("--schema-out", help="Draft a schema here (.toml), for you to correct.")
     ] = None,
@@ -36,25 +45,33 @@ def check(
     schema holds some, in comments.
     """
     from deniable.noise import only_our_words
-    from deniable.tables import PUBLIC, copies_line, draft_schema, open_table, understand
+    from deniable.tables import PUBLIC, WHICH_MARK, copies_line, draft_schema, understand
 
     if schema_out is not None:
         check_writable("--schema-out", schema_out, suffixes=(".toml",))
-    told, left = read_schema(schema), tuple(drop or ())
+    left = tuple(drop or ())
+    source, told = opened(data, schema, decimal, sheet)
     with only_our_words():
-        found = understand(data, target, drop=left, schema=told, strict=False)
+        found = understand(source, target, drop=left, schema=told, strict=False)
+        undecided = WHICH_MARK in found.problems  # the owner is told, and may draft a schema that answers it
+        asks = (f"before it is used: {WHICH_MARK}",) * undecided
+        found = replace(
+            found, notes=(*found.notes, *asks), problems=tuple(one for one in found.problems if one != WHICH_MARK)
+        )
+        if not found.problems and not found.kept:
+            found = replace(found, problems=(_NOTHING,))
         if not found.problems and found.schema.person is None:
-            table = open_table(data).frame
+            table = source.frame
             copied = copies_line(table[name] for name in table.columns if name not in left)
             found = replace(found, notes=(*found.notes, *copied))
-        drafted = "" if schema_out is None else draft_schema(data, target, drop=left, schema=told)
+        drafted = "" if schema_out is None else draft_schema(source, target, drop=left, schema=told)
     if schema_out is not None:
         write(schema_out, drafted)
     if as_json:
         print(to_json(_facts(found)))
     else:
         _show(found, PUBLIC)
-        if not found.problems and found.target is not None:
+        if not found.problems and found.target is not None and (not undecided or schema_out is not None):
             named = of_table(data, target, drop, schema) if schema_out is None else of_table(data, schema=schema_out)
             suggest("train", *named, "--report", "report.html")
     if schema_out is not None:
@@ -65,6 +82,7 @@ def check(
 def _facts(found: Understood) -> dict[str, Any]:
     columns = [
         {"name": c.name, "kind": c.kind, "missing": c.missing, "notes": list(c.notes), "reason": c.reason}
+        | {"trained": c.trained, "written": c.written}
         for c in found.columns
     ]
     return {
@@ -96,13 +114,22 @@ def _show(found: Understood, public: str) -> None:
     if found.target is not None:
         values = int(found.target.nunique())
         console.print(Text(f"target {found.target_name!r}: {values:,} different values"))
+    lines = found.columns
+    if len(lines) > _SHOWN:
+        kinds = Counter(column.kind for column in lines)
+        console.print(Text(f"columns: {', '.join(f'{many:,} {kind}' for kind, many in kinds.most_common())}"))
+        lines = tuple(column for column in lines if column.reason or column.notes)[:_SHOWN]
+        console.print(Text(f"the first {len(lines)} of which there is something to say (--json shows all):"))
     table = Table("column", "kind", "missing", "what was understood")
-    for column in found.columns:
+    for column in lines:
         missing = f"{100 * column.missing:.2g} %" if column.missing else ""
-        words = column.reason or "; ".join(column.notes)
+        words = "; ".join(word for word in (column.written, column.reason, *column.notes) if word)
         table.add_row(*map(Text, (column.name, column.kind, missing, words)))
-    if found.columns:
+    if lines:
         console.print(table)
+        gone = [repr(column.name) for column in found.columns if not column.trained]
+        left = f"all but {listed(gone)}, whose words are nearly unique" if gone else "all of these columns"
+        console.print(Text(f'deniable train uses {left}; to leave one out: --drop, or kind = "dropped" in a schema'))
         console.print(Text(public))
     for problem in found.problems:
         console.print(Text(f"problem: {problem}", style="bold red"))

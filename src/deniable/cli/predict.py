@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 from zipfile import BadZipFile, ZipFile
@@ -14,6 +15,7 @@ from deniable._check import InputError
 from deniable._files import check_writable, to_json
 from deniable._optional import require
 from deniable.cli._app import JsonFlag, app, examples, write
+from deniable.cli._schema import DecimalOption, SheetOption
 
 _KNOWN = ("deniable.", "scipy.sparse.")  # whose types a trained model is made of
 
@@ -26,8 +28,10 @@ _KNOWN = ("deniable.", "scipy.sparse.")  # whose types a trained model is made o
 )
 def predict(
     model: Annotated[Path, typer.Argument(help="A model that train wrote: .skops.")],
-    data: Annotated[Path, typer.Argument(help="A .csv, .tsv, .parquet, .feather or .xlsx file with its columns.")],
+    data: Annotated[Path, typer.Argument(help="A file (.csv, .parquet, .xlsx, .ods, .dta, …) with its columns.")],
     out: Annotated[Path | None, typer.Option(help="Write a row for each record here: .csv.")] = None,
+    decimal: DecimalOption = None,
+    sheet: SheetOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Predict the target of each row with a trained model.
@@ -42,10 +46,15 @@ def predict(
         check_writable("--out", out, suffixes=(".csv",))
     fitted = _loaded(model)
     from deniable.noise import only_our_words
-    from deniable.tables import open_file
+    from deniable.tables import Schema, open_table
 
     with only_our_words():
-        opened = open_file(data).checked()
+        steps = [step for _, step in getattr(fitted, "steps", [("", fitted)])]
+        told = getattr(steps[-1], "schema_", Schema())
+        if decimal is not None:
+            steps[-1].schema_ = told = replace(told, decimal=decimal)
+        names = getattr(steps[0], "columns", ())
+        opened = open_table(data, told, sheet=sheet, columns=names).checked()
         found = _predictions(fitted, opened.frame)
     if opened.odd:
         lines = range(1, len(found) + len(opened.odd) + 1)

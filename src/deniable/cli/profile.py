@@ -17,7 +17,7 @@ from deniable.cli._report import (
     prepared,
     show,
 )
-from deniable.cli._schema import SchemaOption, read_schema
+from deniable.cli._schema import DecimalOption, SchemaOption, opened
 from deniable.cli._workers import ClusterOption, workers
 
 ProfileNoise = Literal["norm-laplace", "gaussian"]
@@ -43,6 +43,7 @@ def profile(
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     by: Annotated[str | None, typer.Option(help="Column by whose values exposure is summarised.")] = None,
     schema: SchemaOption = None,
+    decimal: DecimalOption = None,
     fpr: FprOption = 0.001,
     seed: SeedOption = None,
     out: Annotated[
@@ -85,7 +86,7 @@ def profile(
     }
     table = None
     if in_blocks:
-        for name, given in (("--drop", drop), ("--by", by), ("--schema", schema)):
+        for name, given in (("--drop", drop), ("--by", by), ("--schema", schema), ("--decimal", decimal)):
             if given:
                 raise dn.InputError(f"{name} does not go with --in-blocks, which takes the columns as they are")
         with workers(jobs, cluster), stage(f"leaving each record of {data} out"):
@@ -96,8 +97,9 @@ def profile(
                 raise dn.InputError(f"{name} goes with --in-blocks")
         if row_bound != 1:
             raise dn.InputError("--row-bound goes with --in-blocks: without it rows are scaled to norm 1")
+        source, told = opened(data, schema, decimal)
         with only_our_words():
-            table = understand(data, target, drop=tuple(drop or ()), schema=read_schema(schema))
+            table = understand(source, target, drop=tuple(drop or ()), schema=told)
         if by is not None and by not in table.frame.columns:
             raise dn.InputError(f"--by {by!r} is not a column; known are {', '.join(map(str, table.frame.columns))}")
         encoded = encode(table)

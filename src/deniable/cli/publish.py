@@ -22,7 +22,7 @@ from deniable.cli._report import (
     prepared,
     written,
 )
-from deniable.cli._schema import SchemaOption, read_schema
+from deniable.cli._schema import DecimalOption, SchemaOption, SheetOption, opened
 from deniable.cli.ledger import LedgerOption, there
 
 
@@ -59,6 +59,8 @@ def publish(
     owner_report: OwnerReportOption = None,
     policy: PolicyOption = None,
     meta: MetaOption = None,
+    decimal: DecimalOption = None,
+    sheet: SheetOption = None,
     as_json: JsonFlag = False,
 ) -> int:
     """Publish statistics of a table, with error bars.
@@ -77,9 +79,9 @@ def publish(
     from deniable.limits import DEFAULT_ADVANTAGE
 
     asked = asked_for(advantage, limit, DEFAULT_ADVANTAGE)
-    told = read_schema(schema)
+    table, told = opened(data, schema, decimal, sheet)
     made = dn.release_statistics(
-        data,
+        table,
         statistic,
         limit=asked,
         schema=told,
@@ -101,7 +103,7 @@ def publish(
     if owner_report is not None:
         from deniable.workflows.published import for_owner
 
-        write(owner_report, written(for_owner(page, data, made, told), owner_report))
+        write(owner_report, written(for_owner(page, table, made, told), owner_report))
     print(made.to_json() if as_json else made)
     if not as_json:
         if page.decision is not None:

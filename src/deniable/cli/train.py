@@ -23,7 +23,7 @@ from deniable.cli._report import (
     show,
     written,
 )
-from deniable.cli._schema import SchemaOption, read_schema
+from deniable.cli._schema import DecimalOption, SchemaOption, SheetOption, opened
 from deniable.cli.ledger import LedgerOption, there
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _DROPPED = ": dropped"
     )
 )
 def train(
-    data: Annotated[str, typer.Argument(help="A .csv, .tsv, .parquet, .feather or .xlsx file, or a built-in name.")],
+    data: Annotated[str, typer.Argument(help="A file (.csv, .parquet, .xlsx, .ods, .dta, …), or a built-in name.")],
     target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
     task: Annotated[
         Literal["auto", "classification", "regression"],
@@ -60,6 +60,8 @@ def train(
         typer.Option(help="Classes of the target, such as no,yes; otherwise frequent ones are found with noise."),
     ] = None,
     schema: SchemaOption = None,
+    decimal: DecimalOption = None,
+    sheet: SheetOption = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     group: Annotated[
         str | None,
@@ -90,15 +92,16 @@ def train(
     from deniable.workflows.train import train_table
 
     with stage("fitting and measuring"):
+        table, told = opened(data, schema, decimal, sheet)
         made = train_table(
-            data,
+            table,
             target=target,
             limit=asked_for(advantage, limit, 0.1),
             task=task,
             model=model,
             interactions=interactions,
             classes=None if classes is None else classes.split(","),
-            schema=read_schema(schema),
+            schema=told,
             drop=tuple(drop or ()),
             group=group,
             ledger=there(ledger, f"model of {target or 'the target'}, {data}"),

@@ -56,6 +56,8 @@ class ColumnKind:
         Whether any kind stands out of the noise; otherwise it is read as numbers and words.
     most
         What most of its cells are likely to be, "number", "date" or "flag", however few stand out.
+    other
+        About how many of its cells are filled and of another kind, by noisy counts; 0 where none stand out.
     """
 
     kind: str = "any"
@@ -63,6 +65,7 @@ class ColumnKind:
     whole: bool = False
     sure: bool = True
     most: str = field(default="number", compare=False)
+    other: float = field(default=0.0, compare=False)
 
     @property
     def measured(self) -> bool:
@@ -126,9 +129,13 @@ def _told(noised: FloatArray, sd: float) -> ColumnKind:
     most = max((number, "number"), (date, "date"), (flag, "flag"))[1]
     if some and not sure:
         return ColumnKind(kind="category", words=words, most=most)
-    if date > max(number, clear):
-        return ColumnKind(kind="date", words=words, most=most)
-    return ColumnKind(kind="number", words=words, whole=part < clear < whole, sure=sure or some, most=most)
+    dates = date > max(number, clear)
+    other = word + flag + (number if dates else date)
+    other = other if other > clear * math.sqrt(3) else 0.0
+    if dates:
+        return ColumnKind(kind="date", words=words, most=most, other=other)
+    whole_only = part < clear < whole
+    return ColumnKind(kind="number", words=words, whole=whole_only, sure=sure or some, most=most, other=other)
 
 
 def octave_cells(values: FloatArray) -> IntArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, Seed, choice, integer, number, seeded
@@ -21,7 +22,7 @@ from deniable.records.refine import refine
 from deniable.records.refits import with_each, without_groups
 from deniable.records.streamed import leave_each_out, read_problem
 from deniable.records.typical import ExactTypical, SampledTypical, Typical
-from deniable.tables import as_source, values_of
+from deniable.tables import as_frame, as_source, values_of
 
 _CONFIDENCE = 0.95  # confidence of the band of quantities over sampled models
 _AT_A_TIME = 500_000  # records whose losses are computed at a time, to bound the memory
@@ -53,14 +54,14 @@ def privacy_profile(
     Parameters
     ----------
     X, y
-        Rows (n, d) and labels or responses (n,). For ``"logistic"`` and ``"squared_hinge"`` any two labels. Or, without
-        ``y``, a data frame with ``target``, or rows that need not fit into memory: a Parquet file or folder or a Dask
-        data frame with ``target``; a list
-        of blocks, a function that returns an iterator of them, or an iterator (whose blocks are then kept in a
-        temporary folder), a block being a pair ``(X, y)`` or, with ``target``, a data frame. Text columns become
-        indicator columns, one per value; dates are days. Every pass reads the rows again; results agree with those of
-        arrays to 1e-9 relative, however the rows are split. Only with ``OutputPerturbation``, a loss without
-        kinks, and without ``sample_weight``, ``group`` and ``added``.
+        Rows (n, d) and labels or responses (n,). For ``"logistic"`` and ``"squared_hinge"`` any two labels. Or,
+        without ``y``, with ``target``: a data frame of pandas, Polars, PyArrow or DuckDB, a dict of columns, or rows
+        that need not fit into memory: a Parquet file or folder, a query of DuckDB, a Dask data frame; a list of
+        blocks, a function that returns an iterator of them, or an iterator (all kept in a temporary file), a block
+        being a pair ``(X, y)`` or, with ``target``, a data frame. Text columns become indicator columns, one per
+        value; dates are days. Every pass reads the rows again; results agree with those of arrays to 1e-9 relative,
+        however the rows are split. Only with ``OutputPerturbation``, a loss without kinks, and without
+        ``sample_weight``, ``group`` and ``added``.
     target
         The column that is predicted.
     regularization
@@ -137,7 +138,8 @@ def privacy_profile(
             f"y must be given with rows in memory, or target with a file, a frame or blocks, got {type(X).__name__}"
         )
     else:
-        if hasattr(X, "columns") and hasattr(X, "iloc"):  # numbers and dates as blocks have them
+        X = as_frame(X)
+        if isinstance(X, pd.DataFrame):  # numbers and dates as blocks have them
             X = np.column_stack([values_of(X.iloc[:, i], name) for i, name in enumerate(X.columns)])
         problem = make_problem(X, y, regularization, as_loss(loss), intercept, sample_weight, normalization)
     training = Training(problem, intercept)

@@ -84,9 +84,10 @@ def release_statistics(
     Parameters
     ----------
     data
-        A data frame, or the path of a table; one record in each row, each cell of which is read alone
-        (:func:`deniable.tables.read_cell`). From a Parquet file or folder, a Dask data frame or blocks only the
-        requested columns are loaded into memory.
+        The path of a table, or whatever else holds one: a data frame of pandas, Polars, PyArrow, DuckDB or Dask, what
+        has ``__arrow_c_stream__``, blocks, a dict of columns. One record in each row, each cell of which is read alone
+        (:func:`deniable.tables.read_cell`). From Parquet, DuckDB, Dask or blocks only the requested columns are loaded
+        into memory.
     statistics
         Such as ``"mean(income) by region"``; several share the budget. See :data:`deniable.statistics.FUNCTIONS`.
     advantage, limit
@@ -190,7 +191,7 @@ def _released(
     made = []
     for statistic, query in zip(asked, queries, strict=True):
         found = answered(statistic, query, answers[query], records.scales, records.categories, n, limits)
-        found = _warned(found, [column for column in statistic.columns if column in ask.lost])
+        found = _warned(found, [ask.notes[column] for column in statistic.columns if column in ask.notes])
         counted = statistic.function in ("count", "histogram")
         found = hide_small(found, smallest) if counted and smallest else found
         made.append(tuple(map(_marked, found) if counted or statistic.function == "share" else found))
@@ -233,12 +234,10 @@ def _marked(row: Row) -> Row:
     return replace(row, note="may be noise alone") if alone else row
 
 
-def _warned(rows: list[Row], lost: Sequence[str]) -> list[Row]:
-    """Note on values clipped to a range that may be an artefact of noise; only the noisy counts decide."""
-    if not lost:
-        return rows
-    text = f"the range of {', '.join(lost)} was lost in the noise, so values may be clipped far off: declare it"
-    return [replace(row, note=f"{row.note}; {text}" if row.note else text) for row in rows]
+def _warned(rows: list[Row], said: Sequence[str]) -> list[Row]:
+    """Note on values what released counts say of their columns."""
+    text = "; ".join(said)
+    return [replace(row, note="; ".join(filter(None, (row.note, text)))) for row in rows] if text else rows
 
 
 def _curve(mu: float, delta: float, unit: str, adjacency: str = "") -> Tradeoff:
@@ -265,7 +264,7 @@ class _Asking:
     queries: Queries
     limits: Limits = field(default_factory=lambda: Limits(0.95))
     replaced: list[float] = field(default_factory=list)  # μ of each query
-    lost: list[str] = field(default_factory=list)
+    notes: dict[str, str] = field(default_factory=dict)  # on columns: cells that were not read, a range that was lost
 
     def found(
         self, rows: int, cells: Mapping[str, ColumnCells], given: Given, known: int | None
@@ -304,13 +303,16 @@ class _Asking:
         if kind.most == "flag":
             return ColumnScale(0.0, 1.0, whole=True)
         dates = kind.most == "date"
+        if kind.other:
+            self.notes[name] = f"about {kind.other:,.0f} cells of {name} are no {'date' if dates else 'number'}s"
         values = numbers_of(cells, dates)
         rows, sd = np.flatnonzero(~np.isnan(values)), 1 / mu
         places, size = (columns.year_cells, columns.YEARS) if dates else (columns.octave_cells, columns.CELLS)
         purpose = f"in which {'years' if dates else 'octaves'} a column lies"
         counts = self.queries.histogram(f"range of {name}", purpose, mu, rows, places(values[rows]), size)
         if not columns.standing_out(counts, sd) > 0:
-            self.lost.append(name)
+            lost = f"the range of {name} was lost in the noise, so values may be clipped far off: declare it"
+            self.notes[name] = f"{self.notes[name]}; {lost}" if name in self.notes else lost
         found = columns.years_from_counts if dates else columns.range_from_counts
         return ColumnScale(*found(counts, sd), dates, kind.whole and not dates)
 
@@ -354,7 +356,7 @@ def read_columns(source: Any, needed: Collection[str], schema: Schema) -> tuple[
     InputError
         For a source that cannot be opened, and for columns that the header does not name, or names twice.
     """
-    frame = (opened := open_table(source).checked()).frame
+    frame = (opened := open_table(source, schema).checked()).frame
     names = [str(name) for name in frame.columns]
     persons = [] if schema.person is None else [schema.person]
     for name in (*needed, *schema.columns, *persons):

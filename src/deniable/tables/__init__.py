@@ -15,21 +15,22 @@ from deniable.tables.cell import (
     spelled,
 )
 from deniable.tables.columnar import PAIR_TARGET, ColumnsOnDisk, on_disk
+from deniable.tables.containers import as_frame
 from deniable.tables.draft import PUBLIC, Column, TableWarning, Understood, listed, near, understand
 from deniable.tables.drafting import draft_schema
 from deniable.tables.encoding import Encoded, encode
-from deniable.tables.files import Opened, open_file, open_table
-from deniable.tables.parquet import few, frame_of, target_among
+from deniable.tables.files import WHICH_MARK, Opened, as_table, open_table
+from deniable.tables.parquet import few, target_among
 from deniable.tables.persons import copies_line, persons_of
 from deniable.tables.rows import mapped_rows
 from deniable.tables.schema import ColumnSchema, Schema, as_schema, shorthand
 from deniable.tables.score_files import each_pair, read_scores
 
 __all__ = [
-    "DATE", "MISSING", "NUMBER", "PAIR_TARGET", "PUBLIC", "WORD", "Block", "CellFormat", "Column", "ColumnCells",
-    "ColumnSchema", "ColumnsOnDisk", "Encoded", "Opened", "RowPart", "Schema", "SharedColumn", "Source",
-    "TableWarning", "Understood", "as_schema", "as_source", "copies_line", "draft_schema", "each_pair", "encode",
-    "few", "flag_of", "frame_of", "listed", "mapped_rows", "near", "on_disk", "open_file", "open_table",
-    "persons_of", "read_alike", "read_cell", "read_cells", "read_column", "read_scores", "shorthand", "spelled",
-    "target_among", "understand", "values_of",
+    "DATE", "MISSING", "NUMBER", "PAIR_TARGET", "PUBLIC", "WHICH_MARK", "WORD", "Block", "CellFormat", "Column",
+    "ColumnCells", "ColumnSchema", "ColumnsOnDisk", "Encoded", "Opened", "RowPart", "Schema", "SharedColumn", "Source",
+    "TableWarning", "Understood", "as_frame", "as_schema", "as_source", "as_table", "copies_line", "draft_schema",
+    "each_pair", "encode", "few", "flag_of", "listed", "mapped_rows", "near", "on_disk", "open_table", "persons_of",
+    "read_alike", "read_cell", "read_cells", "read_column", "read_scores", "shorthand", "spelled", "target_among",
+    "understand", "values_of",
 ]  # fmt: skip

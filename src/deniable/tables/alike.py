@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, product
 from typing import Any
 
@@ -15,14 +15,14 @@ import numpy as np
 import pandas as pd
 
 from deniable._check import FloatArray, InputError, IntArray
-from deniable.tables.cell import DATE, MISSING, NUMBER, WORD, ColumnCells, flag_of, read_cells
+from deniable.tables.cell import DATE, MISSING, NUMBER, WORD, ColumnCells, flag_of
 from deniable.tables.files import open_table
-from deniable.tables.schema import ColumnSchema
+from deniable.tables.schema import ColumnSchema, Schema
 
 _DOUBTFUL = re.compile(
     r"\D{0,4}(?:[\d.' ]*,\d[\d.,]*|\d{1,3}(?:\.\d{3})+)\D{0,4}|\d?\d([/.-]) ?\d?\d\1 ?\d\d.*"  # 1,234  1.234  4/5/21
 )
-_WAYS = [ColumnSchema(decimal=mark, order=first) for mark, first in product(".,", ("day", "month"))]
+_WAYS = [*product(".,", ("day", "month"))]
 _LOOKED_AT = 1000  # distinct texts from which it is inferred how a column is written
 _ALIKE = 0.9  # share of a column's cells that must be of one kind
 _MANY = 20  # filled cells from which on two columns must have something in common
@@ -45,8 +45,20 @@ class SharedColumn:
     numbers: FloatArray | None
 
 
-def read_alike(tables: dict[str, Any]) -> tuple[list[SharedColumn], dict[str, slice]]:
+def read_alike(tables: dict[str, Any], schema: Schema | None = None) -> tuple[list[SharedColumn], dict[str, slice]]:
     """Return the columns of the first table, which all must have, and which rows belong to which table.
+
+    Parameters
+    ----------
+    tables
+        The tables by name, each in whatever holds one; columns are those of the first.
+    schema
+        What is declared of how cells are written holds for all tables; the rest is inferred.
+
+    Returns
+    -------
+    tuple
+        One :class:`SharedColumn` for each column, and {name: its rows}.
 
     Raises
     ------
@@ -63,13 +75,14 @@ def read_alike(tables: dict[str, Any]) -> tuple[list[SharedColumn], dict[str, sl
     >>> isinstance(columns[0], dn.tables.SharedColumn), columns[0].codes.tolist(), rows["b"]
     (True, [0, 1, 0, 2], slice(2, 4, None))
     """
-    frames = {name: _frame(name, table) for name, table in tables.items()}
-    columns = [_shared(title, parts) for title, parts in _matched(frames)]
+    declared = schema or Schema()
+    frames = {name: _frame(name, table, declared) for name, table in tables.items()}
+    columns = [_shared(title, parts) for title, parts in _matched(frames, declared)]
     ends = [0, *accumulate(len(frame) for frame in frames.values())]
     return columns, dict(zip(frames, map(slice, ends, ends[1:]), strict=False))
 
 
-def read_column(values: Any, others: Sequence[ColumnCells] = ()) -> ColumnCells:
+def read_column(values: Any, others: Sequence[ColumnCells] = (), own: ColumnSchema | None = None) -> ColumnCells:
     """Return the cells of a column, read in the one way in which all of them are numbers or dates, if there is one.
 
     A cell alone, 1,234 is 1234 and 04/05/2021 is 5 April; next to 0,5 and 19/04/2021 they are not. Where a column
@@ -81,6 +94,8 @@ def read_column(values: Any, others: Sequence[ColumnCells] = ()) -> ColumnCells:
         The cells, one-dimensional.
     others
         Columns of the same table that were read before.
+    own
+        What is declared of the column, which stays.
 
     Returns
     -------
@@ -92,15 +107,17 @@ def read_column(values: Any, others: Sequence[ColumnCells] = ()) -> ColumnCells:
     See ``read_alike``.
     """
     series = values if isinstance(values, pd.Series) else pd.Series(values, dtype=getattr(values, "dtype", object))
-    usual = read_cells(series)
+    own = own or ColumnSchema()
+    usual = own.read(series)
     cells = () if pd.api.types.is_numeric_dtype(series.dtype) else series.array
     texts = list(dict.fromkeys(cell for cell in cells if isinstance(cell, str)))[:_LOOKED_AT]
     if not any(_DOUBTFUL.fullmatch(text.strip()) for text in texts):
         return usual
-    known = [int(np.sum(~np.isnan(way.read(texts).number))) for way in _WAYS]
-    if max(known) < _ALIKE * np.sum(~np.isnan(read_cells(texts).number)):
+    ways = [replace(own, decimal=own.decimal or mark, order=own.order or first) for mark, first in _WAYS]
+    known = [int(np.sum(~np.isnan(way.read(texts).number))) for way in ways]
+    if max(known) < _ALIKE * np.sum(~np.isnan(own.read(texts).number)):
         return usual
-    read = [way.read(series) for way, count in zip(_WAYS, known, strict=True) if count == max(known)]
+    read = [way.read(series) for way, count in zip(ways, known, strict=True) if count == max(known)]
     if all(np.array_equal(one.number, read[0].number, equal_nan=True) for one in read):
         return read[0]
     theirs = np.concatenate([np.zeros(0), *(one.number[~np.isnan(one.number)] for one in others)])
@@ -114,15 +131,9 @@ def _agreement(own: FloatArray, theirs: FloatArray) -> tuple[float, float]:
     return float(np.isin(own, theirs).mean()), -abs(float(np.median(own) - np.median(theirs)))
 
 
-def _frame(name: str, table: Any) -> Any:
-    if hasattr(table, "to_pandas"):
-        table = table.to_pandas()
-    if isinstance(table, dict):
-        table = pd.DataFrame(table)
-    elif isinstance(table, np.ndarray | list | tuple) and np.ndim(table) == 2:
-        table = pd.DataFrame(table, dtype=getattr(table, "dtype", object))
+def _frame(name: str, table: Any, schema: Schema) -> Any:
     try:
-        frame = open_table(table).checked().frame
+        frame = open_table(table, schema).checked().frame
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
     if not frame.shape[0] or not frame.shape[1]:
@@ -130,7 +141,7 @@ def _frame(name: str, table: Any) -> Any:
     return frame
 
 
-def _matched(frames: dict[str, Any]) -> Iterator[tuple[Any, list[tuple[str, ColumnCells]]]]:
+def _matched(frames: dict[str, Any], schema: Schema) -> Iterator[tuple[Any, list[tuple[str, ColumnCells]]]]:
     """Yield each column of the first table as all have it: by its name, or by its place where tables have none."""
     first, *_ = frames.values()
     names = list(first.columns)
@@ -145,8 +156,9 @@ def _matched(frames: dict[str, Any]) -> Iterator[tuple[Any, list[tuple[str, Colu
         for name, frame in frames.items():
             place = list(frame.columns).index(title) if by_name else i
             parts.append((name, frame.iloc[:, place] if hasattr(frame, "iloc") else frame.column(place)))
-        usual = [read_column(part) for _, part in parts]
-        yield title, [(name, read_column(part, usual[:j] + usual[j + 1 :])) for j, (name, part) in enumerate(parts)]
+        own, each = schema.column(title), enumerate(parts)
+        usual = [read_column(part, (), own) for _, part in parts]
+        yield title, [(name, read_column(part, usual[:j] + usual[j + 1 :], own)) for j, (name, part) in each]
 
 
 def _shared(title: Any, parts: list[tuple[str, ColumnCells]]) -> SharedColumn:

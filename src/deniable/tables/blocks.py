@@ -21,6 +21,7 @@ from deniable._files import Spilled
 from deniable._parallel import on_cluster
 from deniable.tables.cell import WORD, read_cells
 from deniable.tables.columnar import BATCH, PAIR_TARGET, ColumnsOnDisk, as_given, is_dask, on_disk, opened
+from deniable.tables.containers import as_frame
 from deniable.tables.parquet import target_among
 
 _TASK = 262_144  # rows of a task, about: enough that starting it costs nothing
@@ -112,7 +113,9 @@ def as_source(data: Any, target: Any) -> Source | None:
         names = [name for name in data.columns if name != target]
         parts = [Partition(one, f"partition {i}", [*names, target]) for i, one in enumerate(data.to_delayed())]
         return Source(tuple(map(str, names)), parts)
-    table = on_disk([data] if isinstance(data, pd.DataFrame) and target is not None else data)
+    table = on_disk(data)
+    if table is None and target is not None and isinstance(frame := as_frame(data), pd.DataFrame):
+        table = on_disk([frame])
     if table is None:
         return None
     target = PAIR_TARGET if PAIR_TARGET in table.names else target_among(table.names, target, table.labels[0])

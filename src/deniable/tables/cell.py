@@ -12,7 +12,7 @@ How to use it: open a table (:func:`deniable.tables.open_table`), then read each
 Nothing here looks at a column: what it holds follows from private counts of kinds. So no record decides how another is
 read, and ambiguity costs usefulness only. Conventions: the last mark is the decimal mark, but 1,234 is 1234; 04/05/2021
 is 5 April; signs of percent and currencies are dropped; times and durations are days; zones go to UTC; words keep
-their case, true and false do not; NA, "-", "?" and infinity are missing, "none" and "unknown" are words.
+their case, true and false do not; NA, "-", "?", infinity, 0000-00-00 and 9999-12-31 are missing, "none" is a word.
 A :class:`CellFormat` declares otherwise for a column.
 """
 
@@ -32,7 +32,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray, InputError, IntArray
+from deniable._check import FloatArray, IntArray
 
 MISSING, NUMBER, DATE, WORD = range(4)
 Value = float | str | None  # of a number or a date, of a word, of nothing
@@ -40,10 +40,12 @@ Value = float | str | None  # of a number or a date, of a word, of nothing
 _DAY = 86_400_000_000_000  # nanoseconds
 WHOLE = 2.0**53  # whole numbers below are written with all their digits
 _EPOCH = dt.date(1970, 1, 1).toordinal()
+_NEVER = dt.date(9999, 12, 31).toordinal() - _EPOCH  # which registers write for a date that has not come
 _LATEST = 1e8  # days that microseconds can count
 _EMPTY = (
-    "|?|NA|N/A|n/a|na|n.a.|N.A.|k.A.|k. A.|NaN|nan|NAN|NaT|None|null|NULL|Null|#N/A|#NA|#NV|#DIV/0!|#VALUE!|<NA>|"
-    "(null)|-|--|---|.|..|\\N|nil|inf|Inf|INF|-inf|-Inf|+inf|Infinity|-Infinity|infinity"
+    "|?|NA|N/A|n/a|na|n.a.|N.A.|k.A.|k. A.|NaN|nan|NAN|NaT|null|NULL|Null|#N/A|#NA|#NV|#DIV/0!|#VALUE!|#REF!|#NAME?|"
+    "#NUM!|#NULL!|#WERT!|#BEZUG!|#ZAHL!|0000-00-00|0000-00-00 00:00:00|<NA>|(null)|-|--|---|.|..|\\N|nil|inf|"
+    "Inf|INF|-inf|-Inf|+inf|Infinity|-Infinity|infinity"
 )
 NOTHING = frozenset(_EMPTY.split("|"))
 _ALIKE = str.maketrans("\u2212\u2013\u00a0\u202f\u2009\u2019", "--   '")  # one minus, one space, one apostrophe
@@ -51,15 +53,17 @@ _EXPONENT = r"(?:[eE][+-]?\d{1,4})?"
 _MONEY = r"(?:€|\$|£|¥|₹|US\$|EUR|USD|GBP|CHF|JPY|Fr\.|kr\.?|zł)"
 _FORMS = {  # the marks that group thousands: the digits; a comma that is left is the decimal mark
     "": rf"(?:\d+(?:\.\d*)?|\.\d+){_EXPONENT}",  # 7  007  7.50  .5  1e3
-    ",": r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?",  # 1,234  1,234.50
+    ",": r"[1-9](?:\d{0,2}(?:,\d{3})+|\d?(?:,\d\d)+,\d{3})(?:\.\d*)?",  # 1,234  1,234.50  17,25,874
     ".": r"[1-9]\d{0,2}(?:(?:\.\d{3})+,\d+|(?:\.\d{3}){2,})",  # 1.234,50  1.234.567
     " '": r"[1-9]\d{0,2}(?:[ ']\d{3})+(?:[.,]\d+)?",  # 1 234,50  1'234.50
     "none": rf"(?:\d+,\d*|,\d+){_EXPONENT}",  # 1,5  0,125  1234,567
 }
 _MARKS = tuple(str.maketrans("", "", "" if marks == "none" else marks) for marks in _FORMS)
 _NUMBER = re.compile(
-    rf"(\()?([+-]?) ?{_MONEY}? ?([+-]?)(?:{'|'.join(f'({f})' for f in _FORMS.values())}) ?(?:%|‰|{_MONEY})?(\))?", re.A
+    rf"(\()?([+-]?) ?{_MONEY}? ?([+-]?)(?:{'|'.join(f'({f})' for f in _FORMS.values())}) ?(?:%|‰|{_MONEY})?([)-])?",
+    re.A,
 )
+_LIMIT = re.compile(r"^[<>≤≥]=? ?| ?\+$")
 _SIGN = re.compile(rf"[%‰]|{_MONEY}")
 _SWAPPED = str.maketrans(".,", ",.")
 _POINT = re.compile(r"(?<![A-Za-z])[.,]")  # the points of Fr. and kr. stay
@@ -105,6 +109,8 @@ class CellFormat:
         What comes first in 04/05/2021 and 4.5.2021, "day" or "month".
     unit
         What stands before or after a number, such as "kg"; a number with another sign is none.
+    limits
+        Whether "90+" and "< 0,5" are the numbers 90 and 0.5.
     as_written
         Texts are words: "007" is not 7.
     words
@@ -114,6 +120,7 @@ class CellFormat:
     decimal: str = ""
     order: str = ""
     unit: str = ""
+    limits: bool = False
     as_written: bool = False
     words: frozenset[str] = frozenset()
 
@@ -178,7 +185,8 @@ def text_of(cell: Any) -> str:
 
 
 def _known(kind: int, value: float) -> tuple[int, Value]:
-    return (kind, float(value) + 0.0) if math.isfinite(value) else (MISSING, None)
+    never = kind == DATE and value // 1 == _NEVER
+    return (MISSING, None) if never or not math.isfinite(value) else (kind, float(value) + 0.0)
 
 
 def _word(raw: str) -> str:
@@ -195,7 +203,7 @@ def _read_text(raw: str, form: CellFormat) -> tuple[int, Value]:
         try:  # ten times as fast as below, and the same
             stamp = dt.datetime.fromisoformat(text)
             seconds = (stamp.hour * 60 + stamp.minute) * 60 + stamp.second
-            return DATE, stamp.toordinal() - _EPOCH + (seconds * 10**9 + stamp.microsecond * 1000) / _DAY
+            return _known(DATE, stamp.toordinal() - _EPOCH + (seconds * 10**9 + stamp.microsecond * 1000) / _DAY)
         except ValueError:
             pass
     if (digits := _number(text, form)) is not None:
@@ -203,7 +211,7 @@ def _read_text(raw: str, form: CellFormat) -> tuple[int, Value]:
     if len(text) <= _LONGEST and _TIME.match(text):
         for pattern, swap in _DATES.items():
             if (match := pattern.fullmatch(text)) and (day := _date(match, swap, form.order)) is not None:
-                return DATE, day
+                return _known(DATE, day)
         if (match := _SPAN.fullmatch(text)) and (clock := _clock(match.groupdict())) is not None:
             return NUMBER, int(match["days"] or 0) + clock / _DAY
     return WORD, text.lower() if text.lower() in ("true", "false") else _word(raw)
@@ -211,6 +219,8 @@ def _read_text(raw: str, form: CellFormat) -> tuple[int, Value]:
 
 def _number(text: str, form: CellFormat) -> str | None:
     """Return what is written as a number in Python's way, or None."""
+    if form.limits:
+        text = _LIMIT.sub("", text)
     if form.unit:
         text = text.removeprefix(form.unit).removesuffix(form.unit).strip()
         if _SIGN.search(text):
@@ -224,7 +234,7 @@ def _number(text: str, form: CellFormat) -> str | None:
     if (opened and "(") + sign + inner + closed not in ("", "+", "-", "()"):
         return None
     digits, marks = next((form, marks) for form, marks in zip(forms, _MARKS, strict=True) if form)
-    return "-" * bool(opened or "-" in sign + inner) + digits.translate(marks).replace(",", ".")
+    return "-" * bool(opened or "-" in sign + inner + closed) + digits.translate(marks).replace(",", ".")
 
 
 def whole_of(cell: Any, form: CellFormat = USUAL) -> int:
@@ -316,19 +326,6 @@ def flag_of(word: str) -> str:
     return _FLAGS.get(word.casefold(), "")
 
 
-def span_of(option: str, span: Any) -> tuple[tuple[float, float], int]:
-    """Return (low, high) as numbers (of dates: days since 1970; of durations: days), and NUMBER or DATE."""
-    try:
-        (kind, low), (other, high) = (read_cell(end) for end in span)
-    except (TypeError, ValueError):
-        raise InputError(f"{option} must be (low, high), got {span!r}") from None
-    if not (kind == other and isinstance(low, float) and isinstance(high, float)):
-        raise InputError(f"{option} must be two finite numbers or dates (low, high), got {span!r}")
-    if not (low < high and math.isfinite(high - low)):
-        raise InputError(f"{option} must be finite with low < high, got ({low:g}, {high:g})")
-    return (low, high), kind
-
-
 def read_cells(values: Any, form: CellFormat = USUAL) -> ColumnCells:
     """Read each cell of an array, a series or a list alone; equal texts are read once."""
     series = values if isinstance(values, pd.Series) else pd.Series(values, dtype=getattr(values, "dtype", object))
@@ -386,7 +383,8 @@ def _found(cells: list[tuple[int, Value]]) -> ColumnCells:
 
 
 def _measured(number: FloatArray, kind: int) -> ColumnCells:
-    number = np.where(np.isfinite(number), number, np.nan)
+    known = np.isfinite(number) & ~((kind == DATE) & (np.floor(number) == _NEVER))
+    number = np.where(known, number, np.nan)
     kinds = np.where(np.isnan(number), MISSING, kind).astype(np.uint8)
     return ColumnCells(kinds, number, np.broadcast_to(np.int32(-1), kinds.shape))
 

@@ -17,6 +17,7 @@ import pandas as pd
 from deniable._check import InputError
 from deniable._files import Spill, Spilled
 from deniable.tables.cell import text_of
+from deniable.tables.containers import arrow_batches, as_frame
 from deniable.tables.parquet import as_series, fault, few, parquet_files
 
 BATCH = 65_536  # rows that are in memory at a time, in each worker
@@ -150,8 +151,8 @@ def on_disk(data: Any) -> ColumnsOnDisk | None:
     if isinstance(data, ColumnsOnDisk):
         return data
     if isinstance(data, str | Path):
-        files = parquet_files(Path(data), typed=False)
-        names, paths = tuple(files[0].kinds), tuple(file.path for file in files)
+        files = parquet_files(Path(data))
+        names, paths = files[0].names, tuple(file.path for file in files)
         rows, labels = tuple(file.rows for file in files), tuple(map(str, paths))
         return ColumnsOnDisk(names, names, paths, rows, labels, Path(data).name, files[0].index)
     if is_dask(data):
@@ -161,6 +162,8 @@ def on_disk(data: Any) -> ColumnsOnDisk | None:
         if not isinstance(found, Iterable):
             raise InputError(f"the function must return an iterator of blocks, it returned {type(found).__name__}")
         return _written(found, "block")
+    if hasattr(data, "__arrow_c_stream__") and not (hasattr(data, "to_pandas") or isinstance(data, pd.DataFrame)):
+        return _written(arrow_batches(data), "batch")
     if isinstance(data, Iterator) or (isinstance(data, list) and data and _is_block(data[0])):
         return _written(data, "block")
     return None
@@ -178,16 +181,12 @@ def _written(blocks: Iterable[Any], word: str) -> ColumnsOnDisk:
     for i, block in enumerate(blocks):
         where = f"{word} {i}"
         frame = _frame(block, where)
-        if names is None:
-            names = tuple(frame.columns)
+        names = names or tuple(frame.columns)
         if tuple(frame.columns) != names:
-            raise InputError(
-                f"{where} must have the columns {few(names)} of the first, got {few(tuple(frame.columns))}"
-            )
+            raise InputError(f"{where} must have the columns {few(names)} of the first, got {few(list(frame.columns))}")
         if not len(frame):
             continue
-        columns = frame.set_axis([str(j) for j in range(len(names))], axis=1).items()
-        file.add(pa.table({name: _stored(column) for name, column in columns}))
+        file.add(pa.table({str(j): _stored(frame.iloc[:, j]) for j in range(len(names))}))
         rows.append(len(frame))
         labels.append(where)
     if names is None or not rows:
@@ -271,17 +270,17 @@ class _Files:
 
 def _frame(block: Any, where: str) -> pd.DataFrame:
     """A block as a data frame; columns of arrays are called by their numbers."""
-    if isinstance(block, pd.DataFrame):
-        return block
-    if not (isinstance(block, tuple) and len(block) == 2):
+    if isinstance(block, tuple) and len(block) == 2:
+        X, y = (as_frame(one) if hasattr(one, "shape") else np.array(one, dtype=object) for one in block)
+        if np.ndim(X) != 2 or np.shape(y) != (len(X),):
+            shapes = f"{np.shape(X)} and {np.shape(y)}"
+            raise InputError(f"{where} must be (X, y) with one row of X per label, got shapes {shapes}")
+        frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X, dtype=_objects(X))
+        return frame.assign(**{PAIR_TARGET: pd.Series(y, dtype=_objects(y)).set_axis(frame.index)})
+    frame = as_frame(block)
+    if not isinstance(frame, pd.DataFrame):
         raise InputError(f"{where} must be a pair (X, y) or a data frame, got {type(block).__name__}")
-    X, y = (one if hasattr(one, "shape") else np.array(one, dtype=object) for one in block)
-    if np.ndim(X) != 2 or np.shape(y) != (len(X),):
-        raise InputError(
-            f"{where} must be (X, y) with one row of X per label, got shapes {np.shape(X)} and {np.shape(y)}"
-        )
-    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X, dtype=_objects(X))
-    return frame.assign(**{PAIR_TARGET: pd.Series(y, dtype=_objects(y)).set_axis(frame.index)})
+    return frame
 
 
 def _objects(given: Any) -> Any:

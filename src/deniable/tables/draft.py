@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 import warnings
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -18,7 +18,8 @@ import pandas as pd
 
 from deniable._check import InputError
 from deniable.tables.cell import DATE, NUMBER, WORD, ColumnCells, flag_of
-from deniable.tables.files import open_table
+from deniable.tables.files import WHICH_MARK, open_table
+from deniable.tables.remarks import RARE, remarks, written
 from deniable.tables.schema import ColumnSchema, Schema, as_schema
 
 PUBLIC = (
@@ -26,30 +27,15 @@ PUBLIC = (
     "looking at the data; these decisions are taken as public."
 )
 MAX_CATEGORIES = 200  # distinct texts of a column, each of which becomes a column of zeros and ones
-RARE = 3  # a text in fewer rows than this could be one person's
 SAID = 6  # columns that a warning names
 _RARE_SHARE = 0.2  # larger shares of rows with rare texts make a column of texts identifying
 _LONG_TEXT = 60  # letters on average: somebody wrote sentences
 _SCALE = 20  # distinct cells up to which numbers and words are a scale like 1, 2, 3+
 _HEADER_COLUMNS = 2  # columns of numbers or dates with a text in the first row: one could be a mistake
 _HEADER_SEEN = 200  # rows that are looked at
-_SENTINELS = (-9999.0, -999.0, -99.0, 999.0, 9999.0, 99999.0, 999999.0)  # numbers that often mean "not known"
 _IDENTIFIER = re.compile(
     r"(?:^|[^a-z])(?:id|ids|uuid|guid|ssn|iban|e-?mail|phone|telephone|passport|surname|firstname|lastname|fullname"
     r"|first[_ ]name|last[_ ]name|full[_ ]name|username|user[_ ]name|address)(?:$|[^a-z])"
-)
-_SIGNS = "€$£¥₹%"
-_DOUBTS = (  # what settles it; how it is written, beside what, unless beside what; how it was read
-    ("decimal", r"[+-]?[1-9]\d{0,2},\d{3}", "", r"[\d,]+\.\d+|\d{1,3}(?:,\d{3}){2,}", "1,234 was read as 1234"),
-    (
-        "decimal",
-        r"[+-]?[1-9]\d{0,2}\.\d{3}",
-        r"[+-]?[\d.]+,\d+",
-        "",
-        "1.234 was read as 1.234, though others have decimal commas",
-    ),
-    ("order", r"(?:0?\d|1[0-2])/(?:0?\d|1[0-2])/\d{2,4}", "", "", "04/05/2021 was read as 5 April"),
-    ("code", r"0\d+", "", "", "01067 was read as 1067; list the categories if it is a code"),
 )
 _ODD_DATE = re.compile(
     r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}.*|.*\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*\d.*", re.I
@@ -81,6 +67,10 @@ class Column:
         What a person may have meant otherwise.
     reason
         Why the column was dropped and what to do if it should not be; empty for the others.
+    trained
+        Whether a private model is likely to use it: all are used but those of nearly unique words.
+    written
+        How its texts are written: with a decimal comma, with the day or the month first.
 
     Examples
     --------
@@ -92,6 +82,8 @@ class Column:
     missing: float = 0.0
     notes: tuple[str, ...] = ()
     reason: str = ""
+    trained: bool = True
+    written: str = ""
 
     @property
     def line(self) -> str:
@@ -183,6 +175,7 @@ def understand(
     *,
     drop: Sequence[str] = (),
     schema: Schema | None = None,
+    columns: Sequence[str] = (),
     strict: bool = True,
 ) -> Understood:
     """Read a real-world table, and say of every column what was understood.
@@ -194,15 +187,18 @@ def understand(
     Parameters
     ----------
     source
-        A data frame, a built-in name, or the path of a .csv, .tsv, .txt (also .gz), .parquet, .feather or .xlsx file; a
-        folder of Parquet files, a Dask data frame, or blocks (a list or iterator, or a function that returns one, of
-        data frames). The columns of Parquet, Dask and blocks are read one at a time.
+        The path of a file (.csv, .tsv, .txt, .parquet, .feather, .xlsx, .xls, .ods, .dta, .jsonl; .gz, .zip) or of a
+        folder of Parquet files, a built-in name; a data frame of pandas, Polars, PyArrow, DuckDB or Dask, whatever else
+        Narwhals knows or has ``__arrow_c_stream__``; an array, a dict of columns; or blocks (a list or iterator, or a
+        function that returns one). The columns of Parquet, DuckDB, Dask and blocks are read one at a time.
     target
         Name of the column to predict, if there is one; otherwise that of the schema.
     drop
         Columns to leave out, besides those that the schema drops and the one that names persons.
     schema
         Public knowledge of columns. One whose kind is declared is never dropped; what does not fit in it is missing.
+    columns
+        The names of the columns of a list of dicts or of lines of JSON, if no schema declares them.
     strict
         Whether problems raise; otherwise they are listed in ``problems``.
 
@@ -226,7 +222,8 @@ def understand(
     >>> [(column.name, column.kind) for column in found.columns]
     [('age', 'number'), ('town', 'category')]
     """
-    declared, opened = as_schema(schema, drafts=True), open_table(source)
+    declared = as_schema(schema, drafts=True)
+    opened = open_table(source, declared, columns=columns)
     frame, problems, target = opened.frame, list(opened.problems), target or declared.target or opened.target
     left = {name for name, one in declared.columns.items() if one.kind == "dropped"} - {target}
     names = [str(column) for column in frame.columns]
@@ -245,7 +242,17 @@ def understand(
     found = Understood(opened.name, (), pd.DataFrame(), None, target, notes, tuple(problems), odd, declared)
     if not twice and len(frame) and frame.columns.nlevels == 1:
         found = _columns(found, frame, {*drop, *left, declared.person})
+    if WHICH_MARK in problems:
+        found = replace(found, columns=tuple(_both_readings(column, frame) for column in found.columns))
     return found.checked() if strict else found
+
+
+def _both_readings(column: Column, frame: Any) -> Column:
+    """Say of a column how many of its cells are numbers with either decimal mark."""
+    read = {mark: ColumnSchema(decimal=mark).read(frame[column.name]).kind for mark in (",", ".")}
+    comma, point = (int(np.sum(kinds == NUMBER)) for kinds in read.values())
+    said = f"numbers with a decimal comma: {comma:,}, with a decimal point: {point:,}"
+    return replace(column, notes=(*column.notes, said)) if comma != point else column
 
 
 def _columns(found: Understood, frame: Any, drop: set[Any]) -> Understood:
@@ -318,36 +325,18 @@ def _understood(name: str, raw: Any, cells: ColumnCells, declared: ColumnSchema)
     values = _typed(cells, kind)
     if declared.kind:
         return Column(name, kind, float(values.isna().mean())), values
+    made = Column(
+        name, kind, float(values.isna().mean()), trained=not _nearly_unique(cells), written=written(raw, declared)
+    )
     if reason := _reason_to_drop(name, kind, values, raw):
-        return Column(name, "dropped", reason=reason), values
-    return Column(name, kind, float(values.isna().mean()), tuple(_notes(kind, values, cells, raw, declared))), values
+        return replace(made, kind="dropped", missing=0.0, reason=reason), values
+    return replace(made, notes=tuple(remarks(kind, values, cells, raw, declared))), values
 
 
-def _notes(kind: str, values: pd.Series[Any], cells: ColumnCells, raw: Any, declared: ColumnSchema) -> Iterable[str]:
-    """Say what a person may have meant otherwise; no word of the column is quoted."""
-    if kind not in ("number", "date"):
-        return
-    other = (cells.kind > 0) & values.isna().to_numpy()
-    if other.any():
-        rows = "1 cell" if other.sum() == 1 else f"{other.sum()} cells"
-        yield f"{rows} with something else than a {kind} read as missing"
-    texts = [text.strip() for text in pd.unique(pd.Series(raw, dtype=object)) if isinstance(text, str)]
-    yield from doubts(texts, declared.settled)
-    if len({sign for text in texts for sign in _SIGNS if sign in text}) > 1:
-        yield "signs of several units were left out"
-    numbers = values.dropna().to_numpy()
-    for word in _SENTINELS if kind == "number" else ():
-        here = numbers == word
-        if here.sum() >= RARE and (~here).any() and np.abs(numbers[~here]).max() * 2 < abs(word):
-            yield f"{word:g} appears as a number; if it means missing, empty these cells"
-
-
-def doubts(texts: Collection[str], settled: Collection[str] = ()) -> Iterable[str]:
-    """Say what in the texts of a column may be meant otherwise, unless what would say it is ``settled``."""
-    for settles, written, beside, unless, said in _DOUBTS:
-        seen = [bool(form) and any(re.fullmatch(form, text) for text in texts) for form in (written, beside, unless)]
-        if settles not in settled and seen[0] and (seen[1] or not beside) and not seen[2]:
-            yield said
+def _nearly_unique(cells: ColumnCells) -> bool:
+    """Whether words, nearly all of which are different, are most of the cells."""
+    counts = np.bincount(cells.kind, minlength=4)
+    return bool(len(cells.words) > counts[WORD] / 2 and counts[WORD] > max(counts[NUMBER], counts[DATE]))
 
 
 def _reason_to_drop(name: str, kind: str, values: pd.Series[Any], raw: Any) -> str:

@@ -11,23 +11,17 @@ import pandas as pd
 
 from deniable._check import InputError
 from deniable.tables.cell import NUMBER, ColumnCells
-from deniable.tables.draft import MAX_CATEGORIES, RARE, Column, doubts, kind_of, near, understand
+from deniable.tables.draft import MAX_CATEGORIES, Column, kind_of, near, understand
 from deniable.tables.encoding import coarse_range
-from deniable.tables.files import open_table
+from deniable.tables.files import WHICH_MARK, open_table
+from deniable.tables.remarks import RARE, doubts, format_of, texts_of
 from deniable.tables.schema import ColumnSchema, Schema, as_schema, toml
 
 _HEAD = (
     "Drafted by looking at the table: for its owner, who corrects it. What stands here is taken as public, so declare",
     "what everybody knows. Lines that begin with # are not read; ranges and categories in them were read off the data.",
 )
-_MARKS = {  # how numbers with a decimal mark are written; what can be read with either is not among these
-    ",": re.compile(r"[+-]?(?:0,\d+|\d+,\d{1,2}|\d+,\d{4,}|\d{1,3}(?:[. ]\d{3})+,\d+)"),
-    ".": re.compile(r"[+-]?(?:0\.\d+|\d+\.\d{1,2}|\d+\.\d{4,}|\d{1,3}(?:[, ]\d{3})+\.\d+)"),
-}
-_DAY = re.compile(r"(\d{1,2})[./-](\d{1,2})[./-]\d{2,4}(?: .*)?")
-_UNIT = re.compile(r"([^\w\s.,()+-]?) ?([+-]?[\d.,' ]*\d) ?([^\d\s.,()]{0,12})")
 _WRITTEN = {"decimal", "order", "unit"}
-_MOST = 0.5  # share of the cells that have to be written in one way
 _CLASSES = 20  # whole numbers up to which a target is of classes
 
 
@@ -64,9 +58,14 @@ def draft_schema(
     --------
     See ``Schema``.
     """
-    opened, declared = open_table(source), as_schema(schema, drafts=True)
+    declared = as_schema(schema, drafts=True)
+    opened = open_table(source, declared)
     frame, target = opened.frame, target or declared.target or opened.target
-    known = {one.name: one for one in understand(source, drop=drop, schema=schema).columns}
+    if WHICH_MARK in opened.problems:  # the mark of most columns that show one is the file's
+        marks = Counter(format_of(texts_of(frame[name])).decimal for name in frame.columns)
+        declared = replace(declared, decimal=max(",.", key=lambda mark: marks[mark]))
+        opened = replace(opened, problems=tuple(set(opened.problems) - {WHICH_MARK}))
+    known = {one.name: one for one in understand(opened, drop=drop, schema=declared).columns}
     if target is not None and target not in frame.columns:
         raise InputError(f"target {target!r} is not a column{near(target, map(str, frame.columns))}")
     columns = dict[str, ColumnSchema]()
@@ -74,9 +73,9 @@ def draft_schema(
     for name in map(str, frame.columns):
         raw, column = frame[name], known.get(name)
         own = {key: value for key, value in vars(declared.column(name)).items() if value not in ("", None, ())}
-        drafted = replace(_format(raw), **{key: own[key] for key in _WRITTEN & own.keys()})
+        drafted = replace(format_of(texts_of(raw)), **{key: own[key] for key in _WRITTEN & own.keys()})
         cells = drafted.read(raw)
-        kind = "dropped" if name in drop else _kind(column, cells, drafted, _texts(raw))
+        kind = "dropped" if name in drop else _kind(column, cells, drafted, texts_of(raw))
         columns[name] = replace(drafted, **{"kind": kind} | own)
         reason = column.reason.partition(";")[0] if column is not None and kind == "dropped" else ""
         notes[name] = [reason] if reason else list(_said(columns[name], raw, cells, name == target))
@@ -84,32 +83,13 @@ def draft_schema(
             notes[None].append(f"If this column says whose record it is: person = {toml(name)}")
     task = "" if target is None else _task(columns[target], columns[target].read(frame[target]))
     task = declared.task or task
-    return Schema(columns, target=target, task=task, person=declared.person, drafted=True).to_toml(notes)
-
-
-def _texts(raw: Any) -> Counter[str]:
-    return Counter(cell.strip() for cell in raw if isinstance(cell, str) and any(map(str.isdigit, cell)))
-
-
-def _format(raw: Any) -> ColumnSchema:
-    """Return how most of the texts of a column are written."""
-    texts = _texts(raw)
-    parts = [(_UNIT.fullmatch(text), count) for text, count in texts.items()]
-    units = Counter[str]()
-    for match, count in parts:
-        units[(match[1] or match[3]) if match else ""] += count
-    units.pop("", None)
-    unit, seen = max(units.items(), key=lambda item: item[1], default=("", 0))
-    unit = unit if seen > _MOST * texts.total() else ""
-    marks = {mark: sum(n for match, n in parts if match and form.fullmatch(match[2])) for mark, form in _MARKS.items()}
-    days = [(match, count) for text, count in texts.items() if (match := _DAY.fullmatch(text))]
-    first, second = (sum(count for match, count in days if int(match[place]) > 12) for place in (1, 2))
-    dotted = any("/" not in match[0] for match, _ in days)
-    return ColumnSchema(
-        decimal=max(marks, key=lambda mark: marks[mark]) if any(marks.values()) else "",
-        order="" if not days or not (first or second or dotted) else "day" if first >= second else "month",
-        unit=unit,
-    )
+    mark = declared.decimal
+    columns = {
+        name: replace(one, decimal=one.decimal.replace(mark, "") if mark else one.decimal)
+        for name, one in columns.items()
+    }
+    made = Schema(columns, target=target, task=task, person=declared.person, decimal=mark, drafted=True)
+    return made.to_toml(notes)
 
 
 def _kind(column: Column | None, cells: ColumnCells, drafted: ColumnSchema, texts: Iterable[str]) -> str:
@@ -128,7 +108,7 @@ def _said(column: ColumnSchema, raw: Any, before: ColumnCells, is_target: bool) 
     cells = column.read(raw)
     if lost := int(np.sum((before.kind > 0) & (cells.kind == 0))):
         yield f"{lost} {'cell does' if lost == 1 else 'cells do'} not fit and would be missing"
-    yield from doubts(_texts(raw), column.settled)
+    yield from doubts(texts_of(raw), column.settled)
     numbers = cells.number[~np.isnan(cells.number)]
     if column.kind in ("category", "code"):
         counts = pd.Series(cells.spelled).value_counts()

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from deniable._check import FloatArray, InputError
-from deniable.tables.draft import RARE, Column, Understood
+from deniable.tables.draft import Column, Understood
+from deniable.tables.remarks import RARE
 
 _GRID = 8  # a range that is read off the data is rounded outward to about this share of itself
 GAP = "(missing)"

@@ -6,25 +6,34 @@ import codecs
 import csv
 import gzip
 import io
+import json
+import re
 import warnings
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
+import numpy as np
 import pandas as pd
 
 from deniable._check import InputError
 from deniable._optional import require
-from deniable.tables.columnar import on_disk
+from deniable.tables.columnar import ColumnsOnDisk, on_disk
+from deniable.tables.containers import CONTAINERS, as_frame, of_records
 from deniable.tables.parquet import fault, frame_of, index_columns
+from deniable.tables.schema import Schema
 
-TEXTS = (".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
-KINDS = ".csv, .tsv, .txt (also .gz), .parquet, .feather or .xlsx"
+KINDS = ".csv, .tsv, .txt, .parquet, .feather, .xlsx, .xls, .ods, .dta or .jsonl (also .gz, .zip)"
 BUILTIN = ("breast-cancer", "digits-3-8")  # data sets that need no file
 _SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
-_LARGEST_EXCEL = 20_000_000  # bytes
+_LARGEST_SHEET = 20_000_000  # bytes
+_MOST_CELLS = 50_000_000  # of the rectangle around a sheet's cells, each of which takes 24 bytes
+WHICH_MARK = (
+    "its columns are separated by ';', so its numbers may be written 0,5 or 0.5: say --decimal , or --decimal . "
+    '(for all columns: decimal = "," in the schema)'
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,21 +61,21 @@ class Opened:
         return self
 
 
-def open_file(path: Path) -> Opened:
-    """Open a table; a file that is not one raises ``InputError``."""
+def open_file(path: Path, schema: Schema | None = None, sheet: str | None = None) -> Opened:
+    """Open a table; a file that is not one raises ``InputError``. The schema names the columns of JSON lines."""
     if not path.is_file():
         raise InputError(f"data file {str(path)!r} does not exist; give a {KINDS} file, or one of {', '.join(BUILTIN)}")
-    name = path.name.lower()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a reader's words may quote a cell
-            if name.endswith(TEXTS):
-                return _open_text(path, "\t" if ".tsv" in name or name.endswith(".tab") else None)
-            if name.endswith((".parquet", ".feather")):
-                return _open_arrow(path)
-            if name.endswith((".xlsx", ".xlsm")):
-                return _open_excel(path)
-    except (InputError, ImportError):
+            name, data = _unpacked(path)
+            found = next((read for endings, read in _READERS.items() if name.endswith(endings)), None)
+            if found is not None:
+                opened = found(name, data, schema or Schema(), sheet)
+                return replace(opened, name=path.name)
+    except InputError as error:
+        raise InputError(f"data file {str(path)!r} could not be read: {error}") from None
+    except ImportError:
         raise
     except MemoryError:
         raise InputError(f"data file {str(path)!r} does not fit into memory") from None
@@ -75,7 +84,19 @@ def open_file(path: Path) -> Opened:
     raise InputError(f"data file {str(path)!r} must end in {KINDS}")
 
 
-def _open_text(path: Path, separator: str | None) -> Opened:
+def _unpacked(path: Path) -> tuple[str, bytes]:
+    """Return the name in small letters, and what the file holds, or the only one in it."""
+    name, data = path.name.lower(), path.read_bytes()
+    if name.endswith(".zip"):
+        with ZipFile(io.BytesIO(data)) as packed:
+            inside = [one for one in packed.namelist() if not one.endswith("/") and not one.startswith("__MACOSX")]
+            if len(inside) != 1:
+                raise InputError(f"it must hold one file to be read as a table, it holds {len(inside)}; unpack it")
+            name, data = inside[0].lower(), packed.read(inside[0])
+    return (name[:-3], gzip.decompress(data)) if name.endswith(".gz") else (name, data)
+
+
+def _open_text(name: str, data: bytes, schema: Schema, sheet: str | None) -> Opened:
     """Read a table whose records are lines, which end with \\n, \\r or both: no line decides how another is read.
 
     Separator and names come from the header line alone.
@@ -83,16 +104,15 @@ def _open_text(path: Path, separator: str | None) -> Opened:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    data = path.read_bytes()
-    if path.name.lower().endswith(".gz"):
-        data = gzip.decompress(data)
     lines = [line for line in _decoded(data).replace("\r\n", "\n").replace("\r", "\n").split("\n") if line]
     if not (lines and lines[0].strip()) or "\0" in lines[0]:
-        raise InputError(f"data file {str(path)!r} could not be read: its first line does not name columns")
-    sep, notes = _separator(lines[0], separator)
+        raise InputError("its first line does not name columns")
+    if re.match("#( |$)|sep=.$", lines[0], re.I):
+        raise InputError("its first line is a comment, or says sep=: the first line must name the columns; delete it")
+    sep, notes = _separator(lines[0], "\t" if name.endswith((".tsv", ".tab")) else None)
     header = _cells(lines[0], sep)
     if header is None:
-        raise InputError(f"data file {str(path)!r} could not be read: a quote of its first line does not close on it")
+        raise InputError("a quote of its first line does not close on it")
     records = [_record(line, sep, len(header)) for line in lines[1:]]
     odd = tuple(i for i, line in enumerate(records, 1) if line is None)
     data = "\n".join([_quoted(header, sep), *(line for line in records if line is not None), ""]).encode()
@@ -108,8 +128,29 @@ def _open_text(path: Path, separator: str | None) -> Opened:
         ),
     )
     frame = pd.DataFrame({i: table.column(i).to_pandas() for i in range(len(header))})
-    lost = ("it has no rows: no line has as many cells as the header",) if odd and not len(frame) else ()
-    return Opened(_named(frame, header), notes, lost, odd, path.name, unit="line of the file")
+    lost = [
+        "it has no rows: no line has as many cells as the header; the first line must be the header: delete a title or "
+        "comments above it"
+    ] * bool(odd and not len(frame))
+    if sep == ";" and not schema.says_decimal:
+        lost.append(WHICH_MARK)
+    return Opened(_named(frame, header), notes, tuple(lost), odd, unit="line of the file")
+
+
+def _open_lines(name: str, data: bytes, schema: Schema, sheet: str | None) -> Opened:
+    """Read lines of JSON, each of which is an object by itself."""
+    rows: list[Any] = []
+    odd: list[int] = []
+    for i, line in enumerate((line for line in re.split("[\r\n]+", _decoded(data)) if line.strip()), 1):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        if isinstance(row, dict):
+            rows.append(row)
+        else:
+            odd.append(i)
+    return Opened(of_records(rows, schema.names), odd=tuple(odd), unit="line of the file")
 
 
 def _cells(line: str, sep: str) -> list[str] | None:
@@ -174,13 +215,15 @@ def _named(frame: pd.DataFrame, header: list[str]) -> pd.DataFrame:
     return frame
 
 
-def _open_arrow(path: Path) -> Opened:
+def _open_arrow(name: str, data: bytes, schema: Schema, sheet: str | None) -> Opened:
+    import pyarrow as pa
     from pyarrow import feather, parquet
 
-    table = parquet.read_table(path) if path.name.lower().endswith(".parquet") else feather.read_table(path)
+    read = feather.read_table if name.endswith(".feather") else parquet.read_table
+    table = read(pa.BufferReader(data))
     frame = _named(frame_of(table), [str(name) for name in table.column_names])
     index = index_columns(table.schema)
-    return Opened(frame.drop(columns=list(index)), left_out(index), name=path.name)
+    return Opened(frame.drop(columns=list(index)), left_out(index))
 
 
 def left_out(index: Sequence[str]) -> tuple[str, ...]:
@@ -188,51 +231,100 @@ def left_out(index: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"the index {name!r} was left out" for name in index)
 
 
-def _open_excel(path: Path) -> Opened:
-    """Read the first sheet: the first row says how many columns there are; a longer row is cut, an empty one is none.
+def _open_sheet(name: str, data: bytes, schema: Schema, sheet: str | None) -> Opened:
+    """Read one sheet: the first row says how many columns there are; a longer row is cut, an empty one is none.
 
     Each cell is what the file holds of it; errors such as #REF! are missing.
     """
-    openpyxl: Any = require("openpyxl", purpose="Reading an Excel file")
-    if path.stat().st_size > _LARGEST_EXCEL:
-        raise InputError(f"data file {str(path)!r} is too large for Excel; save it as .csv or .parquet")
-    with closing(openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)) as book:
-        sheet, more = book.worksheets[0], len(book.worksheets) - 1
-        sheet.reset_dimensions()  # what the file says of its size may be wrong
-        rows = ([None if cell.data_type == "e" else cell.value for cell in row] for row in sheet.rows)
-        header = ["" if cell is None else str(cell) for cell in next(rows, [])]
-        while header and not header[-1].strip():
-            header.pop()
-        records = [row for row in rows if any(cell not in (None, "") for cell in row[: len(header)])]
-    if not header:
-        raise InputError(f"data file {str(path)!r} could not be read: the first row of its first sheet names no column")
-    columns = {i: [row[i] if i < len(row) else None for row in records] for i in range(len(header))}
-    frame = pd.DataFrame({i: pd.Series(cells, dtype=object) for i, cells in columns.items()})
-    notes = (f"sheet {sheet.title!r} was read, {more} more were not",) if more else ()
-    return Opened(_named(frame, header), notes, name=path.name)
+    calamine: Any = require("python_calamine", purpose="Reading a sheet")
+    if len(data) > _LARGEST_SHEET:
+        raise InputError("it is too large for a sheet; save it as .csv or .parquet")
+    _check_near(name, data)
+    book = calamine.load_workbook(io.BytesIO(data))
+    title = book.sheet_names[0] if sheet is None else sheet
+    others = ", ".join(repr(one) for one in book.sheet_names if one != title)
+    if title not in book.sheet_names:
+        raise InputError(f"it has no sheet {title!r}; it has: {others}")
+    rows = book.get_sheet_by_name(title).to_python(skip_empty_area=False)
+    header = ["" if cell is None else str(cell) for cell in (rows[0] if rows else ())]
+    while header and not header[-1].strip():
+        header.pop()
+    records = [row for row in rows[1:] if any(cell not in (None, "") for cell in row[: len(header)])]
+    other = f"others are {others} (--sheet)" if others else "it is the only one"
+    notes = (f"sheet {title!r} was read; {other}",) * bool(others)
+    lost = (f"the first row of sheet {title!r} must name the columns, and records must follow; {other}",)
+    columns = {i: pd.Series([row[i] for row in records], dtype=object) for i in range(len(header))}
+    frame = _named(pd.DataFrame(columns, index=range(len(records))), header)
+    return Opened(frame, notes, lost * (not (header and records)))
 
 
-def open_table(source: Any) -> Opened:
-    """Open a path, a built-in name, a data frame or blocks.
+def _check_near(name: str, data: bytes) -> None:
+    """Refuse a workbook with cells so far apart that what lies between them would not fit into memory."""
+    for sheet in ZipFile(io.BytesIO(data)).namelist() if name.endswith(("x", "xlsm")) else ():
+        if sheet.startswith("xl/worksheets/"):
+            text = ZipFile(io.BytesIO(data)).read(sheet)
+            places = re.findall(rb'r="([A-Z]{1,3})(\d{1,7})"', text)
+            letters = max((letters for letters, _ in places), key=lambda one: (len(one), one), default=b"A")
+            width = sum((letter - 64) * 26**i for i, letter in enumerate(reversed(letters)))
+            if width * max((int(row) for _, row in places), default=1) > _MOST_CELLS:
+                raise InputError("cells lie too far apart; delete what stands far from the table, or save it as .csv")
+
+
+def _open_stata(name: str, data: bytes, schema: Schema, sheet: str | None) -> Opened:
+    """Read a file of Stata; of values with labels the values: two labels that are alike would be one record's doing."""
+    frame = pd.read_stata(io.BytesIO(data), convert_categoricals=False)
+    return Opened(_named(frame, [str(name) for name in frame.columns]))
+
+
+_READERS: dict[tuple[str, ...], Callable[[str, bytes, Schema, str | None], Opened]] = {
+    (".csv", ".tsv", ".tab", ".txt"): _open_text,
+    (".parquet", ".feather"): _open_arrow,
+    (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"): _open_sheet,
+    (".dta",): _open_stata,
+    (".jsonl", ".ndjson"): _open_lines,
+}
+
+
+def as_table(data: Any, schema: Schema | None = None) -> Any:
+    """Return whatever holds a table as a data frame, as columns on disk or as an array, its cells untouched.
+
+    The schema names the columns of records without a header.
+    """
+    if isinstance(data, str | Path):
+        return open_table(data, schema).checked().frame
+    found = on_disk(data)
+    if found is None:
+        found = as_frame(data, schema.names if schema else ())
+    return np.array(found, dtype=object) if isinstance(found, list | tuple) else found  # NumPy would give all one type
+
+
+def open_table(
+    source: Any, schema: Schema | None = None, *, sheet: str | None = None, columns: Sequence[str] = ()
+) -> Opened:
+    """Open a path, a built-in name, or anything else that holds a table, whose columns get texts as names.
 
     The frame of Parquet files, of Dask and of blocks reads a column on request.
     """
-    if isinstance(source, str | Path) and str(source) in BUILTIN:
-        return replace(_builtin(str(source)), name=str(source))
-    if isinstance(source, pd.DataFrame):
-        frame = source.reset_index(drop=True)
-        problems = ("the columns have several levels of names; flatten them",) if frame.columns.nlevels > 1 else ()
-        if not problems:
-            frame = _named(frame.copy(deep=False), [str(name) for name in frame.columns])
-        return Opened(frame, (), problems)
-    if not isinstance(source, str | Path) or Path(source).suffix == ".parquet" or Path(source).is_dir():
-        table = on_disk(source)
-        if table is not None:
-            named = replace(table, names=tuple(map(str, table.names)))
-            return Opened(named, left_out(table.index), name=table.title)
-    if not isinstance(source, str | Path):
-        raise InputError(f"a table must be a path or a data frame, got {type(source).__name__}")
-    return open_file(Path(source))
+    if isinstance(source, Opened):
+        return source
+    schema = (schema or Schema()).saying({name: {} for name in columns})
+    if isinstance(source, str | Path):
+        path = Path(source)
+        if str(source) in BUILTIN:
+            return replace(_builtin(str(source)), name=str(source))
+        if path.suffix != ".parquet" and not path.is_dir():
+            return open_file(path, schema, sheet)
+        source = on_disk(path)
+    table = as_table(source, schema)
+    if isinstance(table, ColumnsOnDisk):
+        return Opened(replace(table, names=tuple(map(str, table.names))), left_out(table.index), name=table.title)
+    if isinstance(table, np.ndarray) and table.ndim == 2:
+        table = pd.DataFrame(table, dtype=object if table.dtype == object else None)
+    if not isinstance(table, pd.DataFrame):
+        raise InputError(f"a table must be {CONTAINERS}, got {type(source).__name__}")
+    if table.columns.nlevels > 1:
+        return Opened(table, (), ("the columns have several levels of names; flatten them",))
+    return Opened(_named(table.reset_index(drop=True), [str(name) for name in table.columns]))
 
 
 def _builtin(name: str) -> Opened:

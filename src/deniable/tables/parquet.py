@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,26 +12,21 @@ import pandas as pd
 from deniable._check import InputError
 from deniable._optional import require
 
+_DAY = 86_400e9  # nanoseconds
+
 
 @dataclass(frozen=True, eq=False)
 class ParquetFile:
     """One file: what stands in its footer."""
 
     path: Path
-    kinds: Mapping[str, str]  # of each column: "number", "text" or the name of another type
-    group_rows: tuple[int, ...]  # of each row group
-    index: tuple[str, ...] = ()  # columns that pandas wrote as the index, which are left out of ``kinds``
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return sum(self.group_rows)
+    names: tuple[str, ...]
+    rows: int
+    index: tuple[str, ...]  # columns that pandas wrote as the index, which are left out of ``names``
 
 
-def parquet_files(path: Path, *, typed: bool = True) -> list[ParquetFile]:
+def parquet_files(path: Path) -> list[ParquetFile]:
     """Return the file, or all files below a folder in the order of their names; only their footers are read.
-
-    With ``typed`` each column must be of one type in all files.
 
     Raises
     ------
@@ -44,8 +39,8 @@ def parquet_files(path: Path, *, typed: bool = True) -> list[ParquetFile]:
         raise InputError(f"data file {str(path)!r} does not exist, or is a folder without .parquet files")
     files = [_opened(one) for one in paths]
     for one in files[1:]:
-        if not (alike(files[0].kinds, one.kinds) if typed else list(files[0].kinds) == list(one.kinds)):
-            difference = _difference(files[0].kinds, one.kinds)
+        if one.names != files[0].names:
+            difference = _difference(files[0].names, one.names)
             raise InputError(f"{one.path} must have the columns of {files[0].path}: {difference}")
     return files
 
@@ -62,9 +57,7 @@ def _opened(path: Path) -> ParquetFile:
     if twice := [name for i, name in enumerate(names) if name in names[:i]]:
         raise InputError(f"{path} must have columns of different names, got {twice[0]!r} twice")
     index = index_columns(schema)
-    groups = tuple(meta.row_group(i).num_rows for i in range(meta.num_row_groups))
-    kinds = {name: kind_of(schema.field(name).type) for name in names if name not in index}
-    return ParquetFile(path, kinds, groups, index)
+    return ParquetFile(path, tuple(name for name in names if name not in index), meta.num_rows, index)
 
 
 def index_columns(schema: Any) -> tuple[str, ...]:
@@ -80,6 +73,9 @@ def as_series(column: Any) -> pd.Series[Any]:
     kind = column.type
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_null(kind):
         return pd.Series(column.to_pylist(), dtype=object)
+    if str(kind) == "month_day_nano_interval":  # days, a month as 30 of them
+        spans = [None if span is None else (span[0] * 30 + span[1], span[2] / _DAY) for span in column.to_pylist()]
+        return pd.Series([None if span is None else sum(span) for span in spans], dtype="float64")
     if pa.types.is_integer(kind) and column.null_count:
         return pd.Series(column.to_pylist(), dtype="Int64" if pa.types.is_signed_integer(kind) else "UInt64")
     found: pd.Series[Any] = column.to_pandas()
@@ -89,40 +85,15 @@ def as_series(column: Any) -> pd.Series[Any]:
 def frame_of(table: Any) -> pd.DataFrame:
     """Return a table of Arrow as a data frame, each column by :func:`as_series`."""
     series = [as_series(table.column(i)) for i in range(table.num_columns)]
-    frame = pd.DataFrame({i: one.array for i, one in enumerate(series)}, index=range(table.num_rows))
+    frame = pd.DataFrame(dict(enumerate(series)), index=range(table.num_rows))
     return frame.set_axis(list(table.column_names), axis=1)
 
 
-def kind_of(kind: Any) -> str:
-    """Return "number" (also of truth values), "text", or the name of the type."""
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
-        return "number"
-    if pa.types.is_decimal(kind):
-        return "number"
-    return "text" if pa.types.is_string(kind) or pa.types.is_large_string(kind) else str(kind)
-
-
-def alike(known: Mapping[str, str], found: Mapping[str, str]) -> bool:
-    """Whether columns have the same names, order and kinds; one without any value ("null") is of every kind."""
-    return list(known) == list(found) and all(
-        a == b or "null" in (a, b) for a, b in zip(known.values(), found.values(), strict=True)
-    )
-
-
-def _difference(known: Mapping[str, str], found: Mapping[str, str]) -> str:
+def _difference(known: Sequence[str], found: Sequence[str]) -> str:
     missing, new = set(known) - set(found), set(found) - set(known)
     if missing:
         return f"column {min(missing)!r} is missing"
-    if new:
-        return f"column {min(new)!r} is new"
-    changed = [name for name in known if known[name] != found[name]]
-    if changed:
-        return f"column {changed[0]!r} holds {found[changed[0]]} and not {known[changed[0]]}"
-    return "their order differs"
+    return f"column {min(new)!r} is new" if new else "their order differs"
 
 
 def target_among(names: Sequence[str], target: str | None, where: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -25,7 +26,6 @@ from deniable.tables.cell import (
     flag_of,
     read_cell,
     read_cells,
-    span_of,
     spelled,
 )
 
@@ -34,7 +34,13 @@ MOST_LISTED = 50_000  # categories: cells are 16-bit numbers, of which others an
 _AXES = {"number": NUMBER, "whole": NUMBER, "date": DATE}  # the kinds that have a range
 _YES_NO = ("no", "yes")
 _DRAFTED = "drafted from the data: read, then delete this line"  # the first line of a draft, a comment
-_CHOICES = {"kind": KINDS, "decimal": (".", ","), "order": ("day", "month"), "task": ("classification", "regression")}
+_CHOICES = {
+    "kind": KINDS,
+    "decimal": (".", ","),
+    "order": ("day", "month"),
+    "task": ("classification", "regression"),
+    "censored": ("limit",),
+}
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,8 @@ class ColumnSchema:
         What stands before or after a number, such as "kg" or "€".
     missing
         Cells that mean that nothing is known, such as 999, besides the usual ones.
+    censored
+        "limit": of "90+" and "< 0,5" the limits, 90 and 0.5, are the numbers; else these are words.
 
     Examples
     --------
@@ -71,12 +79,13 @@ class ColumnSchema:
     order: str = ""
     unit: str = ""
     missing: tuple[Any, ...] = ()
+    censored: str = ""
 
     @property
     def form(self) -> CellFormat:
         """How its texts are written."""
         usual = frozenset(word for word in self.categories if isinstance(word, str) and word and word in NOTHING)
-        return CellFormat(self.decimal, self.order, self.unit, self.kind == "code", usual)
+        return CellFormat(self.decimal, self.order, self.unit, bool(self.censored), self.kind == "code", usual)
 
     @property
     def span(self) -> tuple[float, float] | None:
@@ -120,6 +129,8 @@ class ColumnSchema:
         if self.kind == "yes/no":
             known = (cells.kind == NUMBER) & np.isin(cells.number, (0, 1))
             return read_cells(_YES_NO).at(np.where(known, cells.number, -1).astype(np.int64))
+        if self.kind == "date":
+            cells = _in_digits(cells)
         if self.kind not in _AXES:
             return cells
         whole = cells.number == np.rint(cells.number) if self.kind == "whole" else True
@@ -127,7 +138,7 @@ class ColumnSchema:
 
     def checked(self, name: Any) -> ColumnSchema:
         """Return the column with its kind and its values in plain types, or raise ``InputError`` about ``name``."""
-        _chosen(self, f"of column {name!r}", ("kind", "decimal", "order"))
+        _chosen(self, f"of column {name!r}", ("kind", "decimal", "order", "censored"))
         if not isinstance(self.unit, str):
             raise InputError(f"unit of column {name!r} must be a text, got {self.unit!r}")
         span, kind = self.range, self.kind
@@ -214,6 +225,17 @@ class Schema:
         if self.target is not None and self.target == self.person:
             raise InputError(f"target and person must be different columns, got {self.target!r}")
 
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """The columns that are declared, in their order, with target and person."""
+        named = (*self.columns, self.target, self.person)
+        return tuple(dict.fromkeys(name for name in named if name is not None))
+
+    @property
+    def says_decimal(self) -> bool:
+        """Whether a decimal mark is declared."""
+        return bool(self.decimal or any(column.decimal for column in self.columns.values()))
+
     def kind(self, name: Any) -> str:
         """Return the declared kind of a column, "" for none."""
         return self.columns[name].kind if name in self.columns else ""
@@ -272,6 +294,19 @@ def as_schema(schema: Any, *, drafts: bool = False) -> Schema:
     return schema or Schema()
 
 
+def span_of(option: str, span: Any) -> tuple[tuple[float, float], int]:
+    """Return (low, high) as numbers (of dates: days since 1970; of durations: days), and NUMBER or DATE."""
+    try:
+        (kind, low), (other, high) = (read_cell(end) for end in span)
+    except (TypeError, ValueError):
+        raise InputError(f"{option} must be (low, high), got {span!r}") from None
+    if not (kind == other and isinstance(low, float) and isinstance(high, float)):
+        raise InputError(f"{option} must be two finite numbers or dates (low, high), got {span!r}")
+    if not (low < high and math.isfinite(high - low)):
+        raise InputError(f"{option} must be finite with low < high, got ({low:g}, {high:g})")
+    return (low, high), kind
+
+
 def shorthand(ranges: Any) -> dict[Any, dict[str, Any]]:
     """Return what an argument ``ranges`` declares: two numbers or two dates are a range, other lists categories."""
     said = {}
@@ -281,6 +316,16 @@ def shorthand(ranges: Any) -> dict[Any, dict[str, Any]]:
         texts = ends == [NUMBER] * 2 and isinstance(items, tuple) and any(isinstance(end, str) for end in items)
         said[name] = {"range" if ends in ([NUMBER] * 2, [DATE] * 2) and not texts else "categories": items}
     return said
+
+
+def _in_digits(cells: ColumnCells) -> ColumnCells:
+    """Return dates where a column of dates has whole numbers such as 20230623."""
+    rows = np.flatnonzero((cells.number >= 10_000_101) & (cells.number < 1e8) & (cells.kind == NUMBER))
+    texts = [str(int(cells.number[row])) for row in rows]
+    days = read_cells([f"{text[:4]}-{text[4:6]}-{text[6:]}" for text in texts])
+    kind, number = cells.kind.copy(), np.array(cells.number)
+    kind[rows], number[rows] = np.where(days.kind == DATE, DATE, MISSING), days.number
+    return replace(cells, kind=kind, number=number)
 
 
 def _numbers(found: FloatArray) -> ColumnCells:

@@ -15,6 +15,7 @@ from deniable._check import FloatArray, InputError
 from deniable.tables.alike import read_column
 from deniable.tables.cell import flag_of
 from deniable.tables.files import open_table
+from deniable.tables.schema import Schema
 
 SCORE_NAMES = ("score", "scores", "mia_score", "mia_scores", "llr", "signal_values", "member_prob", "headline_score")
 MEMBER_NAMES = (
@@ -35,6 +36,7 @@ _EXPORTS = {  # a name that a tool's file has, and what to export from the tool
     "attack_experiment_logger": "SACRO-ML: run LIRAAttack(report_individual=True), and give the .npz beside its report",
     "tpr": "that is a ROC; save the scores and memberships that it was made of",
 }
+_IN_ONE_WAY = Schema(decimal=".")  # stops at no header; each column is read in the one way in which all are numbers
 _HOW = "np.savez('scores.npz', scores=scores, member=member)"
 
 
@@ -145,7 +147,7 @@ def _tables(path: Path) -> Iterator[Mapping[str, Any]]:
         elif name.endswith(".json"):
             yield from _in_json(json.loads(path.read_text(encoding="utf-8")))
         else:
-            opened = open_table(path).checked()
+            opened = open_table(path, _IN_ONE_WAY).checked()
             if opened.odd:
                 raise InputError(f"score file {str(path)!r}: line {opened.odd[0] + 1} has another number of cells")
             yield {str(name).strip().lower(): opened.frame[name] for name in opened.frame.columns}

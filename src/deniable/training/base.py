@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator
@@ -12,11 +13,11 @@ from deniable._check import FloatArray, InputError
 from deniable._files import stamped, unstamped
 from deniable.curves import Tradeoff
 from deniable.noise import AS_GIVEN, NoiseSource, SumNoise, only_our_words
-from deniable.tables import as_schema
+from deniable.tables import as_schema, as_table, open_table
 from deniable.training.account import RecordTradeoffs
 from deniable.training.additive import Additive
-from deniable.training.features import FeatureTable, apart, as_table
-from deniable.training.fits import ModelFit, checked, without_group
+from deniable.training.features import FeatureTable, apart
+from deniable.training.fits import ModelFit, checked, completed, without_group
 
 
 class PrivateModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -31,24 +32,29 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         Parameters
         ----------
         X
-            Data frame (numbers, texts, categories, booleans, dates, missing values) or array, (rows, columns).
-            Or, without ``y``, rows that need not fit into memory: a Parquet file or folder or a Dask data frame with
-            ``target``; a list of blocks, an iterator of them or a function that returns one, a block being a pair
-            ``(X, y)`` or, with ``target``, a data frame. Columns are then read one at a time (those of Dask and of
-            blocks from a temporary folder), and about 60 bytes per record are held, plus three for every column; with
-            the same noise the model is bit for bit that of the same rows in memory.
+            Whatever holds a table of (rows, columns): a data frame of pandas, Polars (lazy, too), PyArrow or DuckDB,
+            whatever has ``__arrow_c_stream__``, an array, a dict of columns. Or, without ``y``, one with the column
+            ``target``: these, a file, or rows that need not fit into memory: a Parquet file or folder, a query of
+            DuckDB, a Dask data frame; a list of blocks, an iterator of them or a function that returns one, a block
+            being a pair ``(X, y)`` or a data frame. Columns of those are read one at a time (those that are in no
+            file from a temporary one), and about 60 bytes per record are held, plus three for every column;
+            with the same noise the model is bit for bit that of the same rows in memory.
         y
             Target, one entry per row.
         target
             The column of X to predict, where ``y`` is not given.
         """
         with only_our_words(DataConversionWarning):
+            said, unit = as_schema(self.schema), "record"
+            if isinstance(X, str | Path):
+                opened = open_table(X, said).checked()  # of a text file a line is hidden
+                X, unit = opened.frame, opened.unit
             if y is None:
-                target = as_schema(self.schema).target if target is None else target
-                X, y = apart(X, target, declared=self._steps.declares_target(self))
+                target = said.target if target is None else target
+                X, y = apart(X, target, said, declared=self._steps.declares_target(self))
             elif target is not None:
                 raise InputError("target names a column of X: give it or y, not both")
-            return self._fit(X, y, SumNoise())
+            return self._fit(X, y, SumNoise(), unit)
 
     def _fit(self, X: Any, y: Any, source: NoiseSource, unit: str = "record") -> Self:
         """Fit with another source of noise: every query of the data goes through ``source``."""
@@ -123,6 +129,6 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
     def _scores(self, X: Any) -> FloatArray:
         check_is_fitted(self)
-        X, _ = without_group(self, as_table(X), fitting=False)
+        X, _ = without_group(self, as_table(X, self.schema_), fitting=False)
         model: Additive = self.model_
-        return model.scores(FeatureTable(checked(self, X, reset=False), self.schema_, self.columns_))
+        return model.scores(FeatureTable(checked(self, completed(self, X), reset=False), self.schema_, self.columns_))

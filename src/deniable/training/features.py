@@ -22,9 +22,8 @@ from deniable.tables import (
     ColumnSchema,
     ColumnsOnDisk,
     Schema,
+    as_table,
     few,
-    frame_of,
-    on_disk,
     read_cell,
     spelled,
     target_among,
@@ -165,35 +164,19 @@ def public_inputs(declared: Declared) -> tuple[str, ...]:
     return ("names and order of the columns", *(f"declared {what}: {', '.join(map(str, n))}" for what, n in said))
 
 
-def apart(X: Any, target: Any, *, declared: bool) -> tuple[Any, Any]:
-    """Features and target of files, blocks or, with ``target``, of a data frame; no cell refuses a declared target."""
-    table = on_disk(X)
-    if table is not None:
+def apart(X: Any, target: Any, schema: Schema, *, declared: bool) -> tuple[Any, Any]:
+    """Features and target of whatever holds a table with one; no cell refuses a declared target."""
+    table = as_table(X, schema)
+    if isinstance(table, ColumnsOnDisk):
         name = PAIR_TARGET if PAIR_TARGET in table.names else target_among(table.names, target, table.labels[0])
         return table.drop(columns=name), table[name] if declared else table.target(name)
     if target is None:
         return X, None
-    X = as_table(X)
-    if not isinstance(X, pd.DataFrame):
+    if not isinstance(table, pd.DataFrame):
         raise InputError(f"target names a column: X must be a data frame, a file or blocks, got {type(X).__name__}")
-    if target not in X.columns:
-        raise InputError(f"target must be a column of X, got {target!r}; known are {few(list(X.columns))}")
-    return X.drop(columns=target), X[target]
-
-
-def as_table(X: Any) -> Any:
-    """Return a data frame, an array or what is read from a disk as it is; other frames and lists as one of these."""
-    if isinstance(X, pd.DataFrame):
-        return X
-    if hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__"):
-        import pyarrow as pa
-
-        if "Object" in map(str, getattr(X, "dtypes", ())):
-            raise InputError("X must have no column of Python objects, of which Polars gives addresses; convert it")
-        return frame_of(pa.table(X))  # its own conversion makes floats of whole numbers next to a gap
-    if hasattr(X, "to_pandas"):
-        return X.to_pandas()
-    return np.array(X, dtype=object) if isinstance(X, list | tuple) else X  # NumPy would give all cells one type
+    if target not in table.columns:
+        raise InputError(f"target must be a column of X, got {target!r}; known are {few(list(table.columns))}")
+    return table.drop(columns=target), table[target]
 
 
 def target_cells(y: Any, aim: ColumnSchema) -> ColumnCells:
@@ -228,8 +211,9 @@ class TableReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
         """Nothing is learned."""
         return self
 
-    def transform(self, X: pd.DataFrame) -> pd.DataFrame:
-        """Return the columns that the model knows."""
+    def transform(self, X: Any) -> Any:
+        """Return the columns that the model uses."""
+        X = as_table(X)
         if absent := [name for name in self.columns if name not in X.columns]:
             raise InputError(f"the table must have the columns {few(absent)}, which it lacks")
         return X[list(self.columns)]

@@ -35,10 +35,10 @@ from deniable.noise import (
 )
 from deniable.planning import Budget, budget
 from deniable.planning.calibration import as_limit
-from deniable.tables import ColumnCells, ColumnSchema, ColumnsOnDisk, as_schema
+from deniable.tables import ColumnCells, ColumnSchema, ColumnsOnDisk, as_schema, as_table
 from deniable.training.account import RecordTradeoffs
 from deniable.training.additive import Additive
-from deniable.training.features import Declared, FeatureTable, as_table, asks_discovery, declare, public_inputs
+from deniable.training.features import Declared, FeatureTable, asks_discovery, declare, public_inputs
 from deniable.training.fitting import Task, fit_table
 from deniable.training.looks import KINDS_SHARE, kinds
 from deniable.training.losses import ClippedLoss
@@ -102,7 +102,7 @@ class ModelFit(ABC):
         asked = model.interactions
         if asked is not None and integer("interactions", asked, at_least=0) and model.model != "additive":
             raise InputError("interactions are for model='additive'")
-        X, owners = without_group(model, as_table(X), fitting=True)
+        X, owners = without_group(model, as_table(X, as_schema(model.schema)), fitting=True)
         names = type(model)(**model.get_params(deep=False))  # takes the columns' names: ``model`` stays if refused
         X = checked(names, X, reset=True)
         seen = {k: v for k, v in vars(names).items() if k in ("n_features_in_", "feature_names_in_")}
@@ -240,6 +240,16 @@ def store(model: Any, **fitted: Any) -> Any:
 def person_of(model: Any) -> Any:
     """Return the name of the column that says whose record it is, or None."""
     return as_schema(model.schema).person if model.group is None else model.group
+
+
+def completed(model: Any, X: Any) -> Any:
+    """Return the table with empty columns where it lacks some that the model left out."""
+    names, here = list(getattr(model, "feature_names_in_", ())), list(getattr(X, "columns", ()))
+    gone, used = set(names) - set(here), {column.name for column in model.columns_}
+    if not here or not gone or gone & used or not set(here) <= set(names):
+        return X  # whatever is wrong with it is told by its check
+    columns = {i: None if name in gone else X[name].reset_index(drop=True) for i, name in enumerate(names)}
+    return pd.DataFrame(columns, index=range(len(X))).set_axis(pd.Index(names, dtype=object), axis=1)
 
 
 def checked(model: Any, X: Any, *, reset: bool) -> Any:

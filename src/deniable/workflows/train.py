@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -78,7 +77,7 @@ class Trained:
 
 @only_our_words()
 def train_table(
-    source: str | Path | pd.DataFrame,
+    source: Any,
     *,
     target: str | None = None,
     advantage: float | None = None,
@@ -105,7 +104,7 @@ def train_table(
     Parameters
     ----------
     source
-        A data frame, blocks, the path of a file, or a built-in name. Each cell is read alone
+        The path of a file, a built-in name, or whatever else holds a table. Each cell is read alone
         (:mod:`deniable.tables.cell`): a record decides of no column what it is.
     target, drop
         The column to predict, and those to leave out.
@@ -135,7 +134,8 @@ def train_table(
     """
     choice("task", task, ("auto", "classification", "regression"))
     share = number("holdout", holdout, at_least=0.0, below=1.0)
-    opened, declared = open_table(source), as_schema(schema)
+    declared = as_schema(schema)
+    opened = open_table(source, declared)
     task = cast(TaskChoice, declared.task or "auto") if task == "auto" else task
     group = declared.person if group is None else group
     name, (frame, target) = opened.name, _checked(opened, target or declared.target)
@@ -167,7 +167,7 @@ def train_table(
     useful = None
     if not train.all():
         useful = _measured(estimator, X, cells, train)
-    pipeline = Pipeline([("read", TableReader(list(X.columns))), ("model", estimator)])
+    pipeline = Pipeline([("read", TableReader([column.name for column in estimator.columns_])), ("model", estimator)])
     facts = {"data": name, "target": target, "task": kind, "model": model, "holdout": share, "columns": len(X.columns)}
     told = tuple(_read(estimator, X))
 
@@ -232,8 +232,13 @@ def _read(estimator: PrivateClassifier | PrivateRegressor, X: pd.DataFrame) -> l
     both = [str(column) for column in estimator.columns_ if column.sure and column.measured and column.words]
     doubt = sum(not column.sure for column in estimator.columns_)
     said = f"too few records to tell numbers from words in {doubt} of {len(used)} columns: both are read (--schema)"
+    missed = [
+        f"{column.name!r}: about {column.other:,.0f} cells are no {column.kind}s and were not read"
+        for column in estimator.columns_
+        if column.other and not column.words
+    ]
     gone = [f"{name!r}: nearly unique words: dropped" for name in X.columns if name not in used]
-    return [*both, *[said] * bool(doubt), *gone]
+    return [*both, *[said] * bool(doubt), *missed, *gone]
 
 
 def _measured(

@@ -1,0 +1,134 @@
+"""Whatever holds a table in memory as a data frame whose cells are those that were given: no type is inferred."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from deniable._check import InputError
+from deniable._optional import require
+from deniable.tables.parquet import as_series, fault, few, frame_of
+
+CONTAINERS = (
+    "a path, a data frame (pandas, Polars, PyArrow, DuckDB, Dask, what else Narwhals knows or has __arrow_c_stream__), "
+    "an array, a dict of columns, or blocks"
+)
+
+
+def as_frame(data: Any, names: Sequence[Any] = ()) -> Any:
+    """Return a table in memory as a data frame, or as an array if it has no names; anything else as it is.
+
+    A list of dicts says of no column whether it is there: its columns are ``names``, which are declared.
+
+    Raises
+    ------
+    InputError
+        For columns of other lengths, records without declared names, and types that Arrow lacks.
+    """
+    if isinstance(data, pd.DataFrame):
+        return data
+    if isinstance(data, Mapping):
+        return _of_columns(data)
+    if isinstance(data, np.ndarray):
+        if data.dtype.names:
+            return _of_columns({name: data[name] for name in data.dtype.names})
+        return _unmasked(data)
+    if isinstance(data, list | tuple) and data and isinstance(data[0], Mapping):
+        return of_records(data, names)
+    if not in_arrow(data) and hasattr(type(data), "columns"):  # of a lazy frame they are not asked for
+        narwhals: Any = require("narwhals", purpose="Reading a frame that is neither of pandas nor of Arrow")
+        known = narwhals.from_native(data, pass_through=True)
+        known = known.collect("pyarrow") if isinstance(known, narwhals.LazyFrame) else known
+        data = known.to_native() if isinstance(known, narwhals.DataFrame) else known
+    if in_arrow(data):
+        return frame_of(arrow_table(data))  # its own conversion makes floats of whole numbers next to a gap
+    return data.to_pandas() if hasattr(data, "to_pandas") else data
+
+
+def in_arrow(data: Any) -> bool:
+    """Whether something is a table that Arrow can take over."""
+    return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
+
+
+def arrow_table(data: Any) -> Any:
+    """Return a table of Arrow with the same cells."""
+    import pyarrow as pa
+
+    with _taken_over(data):
+        return pa.table(data)
+
+
+def arrow_batches(data: Any) -> Iterator[Any]:
+    """Yield the batches of a stream of Arrow: of a query of DuckDB, of a reader; it need not fit into memory."""
+    import pyarrow as pa
+
+    with _taken_over(data):
+        yield from pa.RecordBatchReader.from_stream(data)
+
+
+@contextmanager
+def _taken_over(data: Any) -> Iterator[None]:
+    import pyarrow as pa
+
+    if "Object" in map(str, getattr(data, "dtypes", ())):
+        raise InputError("a table must have no column of Python objects, of which Polars gives addresses; convert it")
+    try:
+        yield
+    except Exception as error:  # of Arrow, or of who runs the query: its words may quote a cell
+        raise InputError(
+            f"PyArrow {pa.__version__} cannot take the table over ({fault(error)}): a query fails, or a column has a "
+            "type that it lacks, such as Int128; run the query alone, or cast the column"
+        ) from None
+
+
+def of_records(rows: Sequence[Any], names: Sequence[Any]) -> pd.DataFrame:
+    """Return records, each a dict, as the declared columns: one that a record does not have is missing in it."""
+    if not names:
+        raise InputError(
+            "a list of dicts and JSON lines have no header: a record would say which columns there are; declare the "
+            "columns in a schema, or name them by columns="
+        )
+    return _of_columns({name: [row.get(name) if isinstance(row, Mapping) else None for row in rows] for name in names})
+
+
+def _of_columns(columns: Mapping[Any, Any]) -> pd.DataFrame:
+    """Return columns side by side, whatever their indices are."""
+    found = [_column(name, values) for name, values in columns.items()]
+    if not found:
+        raise InputError("a table must have at least one column, got an empty dict")
+    if len({len(one) for one in found}) > 1:
+        lengths = {name: len(one) for name, one in zip(columns, found, strict=True)}
+        raise InputError(f"all columns must have one length, got {few([*lengths.items()])}")
+    frame = pd.DataFrame(dict(enumerate(found)), index=range(len(found[0])))
+    return frame.set_axis(pd.Index(list(columns), dtype=object), axis=1)
+
+
+def _column(name: Any, values: Any) -> pd.Series[Any]:
+    import pyarrow as pa
+
+    if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
+        raise InputError(f"column {name!r} must be a list or an array of cells, got {type(values).__name__}")
+    if isinstance(values, pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
+        return pd.Series(values).reset_index(drop=True)
+    if hasattr(values, "__arrow_c_stream__"):
+        return as_series(pa.chunked_array(values))
+    if hasattr(values, "__arrow_c_array__"):
+        return as_series(pa.array(values))
+    if not isinstance(values, np.ndarray):
+        return pd.Series(list(values), dtype=object)  # and a series in a frame keeps its type
+    if values.ndim != 1:
+        raise InputError(f"column {name!r} must have one cell a record, got an array of shape {values.shape}")
+    values = _unmasked(values)
+    return pd.Series(values, dtype=object if values.dtype == object else None)
+
+
+def _unmasked(values: Any) -> Any:
+    """Return an array whose masked cells are missing: what lies below a mask is no cell."""
+    if isinstance(values, np.ma.MaskedArray):
+        hidden, values = np.ma.getmaskarray(values), values.data.astype(object)
+        values[hidden] = None
+    return values
