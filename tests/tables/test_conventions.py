@@ -316,3 +316,15 @@ def test_every_way_to_read_a_table_gives_a_column_one_kind():
     for (name, kind), shared in zip(expected.items(), read_alike(audited, schema)[0], strict=False):
         flags = any(map(flag_of, schema.column(name).read(frame[name]).words))  # which may be 1 and 0 there
         assert flags or (shared.numbers is None) == (kind == "category"), name
+
+
+def test_released_counts_say_how_many_cells_were_not_read():
+    """The count is that of the kinds' query: noisy, and told only where it stands out of the noise."""
+    frame = pd.DataFrame({"wage": [f"{i % 90}" if i % 4 else ("see file", "none")[i % 8 // 4] for i in range(4000)]})
+    with insecure_noise(np.random.default_rng(0)):
+        notes = [row.note for part in dn.release_statistics(frame, "mean(wage)", advantage=0.9).rows for row in part]
+        clean = dn.release_statistics(frame[frame["wage"].str.isdigit()], "mean(wage)", advantage=0.9)
+    count = float(notes[0].split("about ")[1].split(" ")[0].replace(",", ""))
+    assert count == pytest.approx(1000, abs=60)
+    assert "cells of wage are no numbers" in notes[0]
+    assert not any("cells of wage" in row.note for part in clean.rows for row in part)
