@@ -6,11 +6,9 @@ import math
 import warnings
 from copy import copy
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from deniable._check import InputError, IntArray, integer
 from deniable._floats import MANY_ROUNDINGS
@@ -41,7 +39,6 @@ from deniable.training import (
     Declared,
     FeatureTable,
     PrivateClassifier,
-    as_table,
     declare,
     kinds,
     public_inputs,
@@ -89,7 +86,7 @@ class Synthesis:
     @classmethod
     def begin(cls, model: Any, table: Any, source: NoiseSource) -> Synthesis:
         """Check the options and the columns; no cell is looked at but those that name persons."""
-        frame, unit = _opened(table)
+        frame, unit = _opened(table, as_schema(model.schema))
         names, schema = list(frame.columns), as_schema(model.schema)
         person = schema.person if model.group is None else str(model.group)
         asked = [model.targets] if isinstance(model.targets, str) else list(model.targets)
@@ -236,12 +233,9 @@ class Synthesis:
             warnings.warn(text, SynthesisWarning, stacklevel=5)
 
 
-def _opened(table: Any) -> tuple[Any, str]:
+def _opened(table: Any, schema: Any) -> tuple[Any, str]:
     """Return the columns of any table under names that are texts, and what a row is."""
-    if not isinstance(table, str | Path | list) and not callable(table) and not hasattr(table, "npartitions"):
-        table = as_table(table)
-        table = table if isinstance(table, pd.DataFrame) or not hasattr(table, "shape") else pd.DataFrame(table)
-    opened = open_table(table).checked()
+    opened = open_table(table, schema).checked()
     names = list(opened.frame.columns)
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"the table must have columns of different names, got {few(twice)} more than once")

@@ -10,7 +10,6 @@ from deniable.training.features import (
     Declared as Declared,
     FeatureTable as FeatureTable,
     TableReader,
-    as_table as as_table,
     declare as declare,
     public_inputs as public_inputs,
 )
