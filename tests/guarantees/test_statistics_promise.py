@@ -11,7 +11,7 @@ import pytest
 from scipy.special import ndtr
 
 import deniable as dn
-from deniable.noise.queries import Ledger, Queries
+from deniable.noise.queries import Queries, QueryBudget
 from deniable.statistics import releasing
 from deniable.statistics.grammar import ColumnScale
 from deniable.statistics.queries import Categories, CellCounts, Moments, Records, Tree
@@ -38,7 +38,7 @@ def attacked(queries, worlds, cheat=1.0):
     sums = [[query.sums(world) / query.unit for query in queries] for world in worlds]
     for world, truth in zip(worlds, (0, 1), strict=True):
         for _ in range(PLAYED):
-            ask = releasing._Asking(Queries(Ledger(cheat * mu)))
+            ask = releasing._Asking(Queries(QueryBudget(cheat * mu)))
             each = ask.queries.ledger.left / math.sqrt(len(queries)) * (1 - 1e-12)
             ratio = 0.0
             for j, query in enumerate(queries):

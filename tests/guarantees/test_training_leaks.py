@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 import deniable as dn
 from deniable import tables
-from deniable.noise.queries import Ledger, Queries, units_of
+from deniable.noise.queries import Queries, QueryBudget, units_of
 from deniable.tables import schema
 from deniable.training import base, classifier, fitting
 from deniable.workflows.train import train_table
@@ -167,7 +167,7 @@ def test_a_person_whose_records_weigh_nothing_brings_no_words():
     units = units_of(["her"] * 6000 + [f"p{i}" for i in range(50)], 1)
     assert not units.weights[:6000].any()
     recorded = Tape(0)
-    shown = Queries(Ledger(9.0, 0.1), recorded, units).words("job", words, 5.0, 0.01)
+    shown = Queries(QueryBudget(9.0, 0.1), recorded, units).words("job", words, 5.0, 0.01)
     assert list(shown) == ["common"]
     assert recorded.sums("categories of job")[0].size == 1
 

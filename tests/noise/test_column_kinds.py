@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deniable.noise.columns import COUNT_NOISE, ColumnKind, ask_kinds
-from deniable.noise.queries import Ledger, Queries, units_of
+from deniable.noise.queries import Queries, QueryBudget, units_of
 from deniable.tables import read_cells
 from guarantees.replay import Tape
 
@@ -23,7 +23,9 @@ HERS = [[3], ["a word of her own"], ["hers"], ["odd"], [""]]
 def sums(columns, owners=None, mu=0.3):
     """The counts, and the standard deviations of their noise."""
     source = Tape(0)
-    look = Queries(Ledger(1.0), source) if owners is None else Queries(Ledger(1.0), source, units_of(owners, 1))
+    look = (
+        Queries(QueryBudget(1.0), source) if owners is None else Queries(QueryBudget(1.0), source, units_of(owners, 1))
+    )
     ask_kinds(look, [read_cells(column) for column in columns], len(columns[0]), mu)
     return source.sums("kinds")[0], source.sd("kinds")
 
@@ -48,7 +50,7 @@ def test_no_record_and_no_person_moves_it_by_more_than_it_costs():
 
 
 def asked(columns, mu, seed=0):
-    look = Queries(Ledger(100.0), Tape(seed))
+    look = Queries(QueryBudget(100.0), Tape(seed))
     return ask_kinds(look, [read_cells(column) for column in columns], len(columns[0]), mu)
 
 

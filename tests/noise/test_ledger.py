@@ -6,13 +6,13 @@ import pytest
 
 from deniable import InputError
 from deniable._floats import MANY_ROUNDINGS
-from deniable.noise.queries import Ledger, total_delta, total_mu
+from deniable.noise.queries import QueryBudget, total_delta, total_mu
 
 
 def test_equal_parts_of_a_budget_fit_whatever_their_number():
     """Fifteen equal parts of δ once did not: their sum was rounded up, and charged as much as each had been reduced."""
     for parts in range(1, 200):
-        ledger = Ledger(0.25, 1e-6)
+        ledger = QueryBudget(0.25, 1e-6)
         ledger.spend("count", "", 0.025)
         each = ledger.left / math.sqrt(parts) * (1 - MANY_ROUNDINGS)
         for _ in range(parts):
@@ -24,7 +24,7 @@ def test_equal_parts_of_a_budget_fit_whatever_their_number():
 
 @pytest.mark.parametrize("cost", [(0.2, 0.0), (0.0, 2e-6), (math.nan, 0.0), (0.0, math.nan)])
 def test_what_does_not_fit_is_refused_and_not_counted(cost):
-    ledger = Ledger(0.25, 1e-6)
+    ledger = QueryBudget(0.25, 1e-6)
     ledger.spend("first", "", 0.2)
     with pytest.raises(InputError, match="does not cover second"):
         ledger.spend("second", "", *cost)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import deniable as dn
-from deniable.noise.queries import Ledger, Queries
+from deniable.noise.queries import Queries, QueryBudget
 from deniable.training import descent
 from deniable.training.design import Basis
 from deniable.training.encoders import Encoder, Hashed, Levels, Listed, Pair, Thermometer
@@ -74,7 +74,7 @@ def test_the_released_masses_are_near_the_truth_and_paid_for():
     table = FeatureTable(frame, dn.Schema())
     parts = (Levels("low", 0.0, 1.0), None), (None, Listed("flag", ("false", "true"))), (None, Hashed("job", 255))
     encoders = tuple(Encoder(*part) for part in parts)
-    look = Queries(Ledger(1.0))
+    look = Queries(QueryBudget(1.0))
     columns = centred(look, table, encoders, 0.5, n)
     assert [use.mu for use in look.ledger.uses] == [0.5]
     places = np.linspace(0, 1, 255)

@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from deniable import PrivateClassifier
-from deniable.noise.queries import Ledger, Queries
+from deniable.noise.queries import Queries, QueryBudget
 from deniable.training import TrainingWarning, looks
 from deniable.training.looks import number_cells
 
@@ -22,7 +22,7 @@ COLUMNS = {
 
 
 def look(mu=1.0):
-    return Queries(Ledger(mu))
+    return Queries(QueryBudget(mu))
 
 
 def quietly(model, *data):

@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import r2_score
 
 import deniable as dn
-from deniable.noise.queries import Ledger, Paid, Queries, SumNoise, Units
+from deniable.noise.queries import Paid, Queries, QueryBudget, SumNoise, Units
 from deniable.testing import insecure_noise
 from deniable.training import levels, regressor
 from deniable.training.additive import Additive
@@ -50,7 +50,7 @@ def test_no_record_moves_the_sums_by_more_than_was_paid(loss, heaviest):
             source = Watched()
             units = Units() if heaviest == 1 else Units("person", np.array([float(heaviest)]), heaviest)
             table = FeatureTable(pd.DataFrame({"score": [score]}), dn.Schema())
-            task = Task(Queries(Ledger(1.0), source, units), 3000.0, table, np.array([target]), loss)
+            task = Task(Queries(QueryBudget(1.0), source, units), 3000.0, table, np.array([target]), loss)
             moved = regressor.levelled(task, model, Paid(mu, source), 12.5)
             assert np.isfinite(moved.coefficients).all()
             reached.append(np.linalg.norm(source.asked[0] / source.asked[1]))
@@ -66,7 +66,7 @@ def test_no_record_moves_a_classifiers_look_by_more_than_was_paid():
         for target in (0.0, 1.0):
             source = Watched()
             table = FeatureTable(pd.DataFrame({"score": [score]}), dn.Schema())
-            task = Task(Queries(Ledger(1.0), source), 3000.0, table, np.array([target]), ClippedLogistic())
+            task = Task(Queries(QueryBudget(1.0), source), 3000.0, table, np.array([target]), ClippedLogistic())
             moved, loss = levels.calibrated(task, model, Paid(0.2, source))
             assert np.isfinite(moved.coefficients).all()
             assert np.isfinite(loss.link)

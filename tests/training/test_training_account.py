@@ -151,12 +151,12 @@ def test_discovery_adds_its_failure_probability():
 
 
 def test_a_text_of_one_person_passes_the_threshold_as_rarely_as_promised():
-    from deniable.noise.queries import Ledger, Queries
+    from deniable.noise.queries import Queries, QueryBudget
 
     shown, delta = 0, 0.05
     words = np.array(["common"] * 500 + ["only me"], dtype=object)
     for _ in range(2000):
-        shown += "only me" in Queries(Ledger(1.0, 0.1)).words("job", words, 0.5, delta)
+        shown += "only me" in Queries(QueryBudget(1.0, 0.1)).words("job", words, 0.5, delta)
     assert shown / 2000 <= delta + 3 * np.sqrt(delta / 2000)
     assert shown / 2000 >= delta / 10  # whole counts make it rarer than promised
 

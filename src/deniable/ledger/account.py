@@ -85,7 +85,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Verification:
+class LedgerCheck:
     """What :meth:`Ledger.verify` found: ``faults`` is empty where nothing is wrong.
 
     A tail that was cut off, and a chain that was computed anew, cannot be seen from the file alone: compare ``head``
@@ -271,7 +271,7 @@ class Ledger:
         each = budget(Limit(advantage=advantage) if limit is None else limit).mu
         return math.floor(left**2 / each**2 * (1 + _ROOM / 2))
 
-    def verify(self, head: str | None = None) -> Verification:
+    def verify(self, head: str | None = None) -> LedgerCheck:
         """Compute the chain and the limit anew; ``head`` is that of a page or certificate, to be found in the chain."""
         faults = []
         with opened(self.path) as file:
@@ -295,7 +295,7 @@ class Ledger:
             self._admit(mechanisms_of([_entry(*row) for row in rows]))
         except LedgerError as error:
             faults.append(str(error))
-        return Verification(tuple(faults), len(rows), heads[-1])
+        return LedgerCheck(tuple(faults), len(rows), heads[-1])
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python types: what the ledger was made with, its entries, what they add up to."""

@@ -30,10 +30,10 @@ from deniable.noise.laws import GaussianNoise, NoiseLaw as NoiseLaw, NormLaplace
 from deniable.noise.queries import (
     SHARED as SHARED,
     Channel as Channel,
-    Ledger as Ledger,
     NoiseSource as NoiseSource,
     Paid as Paid,
     Queries as Queries,
+    QueryBudget as QueryBudget,
     RankWeights as RankWeights,
     SumNoise as SumNoise,
     Units as Units,

@@ -59,7 +59,7 @@ class Use:
 
 
 @dataclass
-class Ledger:
+class QueryBudget:
     """Collects the uses of one budget and refuses to pass it.
 
     What a query costs may depend on what earlier ones released (whether bins are worth a second query, for example). A
@@ -220,7 +220,7 @@ class Paid:
 class Queries:
     """The way from records to numbers: a query is charged to the ledger, then answered with noise."""
 
-    ledger: Ledger
+    ledger: QueryBudget
     source: NoiseSource = field(default_factory=SumNoise)
     units: Units = Units()
 

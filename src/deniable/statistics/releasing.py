@@ -19,8 +19,8 @@ from deniable.mechanisms import Mechanism
 from deniable.noise import (
     Account,
     Certificate,
-    Ledger,
     Queries,
+    QueryBudget,
     Receipt,
     Units,
     columns,
@@ -173,7 +173,7 @@ def _released(
     delta = min(_DELTA, (goal.most - goal.floor) / 20 / goal.group_size) if given.unknown[1] else 0.0
     allowed, curve = _budget(goal, delta, units.unit)
     mu = allowed.mu
-    ask = _Asking(Queries(Ledger(mu, delta), units=units), limits)
+    ask = _Asking(Queries(QueryBudget(mu, delta), units=units), limits)
     entry = charge(ask.queries.ledger.mechanism(), units.unit)
     n, records = ask.found(rows, cells, given, known)
     queries = shared([query_of(statistic, records.scales) for statistic in asked])

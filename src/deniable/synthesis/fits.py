@@ -20,9 +20,9 @@ from deniable.noise import (
     COUNT_NOISE,
     SHARED,
     Certificate,
-    Ledger,
     NoiseSource,
     Queries,
+    QueryBudget,
     Receipt,
     Units,
     entered,
@@ -105,7 +105,7 @@ class Synthesis:
         delta = min(_DELTA, (limit.most - limit.floor) / 20 / limit.group_size) if found else 0.0
         allowance = budget(limit, unit=units.unit, failure=delta)
         declared = declare(rest, replace(schema.only(rest), target=None, person=None), None, None, 0.0)
-        look = Queries(Ledger(allowance.mu, allowance.delta), source, units)
+        look = Queries(QueryBudget(allowance.mu, allowance.delta), source, units)
         return cls(model, frame, person, targets, declared, FeatureTable(frame[rest], declared.schema), look, allowance)
 
     def ask_columns(self) -> None:

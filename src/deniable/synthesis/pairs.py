@@ -20,8 +20,8 @@ from deniable.noise import Queries
 from deniable.synthesis.columns import MadeColumn
 from deniable.synthesis.junction import JunctionTree, cells_of, neighbours, triangulated
 
-Pair = tuple[int, int]
-Counted = tuple[Pair, FloatArray, float]  # the columns, noisy counts of their groups, and the noise's sd
+ColumnPair = tuple[int, int]
+Counted = tuple[ColumnPair, FloatArray, float]  # the columns, noisy counts of their groups, and the noise's sd
 _SHARES = (0.03, 0.25, 0.07, 0.45)  # relative: scores, spanning tree, scores, pairs of the second round
 MODEL_ROWS = 100_000  # drawn from the first round's model for the second scores: a public number
 STEPS = (100, 300)  # of the fits after the first round and in the end
@@ -39,7 +39,7 @@ class PairCounts:
     groups: Sequence[IntArray]  # of each column, one entry a record
     n: float
     cells: int
-    found: dict[Pair, tuple[FloatArray, float]] = field(default_factory=dict)  # noisy counts, their sd
+    found: dict[ColumnPair, tuple[FloatArray, float]] = field(default_factory=dict)  # noisy counts, their sd
 
     def __post_init__(self) -> None:
         self.sizes = [column.size for column in self.columns]
@@ -63,15 +63,17 @@ class PairCounts:
         self._count(self._chosen(second, left), left, 2)
         return self._law(STEPS[1])
 
-    def _table(self, pair: Pair, rows: Sequence[IntArray] | IntArray, weights: FloatArray | None = None) -> FloatArray:
+    def _table(
+        self, pair: ColumnPair, rows: Sequence[IntArray] | IntArray, weights: FloatArray | None = None
+    ) -> FloatArray:
         a, b = pair
         size = self.sizes[a] * self.sizes[b]
         found = np.bincount(rows[a] * self.sizes[b] + rows[b], weights, minlength=size)
         return np.asarray(found.reshape(self.sizes[a], -1), dtype=np.float64)
 
     def _scores(
-        self, expected: Callable[[Pair], FloatArray], mu: float, turn: int, pairs: Sequence[Pair]
-    ) -> dict[Pair, float]:
+        self, expected: Callable[[ColumnPair], FloatArray], mu: float, turn: int, pairs: Sequence[ColumnPair]
+    ) -> dict[ColumnPair, float]:
         """Return Σ|N − R| of all pairs, less what chance alone makes of it; R must follow from earlier answers."""
         units, name = self.look.units, f"scores of all pairs, {turn}"
         chance, raw = np.zeros(len(pairs)), np.zeros(len(pairs), dtype=np.int64)
@@ -85,7 +87,7 @@ class PairCounts:
         noised = paid.channel(name, np.full(len(pairs), sd))(raw) / units.heaviest
         return dict(zip(pairs, (noised - chance).tolist(), strict=True))
 
-    def _count(self, pairs: Sequence[Pair], mu: float, turn: int) -> None:
+    def _count(self, pairs: Sequence[ColumnPair], mu: float, turn: int) -> None:
         """Count the pairs, all together for ``mu``."""
         weights = [float(self.sizes[a] * self.sizes[b]) ** _POWER for a, b in pairs]
         for (a, b), weight in zip(pairs, weights, strict=True):
@@ -96,17 +98,17 @@ class PairCounts:
             counts = self.look.histogram(name, f"pairs of round {turn}", each, slice(None), cells, size)
             self.found[a, b] = counts.reshape(self.sizes[a], -1), 1 / each
 
-    def _chosen(self, scores: dict[Pair, float], mu: float) -> list[Pair]:
+    def _chosen(self, scores: dict[ColumnPair, float], mu: float) -> list[ColumnPair]:
         """Return new pairs by falling score, while they tell more than noise and the cliques stay small."""
-        d, new, weight = len(self.columns), list[Pair](), 0.0
+        d, new, weight = len(self.columns), list[ColumnPair](), 0.0
         tried = sorted((p for p in scores if p not in self.found and scores[p] > 0), key=lambda p: -scores[p])
         size = {p: float(self.sizes[p[0]] * self.sizes[p[1]]) for p in tried}
 
-        def tells(pair: Pair) -> bool:
+        def tells(pair: ColumnPair) -> bool:
             sd = math.sqrt(weight + size[pair] ** _POWER) / mu / size[pair] ** (_POWER / 2)
             return bool(scores[pair] > math.sqrt(2 / math.pi) * sd * size[pair])
 
-        def take(block: list[Pair]) -> None:
+        def take(block: list[ColumnPair]) -> None:
             nonlocal weight
             block = [pair for pair in block if tells(pair)][: _PER_COLUMN * d - len(new)]
             if not block:
@@ -135,7 +137,7 @@ class PairCounts:
         return law
 
 
-def spanning(scores: dict[Pair, float], columns: int, apart: Sequence[int]) -> list[Pair]:
+def spanning(scores: dict[ColumnPair, float], columns: int, apart: Sequence[int]) -> list[ColumnPair]:
     """Return the maximum spanning forest of the pairs whose score is positive, those of ``apart`` left out."""
     part, out = list(range(columns)), []
     for a, b in sorted(scores, key=lambda p: -scores[p]):

@@ -24,10 +24,10 @@ from deniable.noise import (
     SHARED,
     Certificate,
     ColumnKind,
-    Ledger,
     NoiseSource,
     Paid,
     Queries,
+    QueryBudget,
     Receipt,
     Units,
     entered,
@@ -116,7 +116,7 @@ class ModelFit(ABC):
         table = FeatureTable(X, declared.schema)
         if not table.columns:
             raise InputError("X must have a column that the schema does not drop")
-        look = Queries(Ledger(allowance.mu, allowance.delta), source, units)
+        look = Queries(QueryBudget(allowance.mu, allowance.delta), source, units)
         return cls(model, table, look, declared, allowance, seen)
 
     @staticmethod
