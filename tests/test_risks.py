@@ -221,6 +221,56 @@ def test_replacing_is_the_same_in_either_order():
     assert np.all(np.abs(both / exchanged - 1) > 1e-6)  # another order would have been seen
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "k"), [(dn.PureDP(0.01), 10), (dn.ApproximateDP(0.3, 1e-6), 6), (dn.Laplace(2.0), 3)]
+)
+def test_hockey_sticks_of_groups_are_those_of_their_best_tests(mechanism, k):
+    curve = dn.tradeoff(mechanism).group(k)
+    x = np.concatenate([[0.0], np.geomspace(1e-9, 0.1, 20_000), np.linspace(0.1, 1.0, 20_000)])
+    log_gamma = np.linspace(-1.0, 1.0, 9) * min(1.0, 0.9 * curve.epsilon(1e-5))
+    best = np.array([np.max(curve.tpr(x) - gamma * x) for gamma in np.exp(log_gamma)])
+    assert np.all(curve.hockey_stick(np.exp(log_gamma)) >= best * (1 - 1e-9))
+    assert curve.hockey_stick(np.exp(log_gamma)) == pytest.approx(best, rel=1e-4)
+    assert curve.advantage() == pytest.approx(np.max(curve.tpr(x) - x), rel=1e-4)
+
+
+@pytest.mark.parametrize("steps", [1, 20])
+def test_group_of_a_laplace_sum_bounds_that_of_a_larger_sensitivity(steps):
+    group, exact = dn.tradeoff(dn.Laplace(5.0, steps=steps)).group(4), dn.tradeoff(dn.Laplace(1.25, steps=steps))
+    epsilon, delta = np.array([0.0, 0.1, 0.3, 0.7]), np.array([1e-2, 1e-5, 1e-12])
+    assert np.all(group.delta(epsilon) >= exact.delta(epsilon, side="lower"))
+    assert np.all(group.epsilon(delta) >= exact.epsilon(delta, side="lower"))
+    if steps == 1:  # where shifts of one number compose to their sum
+        assert group.delta(epsilon) == pytest.approx(exact.delta(epsilon), rel=2e-5)
+        assert group.epsilon(delta) == pytest.approx(exact.epsilon(delta), rel=5e-6)
+
+
+@pytest.mark.parametrize(
+    "mechanism", [dn.PureDP(1.0), dn.ApproximateDP(0.5, 1e-10), dn.GaussianDP(1.0), dn.Laplace(1.0)]
+)
+def test_chains_bound_whatever_their_ladder_says(mechanism):
+    """Slopes that are far from those of the best test give a wider bound, never a wrong one."""
+    curve = dn.tradeoff(mechanism)
+    links = ((curve, "remove"), (curve, "remove"))
+    epsilon = np.array([-2.5, -1.0, 0.0, 0.5, 1.0, 2.0, 3.5])
+    good, bad = ChainTradeoff(links).delta(epsilon), ChainTradeoff(links)
+    rng = np.random.default_rng(1)
+    slopes = rng.uniform(-3, 3, size=(2, 40))
+    order = np.argsort(slopes.sum(axis=0))
+    bad.__dict__["_tangents"] = dict.fromkeys(("remove", "add"), (slopes[:, order], np.ones(40), np.ones(40)))
+    assert np.all(bad.delta(epsilon) >= good * (1 - 1e-6) - 1e-300)
+
+
+@pytest.mark.parametrize("mu", [20.0, 60.0])
+def test_chains_of_curves_that_reveal_everything_are_bounds(mu):
+    chain, exact = ChainTradeoff(((dn.tradeoff(dn.GaussianDP(mu)), "remove"),) * 2), dn.tradeoff(dn.GaussianDP(2 * mu))
+    assert np.all(chain.delta([0.0, 900.0]) >= exact.delta([0.0, 900.0], side="lower"))
+    assert exact.epsilon(1e-5) <= chain.epsilon(1e-5)
+    if mu == 20:  # whose best test is rarer than any double
+        assert chain.epsilon(1e-5) == pytest.approx(exact.epsilon(1e-5), rel=1e-3)
+    assert ChainTradeoff(((dn.tradeoff(dn.ApproximateDP(1.0, 1.0)), "remove"),) * 2).delta(3.0) == 1.0
+
+
 @pytest.mark.parametrize("epsilon", [1e-3, 0.5, 1.0, 5.0])
 def test_replacing_under_pure_dp_is_the_three_piece_curve(epsilon):
     curve = dn.tradeoff(dn.PureDP(epsilon), adjacency="replace")

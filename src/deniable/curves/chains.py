@@ -1,13 +1,9 @@
-"""Chains of curves: from one data set to another by way of a third, TPR∘TPR.
-
-Slopes are proposed by tables of a curve's hockey sticks, which are quick, nearly right, and no bound.
-"""
+"""Chains of curves: from one data set to another by way of a third, TPR∘TPR."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
@@ -16,79 +12,15 @@ from deniable._floats import EPS
 from deniable._special import expit
 from deniable.curves.answer import Charged, Question, bound_of
 from deniable.curves.base import Tradeoff
-from deniable.curves.closed import ApproximateTradeoff, GaussianTradeoff
-from deniable.curves.epsilon_search import EpsilonSearch
-from deniable.curves.safe import ADD, OPPOSITE, REMOVE, AnyDirection, Direction, Side, directions
+from deniable.curves.closed import ApproximateTradeoff
+from deniable.curves.safe import OPPOSITE, AnyDirection, Direction, Side, directions
 
-_LADDER = 1 / (1 + np.exp(-np.sinh(np.linspace(-np.arcsinh(92.0), np.arcsinh(20.0), 129))))  # rates from 1e-40 on
-_TRIED = np.linspace(-1.0, 1.0, 9)
-_ROUNDS = 6  # each narrows the search for slopes fourfold, unless a parabola has found the least bound,
-_SETTLED = 1e-5  # which it has where its prediction is this true
-_POLISHED = 0.02  # the same around slopes that were found on sketches or tables
-_NEAR = 1e-4  # by 1 + ε: to which ε of a sketch is narrowed
-_APART = 0.15  # log slopes around those of a ladder of tests in which the best ones are looked for first
-_POINTS = 193
-_DENSE = 0.25  # log γ up to which points are evenly spaced; further out they are by their logarithm
-_UNSEEN = 1e-40  # hockey sticks below are not tabulated
-_FARTHEST = 5e3
-
-
-class TangentTable:
-    """log H_γ of ``curve`` (upper side) for γ ≥ 1 in both directions, joined by cubics in log γ."""
-
-    def __init__(self, curve: Tradeoff) -> None:
-        self.curve = curve
-
-    @cached_property
-    def _tabulated(self) -> dict[Direction, tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
-        """By direction: log γ, log H and its slope, and the coefficients of the cubics."""
-        from scipy.interpolate import PchipInterpolator
-
-        found = {}
-        for way in directions("both", self.curve.symmetric):
-            farthest, most = 1.0, min(self.curve.log_ratio_bound(way, "upper"), _FARTHEST)
-            while farthest < most and self._asked(np.array([farthest]), way)[0] > _UNSEEN:
-                farthest *= 2
-            points = _DENSE * np.sinh(np.linspace(0.0, np.arcsinh(min(farthest, most) / _DENSE), _POINTS))
-            logs = np.log(np.maximum(self._asked(points, way), _UNSEEN))
-            joined = PchipInterpolator(points, logs)
-            found[way] = points, logs, np.asarray(joined(points, nu=1)), np.asarray(joined.c)
-        return found if len(found) == 2 else {REMOVE: found[REMOVE], ADD: found[REMOVE]}
-
-    def _asked(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
-        return self.curve.hockey_sticks(log_gamma, direction, "upper")
-
-    def hockey_sticks(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        """Return about H_γ, under the name by which curves return bounds on it; ``side`` is that of bounds."""
-        height = np.zeros_like(log_gamma)
-        for way, part in ((direction, log_gamma >= 0), (OPPOSITE[direction], log_gamma < 0)):
-            height[part] = self._above_one(np.abs(log_gamma[part]), way)
-        with np.errstate(over="ignore"):
-            gamma = np.exp(np.minimum(log_gamma, 0.0))
-        return np.where(log_gamma < 0, 1 - gamma + gamma * height, height)
-
-    def _above_one(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
-        points, _, _, cubics = self._tabulated[direction]
-        cell = np.clip(np.searchsorted(points, log_gamma, side="right") - 1, 0, points.size - 2)
-        x = log_gamma - points[cell]
-        logs = ((cubics[0, cell] * x + cubics[1, cell]) * x + cubics[2, cell]) * x + cubics[3, cell]
-        return np.where(log_gamma <= points[-1], np.exp(logs), 0.0)
-
-    def tests(self, direction: Direction) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the log slopes of tangents, growing, and about the logits of FPR and TPR where they touch the ROC."""
-        slopes, fprs, tprs = [], [], []
-        for way, sign in ((OPPOSITE[direction], -1), (direction, 1)):
-            slope, logs, bend, _ = self._tabulated[way]
-            with np.errstate(all="ignore"):
-                log_fpr = np.minimum(logs + np.log(-bend) - slope, -1e-300)
-                log_tpr = np.minimum(np.logaddexp(logs, slope + log_fpr), -1e-300)
-                pair = [log_fpr - np.log(-np.expm1(log_fpr)), log_tpr - np.log(-np.expm1(log_tpr))]
-            fpr, tpr = pair if sign > 0 else [-pair[1], -pair[0]]
-            known = np.isfinite(fpr) & np.isfinite(tpr)
-            slopes.append((sign * slope[known])[::sign])
-            fprs.append(fpr[known][::sign])
-            tprs.append(tpr[known][::sign])
-        return np.concatenate(slopes), np.concatenate(fprs), np.concatenate(tprs)
+_LADDER = 1 / (1 + np.exp(-np.sinh(np.linspace(-np.arcsinh(690.0), np.arcsinh(20.0), 161))))  # rates from 1e-300 on
+_BENT = 0.05  # how much log slopes may change, by the largest one below 1, from a cell of the ladder to the next one
+_NEAR = 1e-7  # distance of logits at which tests are alike, whatever bends between them
+_MOST = 1024  # tests of a ladder: sketches with many kinks get no finer one
+_SEEN = 1e-9  # relative difference of two rates that has digits enough for a slope
+_SAME = 1e-6  # log slopes this near the steepest one are that: a little below it, H is no longer 0 or δ
 
 
 @dataclass(frozen=True)
@@ -100,13 +32,13 @@ class ChainTradeoff(Tradeoff):
 
         H_γ ≤ H_k(g_k) + g_k·H_{k−1}(g_{k−1}) + … + g_k⋯g_2·H_1(g_1).
 
-    The slopes are searched for (the best ones are those of the curves at the best test); whatever they are, the bound
-    holds. Lower sides: those of the links, or with ``attained`` what the composed lower sides reach at some test.
+    The best slopes are those of the curves at the best test, and tests lie on a line: slopes are read off sketches
+    along a ladder of tests, which is fine where they change. Whatever they are, the bound holds. Lower sides: those of
+    the links, or with ``attained`` what the composed lower sides reach at some test.
     """
 
     links: tuple[tuple[Tradeoff, Direction], ...]
     attained: bool = False
-    _epsilon_apart: ClassVar[float] = 1e-9  # each δ(ε) is a search of its own
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         if question == "hockey stick":  # of every link at a slope of its own
@@ -133,21 +65,18 @@ class ChainTradeoff(Tradeoff):
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         trivial = np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0)
-        walk = self.walk(direction)
         if side == "lower":
-            each = [curve.hockey_sticks(log_gamma, way, side) for curve, way in walk]
+            each = [curve.hockey_sticks(log_gamma, way, side) for curve, way in self.walk(direction)]
             found: FloatArray = np.max([*each, self._reached(log_gamma, direction), trivial * (1 - 4 * EPS)], axis=0)
             return found
         bound = np.ones_like(log_gamma)
-        inside = np.isfinite(log_gamma)
         bound[np.isposinf(log_gamma)] = self._roc(np.zeros(1), direction, side)[0]
-        above = inside & (log_gamma >= 0)
+        above, below = (np.isfinite(log_gamma) & part for part in (log_gamma >= 0, log_gamma < 0))
         if above.any():
-            bound[above] = self._searched(log_gamma[above], direction)
-        below = inside & (log_gamma < 0)  # H_γ = 1 − γ + γ·H_{1/γ} with the worlds exchanged
-        if below.any():
+            bound[above] = self._touched(log_gamma[above], direction)
+        if below.any():  # H_γ = 1 − γ + γ·H_{1/γ} with the worlds exchanged
             gamma = np.exp(log_gamma[below])
-            value = -np.expm1(log_gamma[below]) + gamma * self._searched(-log_gamma[below], OPPOSITE[direction])
+            value = -np.expm1(log_gamma[below]) + gamma * self._touched(-log_gamma[below], OPPOSITE[direction])
             bound[below] = value * (1 + 8 * EPS)
         return np.clip(bound, trivial, 1.0)
 
@@ -167,69 +96,18 @@ class ChainTradeoff(Tradeoff):
         )
 
     def epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
-        """From sketches or tables of hockey sticks, and there from the tangents at the tests of the tables."""
+        """Where the tangents of the ladder put ε."""
         found = []
         for way in directions(direction, self.symmetric):
-            total, _, heights = self._slopes[way]
-            known = heights > 0
-            if known.any():
-                logs = np.minimum.accumulate(np.log(heights[known]))
-                found.append(np.interp(np.log(delta), logs[::-1], total[known][::-1]))
-        if not found:
-            each = [curve.epsilon_near(delta, direction) for curve, _ in self.links]
-            return np.sum([at for at, _ in each], axis=0), np.max([step for _, step in each], axis=0) + 0.1
-        near: FloatArray = np.max(found, axis=0)
-        if self._quick is self:
-            return near, 0.01 * (1 + np.abs(near))
-
-        def about(epsilon: FloatArray) -> FloatArray:
-            each = [self._proposed(epsilon, way)[1] for way in directions(direction, self.symmetric)]
-            return np.asarray(np.max(each, axis=0))
-
-        _, high = EpsilonSearch(about, _NEAR).bracket(delta, near, 0.01 * (1 + np.abs(near)))
-        return np.where(np.isfinite(high), high, near), _NEAR * (1 + np.abs(near))
+            _, fpr, tpr = self._tangents[way]
+            with np.errstate(all="ignore"):
+                found.append([np.nanmax(np.log(np.maximum(tpr - d, 0.0) / fpr), initial=-np.inf) for d in delta])
+        near = np.maximum(np.max(found, axis=0), 0.0)
+        return near, 1e-4 * (1 + np.abs(near))
 
     def sketch(self) -> Tradeoff:
         """Return the chain of the links' sketches."""
         return self._sketched
-
-    def _bound(self, slopes: FloatArray, walk: tuple[tuple[Tradeoff | TangentTable, Direction], ...]) -> FloatArray:
-        """The bound of the class docstring at log slopes of shape (links, points)."""
-        total, later = np.zeros(slopes.shape[1]), np.zeros(slopes.shape[1])
-        for (curve, way), slope in zip(reversed(walk), slopes[::-1], strict=True):
-            with np.errstate(over="ignore", invalid="ignore"):
-                term = np.exp(later) * curve.hockey_sticks(slope, way, "upper")
-            total += np.where(np.isnan(term), np.inf, term)
-            later = later + slope
-        far = np.abs(slopes).sum(axis=0)
-        return np.asarray(total * (1 + (4 * len(walk) + 4 * far) * EPS))
-
-    def _searched(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
-        """The smallest bound found over slopes, for γ ≥ 1: found where that is quick, then on the curves."""
-        near, value = self._proposed(log_gamma, direction)
-        if self._quick is not self:
-            _, value = self._descent(log_gamma, self.walk(direction), [near], _POLISHED, 1)
-        return value
-
-    def _proposed(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
-        """Log slopes and about the bound that they give: that of sketches, or what the tables say."""
-        starts = self._starts(log_gamma, direction)
-        walk = self._tables[direction] if self._quick is None else self._quick.walk(direction)
-        return self._descent(log_gamma, walk, starts, _APART if starts else 0.25, _ROUNDS)
-
-    @cached_property
-    def _quick(self) -> ChainTradeoff | None:
-        """Closed forms as they are; else sketches, where losses are bounded and curves have kinks that tables miss."""
-        if all(isinstance(curve, GaussianTradeoff | ApproximateTradeoff) for curve, _ in self.links):
-            return self
-        return self._sketched if any(np.isfinite(c.log_ratio_bound(way, "upper")) for c, way in self.links) else None
-
-    @cached_property
-    def _tables(self) -> dict[Direction, tuple[tuple[TangentTable, Direction], ...]]:
-        """Tables of the links' sketches along the walk in either direction, one for each curve."""
-        kept = {id(curve): TangentTable(curve.sketch()) for curve, _ in self.links}
-        both: tuple[Direction, ...] = directions("both", False)
-        return {way: tuple((kept[id(curve)], turned) for curve, turned in self.walk(way)) for way in both}
 
     @cached_property
     def _sketched(self) -> ChainTradeoff:
@@ -238,114 +116,79 @@ class ChainTradeoff(Tradeoff):
         same = all(rough is curve for (rough, _), (curve, _) in zip(links, self.links, strict=True))
         return self if same else replace(self, links=links)
 
-    def _descent(
-        self,
-        log_gamma: FloatArray,
-        walk: tuple[tuple[Tradeoff | TangentTable, Direction], ...],
-        starts: list[FloatArray],
-        apart: float,
-        rounds: int,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Log slopes, and the smallest bound found from ``starts`` on, or from equal slopes."""
-        count = len(walk)
-        best, value = np.empty((count, log_gamma.size)), np.full(log_gamma.size, np.inf)
+    def _touched(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
+        """The bound at the slopes of the test that γ touches; beyond the rarest one at others, too."""
+        slopes, *_ = self._tangents[directions(direction, self.symmetric)[0]]
+        sums = slopes.sum(axis=0)
+        bound = self._bound(log_gamma, np.array([np.interp(log_gamma, sums, slope) for slope in slopes]), direction)
+        far = log_gamma > sums[-1]
+        if far.any():
+            last, earlier = slopes[:, -1:], slopes[:, [np.searchsorted(sums, 0.9 * sums[-1])]]
+            with np.errstate(invalid="ignore"):
+                shares = (last - earlier) / (last - earlier).sum()
+            for further in (
+                last + np.nan_to_num(shares) * (log_gamma[far] - sums[-1]),
+                0 * last + log_gamma[far] / len(last),
+            ):
+                bound[far] = np.minimum(bound[far], self._bound(log_gamma[far], further, direction))
+        return bound
 
-        def take(slopes: FloatArray) -> None:
-            nonlocal best, value
-            slopes = slopes.copy()
-            rest = slopes[1:].sum(axis=0)
-            slopes[0] = log_gamma - rest
-            slopes[0] -= 8 * count * EPS * (np.abs(log_gamma) + np.abs(slopes[1:]).sum(axis=0))  # Π g_j ≤ γ
-            found = self._bound(slopes, walk)
-            better = found < value
-            best, value = np.where(better, slopes, best), np.where(better, found, value)
-
-        for start in [*starts, np.broadcast_to(log_gamma / count, best.shape)]:
-            take(start)
-        rows = np.arange(log_gamma.size)
-        for i in range(1, count):  # the bound is convex in each slope: H is in γ, and so is g·H(γ/g) in g
-            radius = apart * (1 + np.abs(best[i]))
-            for _ in range(rounds):
-                tried = best[:, :, None] + np.zeros(_TRIED.size)
-                tried[i] += radius[:, None] * _TRIED
-                tried[i - 1] -= radius[:, None] * _TRIED
-                tried[0] -= 8 * count * EPS * np.abs(tried).sum(axis=0)
-                found = self._bound(tried.reshape(count, -1), walk).reshape(log_gamma.size, -1)
-                which = np.argmin(found, axis=1)
-                better = found[rows, which] < value
-                value = np.where(better, found[rows, which], value)
-                best = np.where(better, tried[:, rows, which], best)
-                within = np.clip(which, 1, _TRIED.size - 2)
-                moved, least = _vertex(*(found[rows, within + k] for k in (-1, 0, 1)))
-                slopes = tried[:, rows, within]
-                slopes[i] += moved * radius * (_TRIED[1] - _TRIED[0])
-                slopes[i - 1] -= moved * radius * (_TRIED[1] - _TRIED[0])
-                take(slopes)
-                if np.all((within == which) & (value <= least * (1 + _SETTLED))):
-                    break
-                radius = np.where(within == which, radius / 4, 2 * radius)
-        return best, value
-
-    def _starts(self, log_gamma: FloatArray, direction: Direction) -> list[FloatArray]:
-        """Slopes to begin with: those of the curves where their product is γ, and those of the kinks of (ε, δ)-DP."""
-        starts = []
-        total, slopes, _ = self._slopes[directions(direction, self.symmetric)[0]]
-        if total.size:
-            starts.append(np.array([np.interp(log_gamma, total, slope) for slope in slopes]))
-        kinks = [curve.guaranteed_epsilon for curve, _ in self.links if isinstance(curve, ApproximateTradeoff)]
-        if len(kinks) == len(self.links):
-            for order in (range(len(kinks)), range(len(kinks) - 1, -1, -1)):
-                for fill in ("all", "some", "none"):
-                    start, rest = np.empty((len(kinks), log_gamma.size)), log_gamma.copy()
-                    for j in order:
-                        start[j] = (
-                            np.minimum(rest, kinks[j]) if fill == "some" else kinks[j] * (2 * (fill == "all") - 1)
-                        )
-                        rest = rest - start[j]
-                    start[order[-1]] += rest
-                    starts.append(start)
-        return starts
+    def _bound(self, log_gamma: FloatArray, slopes: FloatArray, direction: Direction) -> FloatArray:
+        """The bound of the class docstring at log slopes of shape (links, points), the first moved to sum to log γ."""
+        walk = self.walk(direction)
+        slopes[0] += log_gamma - slopes.sum(axis=0)
+        slopes[0] -= 8 * len(walk) * EPS * np.abs(slopes).sum(axis=0)  # Π g_j ≤ γ
+        total, later = np.zeros_like(log_gamma), np.zeros_like(log_gamma)
+        for (curve, way), slope in zip(reversed(walk), slopes[::-1], strict=True):
+            with np.errstate(over="ignore", invalid="ignore"):
+                term = np.exp(later) * curve.hockey_sticks(slope, way, "upper")
+            total += np.where(np.isnan(term), np.inf, term)
+            later = later + slope
+        return np.asarray(total * (1 + (4 * len(walk) + 4 * np.abs(slopes).sum(axis=0)) * EPS))
 
     @cached_property
-    def _slopes(self) -> dict[Direction, tuple[FloatArray, FloatArray, FloatArray]]:
-        """By direction, or for both, by growing sum: log slopes of all links at a test, their tangent's height."""
-        found: dict[Direction, tuple[FloatArray, FloatArray, FloatArray]] = {}
-        for direction in directions("both", self.symmetric):
-            stacked, first, last = self._ladder(direction) if self._quick else self._tabulated(direction)
-            total = stacked.sum(axis=0)
-            order = np.argsort(total, kind="stable")
-            with np.errstate(over="ignore", invalid="ignore"):
-                heights = (last - np.exp(total) * first)[order]
-            found[direction] = total[order], stacked[:, order], np.nan_to_num(heights, nan=0.0, posinf=0.0, neginf=0.0)
-        return found
+    def _tangents(self) -> dict[Direction, tuple[FloatArray, FloatArray, FloatArray]]:
+        """By direction, or for both: log slopes of all links by growing sum, a test's FPR and last TPR."""
+        return {way: self._ladder(way) for way in directions("both", self.symmetric)}
 
     def _ladder(self, direction: Direction) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Log slopes of the links between a ladder's tests, their false positive and the last true positive rates."""
-        rates, slopes = [_LADDER], []
-        for curve, way in self.walk(direction):
-            rates.append(curve.sketch().rates(rates[-1], way, "upper"))
-            with np.errstate(divide="ignore", invalid="ignore"):
-                slopes.append(np.log(np.diff(rates[-1]) / np.diff(rates[-2])))
-        stacked = np.array(slopes)[:, ::-1]
-        fine = np.isfinite(stacked).all(axis=0)
-        return stacked[:, fine], _LADDER[1:][::-1][fine], rates[-1][1:][::-1][fine]
+        """Chords of the sketches between tests: parted where they bend, but at a kink only until tests are alike."""
+        rates = self._along(_LADDER, direction)
+        while True:
+            with np.errstate(all="ignore"):
+                logits, steps = np.log(rates[0] / (1 - rates[0])), np.diff(rates, axis=1)
+                slopes, seen = np.diff(np.log(steps), axis=0), np.all(steps > _SEEN * rates[:, 1:], axis=0)
+                seen &= rates[-1, 1:] < 1
+            largest = np.abs(slopes[:, seen]).max(initial=0.0)
+            bends = np.abs(np.diff(slopes, axis=1)).max(axis=0) > _BENT * min(largest, 1.0)
+            bends &= seen[1:] & seen[:-1]
+            open_ = (np.append(bends, False) | np.append(False, bends)) & (np.diff(logits) > _NEAR)
+            if not open_.any() or logits.size > _MOST:
+                break
+            between = [logits[:-1][open_] + share * np.diff(logits)[open_] for share in (0.25, 0.5, 0.75)]
+            rates = np.hstack([rates, self._along(expit(np.concatenate(between)), direction)])
+            rates = rates[:, np.argsort(rates[0], kind="stable")]
+        if not seen.any():  # every test of the ladder accuses all, or tells nothing
+            return np.zeros((len(slopes), 1)), np.ones(1), np.ones(1)
+        slopes, tests = slopes[:, seen], rates[:, 1:][:, seen]
+        for slope, (curve, way) in zip(slopes, self.walk(direction), strict=True):
+            low, high = -_steepest(curve, OPPOSITE[way]), _steepest(curve, way)
+            slope[:] = np.where(slope > high - _SAME, high, np.where(slope < low + _SAME, low, slope))
+        order = np.argsort(slopes.sum(axis=0), kind="stable")
+        return slopes[:, order], tests[0, order], tests[-1, order]
 
-    def _tabulated(self, direction: Direction) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The same from tables, at the tests of the first link's."""
-        tests = [table.tests(way) for table, way in self._tables[direction]]
-        if not all(slope.size for slope, _, _ in tests):  # nothing to see in a table
-            return np.empty((len(tests), 0)), np.empty(0), np.empty(0)
-        logits, slopes = [tests[0][1]], []
-        for slope, fpr, tpr in tests:  # both rates fall while the slope grows
-            slopes.append(np.interp(-logits[-1], -fpr, slope))
-            logits.append(np.interp(logits[-1], fpr[::-1], tpr[::-1]))
-        return np.array(slopes), expit(logits[0]), expit(logits[-1])
+    def _along(self, tests: FloatArray, direction: Direction) -> FloatArray:
+        """About the rates of tests in all worlds of the walk."""
+        rates = [tests]
+        for curve, way in self.walk(direction):
+            rates.append(np.clip(curve.sketch().rates(rates[-1], way, "upper"), rates[-1], 1.0))
+        return np.array(rates)
 
     def _reached(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
         """What the composed lower sides reach at the tests of the ladder and at kinks, if they are attained."""
         if not self.attained:
             return np.zeros_like(log_gamma)
-        tests = np.concatenate([[0.0], _LADDER, self._kinks(direction), [1.0]])
+        tests = np.concatenate([[0.0], _LADDER, self._tangents[directions(direction, self.symmetric)[0]][1], [1.0]])
         hits = self._roc(tests, direction, "lower")
         with np.errstate(over="ignore", invalid="ignore"):
             gamma = np.exp(log_gamma)[:, None]
@@ -353,24 +196,11 @@ class ChainTradeoff(Tradeoff):
             value = value - 4 * EPS * (1 + np.where(tests > 0, gamma * tests, 0.0))
         return np.asarray(np.nan_to_num(value, nan=0.0, neginf=0.0).max(axis=1).clip(0.0, 1.0))
 
-    def _kinks(self, direction: Direction) -> FloatArray:
-        """False positive rates at which a composition of (ε, δ)-DP curves bends."""
-        walk = self.walk(direction)
-        bends: list[float] = []
-        for j, (curve, _) in enumerate(walk):
-            if not isinstance(curve, ApproximateTradeoff):
-                continue
-            rate = (1 - curve.guaranteed_delta) / (1 + np.exp(curve.guaranteed_epsilon))
-            for earlier, _ in reversed(walk[:j]):  # TPR⁻¹(y) = 1 − TPR of the exchanged worlds at 1 − y, symmetric here
-                rate = 1 - float(earlier.rates(np.array([1 - rate]), "remove", "lower")[0])
-            bends.append(min(max(rate, 0.0), 1.0))
-        return np.array(bends)
 
-
-def _vertex(before: FloatArray, middle: FloatArray, after: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Where the parabola through three values a step apart is least, in steps from the middle, and how much it is."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        bend = before - 2 * middle + after
-        at = np.where(bend > 0, (before - after) / (2 * bend), 0.0)
-    at = np.clip(np.nan_to_num(at), -1.0, 1.0)
-    return at, middle - 0.25 * at * (before - after)
+def _steepest(curve: Tradeoff, direction: Direction) -> float:
+    """The log slope of the steepest line of a curve, where one is known."""
+    return (
+        curve.guaranteed_epsilon
+        if isinstance(curve, ApproximateTradeoff)
+        else curve.log_ratio_bound(direction, "upper")
+    )
