@@ -101,6 +101,7 @@ def test_negative_control_intervals_that_forget_the_fpr_miss_too_often():
     assert share(gaussian(1), 1000, held) < ENOUGH
 
 
+@pytest.mark.filterwarnings("ignore::deniable.audit.ReversedScoresWarning")
 def test_negative_control_the_best_looking_threshold_overstates_epsilon():
     # quoting the largest of many uncorrected lower limits
     def held(member, nonmember):
