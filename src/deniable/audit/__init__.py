@@ -8,6 +8,7 @@ from deniable.audit.one_run import OneRunAudit, audit_one_run
 from deniable.audit.record_canaries import RecordCanaries, log_mixture
 from deniable.audit.results import AttackScores, RecordExposure, RepeatedRecordsWarning
 from deniable.audit.scores import ReversedScoresWarning, ScoreAudit, audit_scores
+from deniable.audit.scoring import Method as Method
 from deniable.audit.sequential import SequentialAudit, SequentialVerdict
 from deniable.audit.synthetic import attack_synthetic, synthetic_scores
 from deniable.audit.verdict import Verdict

@@ -69,7 +69,7 @@ def attack(
         check_writable("--out", out, suffixes=(".npz",))
     said = prepared(policy, meta, owner_report=owner_report)
     import deniable as dn
-    from deniable.audit.scoring import Method
+    from deniable.audit import Method
 
     saved = _saved(model)
     X, y, textual = _features(*opened(data, schema, decimal), target, tuple(drop or ()))

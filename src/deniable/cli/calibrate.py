@@ -14,7 +14,7 @@ from deniable.cli.run import UNKNOWN, RunArgument, read_run, unknown
 if TYPE_CHECKING:
     from deniable.curves import Tradeoff
     from deniable.limits import Limit
-    from deniable.planning.calibration import AsTellingAs
+    from deniable.planning import AsTellingAs
 
 
 @app.command(
@@ -43,7 +43,7 @@ def calibrate(
     It is rounded to the safe side: the least noise, the largest rate, the most steps, records of a person or trials.
     """
     import deniable as dn
-    from deniable.planning.calibration import as_limit, domain, search
+    from deniable.planning import as_limit, domain, search
 
     name, whole = unknown(run)
     asked = as_limit(None, asked_for(advantage, limit))

@@ -20,8 +20,7 @@ from deniable.cli.run import RunArgument, read_run, unknown
 
 if TYPE_CHECKING:
     from deniable.mechanisms import SubsampledGaussian
-    from deniable.planning.samplers import SamplerPlan
-    from deniable.planning.subsampling import SubsamplingPlan
+    from deniable.planning import SamplerPlan, SubsamplingPlan
 
 _WIDE = 0.01  # of the advantage: bounds that are further apart are reported
 _NEAR = 0.01  # share by which batches or passes may differ from whole numbers
@@ -113,7 +112,7 @@ def _whole(what: str, value: float) -> int:
 
 def _show_samplers(found: SamplerPlan, whom: str, high: float) -> None:
     from deniable.mechanisms import SubsampledGaussian
-    from deniable.planning.samplers import PROTECTS
+    from deniable.planning import PROTECTS
 
     print(f"{'sampler':<21}{f'protects a {whom}':<20}{'noise':>9}   attackers' advantage")
     for row in found.rows:

@@ -269,7 +269,7 @@ def _read(path: str) -> Any:
 
 
 def _unit(part: _Word) -> str:
-    from deniable.integrations.run_files import unit_of
+    from deniable.integrations import unit_of
 
     return unit_of(part.given["path"]) if "path" in part.given else "record"
 

@@ -14,8 +14,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
 from deniable._check import FloatArray, InputError, numbers
-from deniable.records import ObjectivePerturbation, OutputPerturbation, PrivacyProfile, privacy_profile
-from deniable.records.losses import as_loss
+from deniable.records import ObjectivePerturbation, OutputPerturbation, PrivacyProfile, as_loss, privacy_profile
 
 _PIPELINE_NOTE = (
     "The pipeline's preprocessing was taken as fixed: what it learned from the data (means, scales, categories) is "

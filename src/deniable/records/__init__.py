@@ -1,8 +1,8 @@
 """Record by record: leave-one-out optima, ex-post privacy loss, privacy profiles."""
 
 from deniable._parallel import cluster
-from deniable.laws.norm_laplace import NormLaplaceTradeoff
-from deniable.records.losses import Huber, Logistic, Loss, Poisson, Softmax, Squared, SquaredHinge
+from deniable.laws import NormLaplaceTradeoff
+from deniable.records.losses import Huber, Logistic, Loss, Poisson, Softmax, Squared, SquaredHinge, as_loss as as_loss
 from deniable.records.making import privacy_profile
 from deniable.records.mechanisms import OutputPerturbation
 from deniable.records.objective import ObjectivePerturbation

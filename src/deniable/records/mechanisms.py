@@ -10,9 +10,7 @@ import numpy as np
 from deniable._check import FloatArray, InputError, choice, number
 from deniable._search import bisect
 from deniable.curves import GaussianTradeoff
-from deniable.laws.gaussian import GaussianLaw
-from deniable.laws.loss_law import LossLaw
-from deniable.laws.norm_laplace import NormLaplaceLaw
+from deniable.laws import GaussianLaw, LossLaw, NormLaplaceLaw
 from deniable.mechanisms import GaussianDP, Mechanism, PureDP
 from deniable.records.problem import UNIT, Problem
 

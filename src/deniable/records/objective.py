@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 
 from deniable._check import FloatArray, InputError, choice, number
-from deniable.laws.gaussian import GaussianLaw
-from deniable.laws.norm_laplace import NormLaplaceLaw
+from deniable.laws import GaussianLaw, NormLaplaceLaw
 from deniable.mechanisms import PureDP
 from deniable.records.fit import fit, fit_at
 from deniable.records.low_rank import Changes, LowRank

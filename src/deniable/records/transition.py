@@ -9,7 +9,7 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError, number
 from deniable._search import bisect
-from deniable.laws.loss_law import LossLaw
+from deniable.laws import LossLaw
 from deniable.records.mechanisms import OutputPerturbation
 
 if TYPE_CHECKING:

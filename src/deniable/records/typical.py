@@ -16,7 +16,7 @@ from deniable.curves import (
     Side,
     Tradeoff,
 )
-from deniable.laws.loss_law import LossLaw, in_chunks
+from deniable.laws import LossLaw, in_chunks
 
 _AT_A_TIME = 500_000  # records per block, to bound the memory
 

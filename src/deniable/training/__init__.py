@@ -4,8 +4,16 @@ Names outside ``__all__`` are for other packages of deniable.
 """
 
 from deniable.training.account import RecordTradeoffs
+from deniable.training.base import PrivateModel as PrivateModel
 from deniable.training.classifier import ClassifierFit as ClassifierFit, PrivateClassifier, labels_of
 from deniable.training.column import TaskChoice, fit_column
+from deniable.training.encoders import (
+    Encoder as Encoder,
+    Levels as Levels,
+    Listed as Listed,
+    Pair as Pair,
+    Thermometer as Thermometer,
+)
 from deniable.training.features import (
     Declared as Declared,
     FeatureTable as FeatureTable,

@@ -17,8 +17,7 @@ from deniable._check import FloatArray, InputError, choice, integer, number
 from deniable.accounting import tradeoff
 from deniable.curves import with_assumptions
 from deniable.limits import DEFAULT_ADVANTAGE
-from deniable.mechanisms import Composition, GaussianDP
-from deniable.mechanisms.core import parts_of
+from deniable.mechanisms import Composition, GaussianDP, parts_of
 from deniable.noise import (
     COUNT_NOISE,
     SHARED,
@@ -33,8 +32,7 @@ from deniable.noise import (
     entered,
     units_of,
 )
-from deniable.planning import Budget, budget
-from deniable.planning.calibration import as_limit
+from deniable.planning import Budget, as_limit, budget
 from deniable.tables import ColumnCells, ColumnSchema, ColumnsOnDisk, as_schema, as_table
 from deniable.training.account import RecordTradeoffs
 from deniable.training.additive import Additive

@@ -30,7 +30,7 @@ from deniable.mechanisms import Mechanism
 from deniable.report import Asked, Assessment, Policy, read_meta
 
 if TYPE_CHECKING:
-    from deniable.audit.scoring import Method
+    from deniable.audit import Method
     from deniable.workflows.usefulness import Usefulness
 
 _BASELINES = (0.1, 0.001, 1e-6)  # chances of blind guessing at which secrets are reported
@@ -246,7 +246,7 @@ def _unwrapped(source: Any, X: Any) -> tuple[Any, Any]:
     """
     if not _holds_private(source, set()):
         return source, X
-    from deniable.training.features import TableReader
+    from deniable.training import TableReader
 
     *before, last = _steps(source)
     readers = [step for step in before if type(step) is TableReader]

@@ -11,9 +11,8 @@ from deniable._shown import shown
 from deniable.accounting import tradeoff
 from deniable.integrations import from_opacus, require_poisson
 from deniable.limits import Limit
-from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
-from deniable.mechanisms.core import parts_of
-from deniable.planning.calibration import as_limit
+from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian, parts_of
+from deniable.planning import as_limit
 from deniable.report import Assessment, Number, Section, Series
 from deniable.workflows.assessing import assess
 

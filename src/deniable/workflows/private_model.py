@@ -26,8 +26,7 @@ from deniable.report import (
     risk_section,
 )
 from deniable.tables import DATE, spelled
-from deniable.training.base import PrivateModel
-from deniable.training.encoders import Encoder, Levels, Listed, Pair, Thermometer
+from deniable.training import Encoder, Levels, Listed, Pair, PrivateModel, Thermometer
 from deniable.workflows.assessing import assesses
 from deniable.workflows.settings import PrivateFit, settings
 from deniable.workflows.usefulness import NOT_PROTECTED, Usefulness, measure

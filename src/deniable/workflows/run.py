@@ -11,8 +11,7 @@ import numpy as np
 from deniable.accounting import tradeoff as tradeoff_of
 from deniable.curves import FIXED_BEFOREHAND, ApproximateTradeoff, Assumptions, Tradeoff
 from deniable.integrations import DPEBM, NOTES, PrivateRun, from_dp_event, from_opacus
-from deniable.mechanisms import Composition, Grouped, Mechanism, SubsampledGaussian, Tuned, WithoutReplacement
-from deniable.mechanisms.core import parts_of
+from deniable.mechanisms import Composition, Grouped, Mechanism, SubsampledGaussian, Tuned, WithoutReplacement, parts_of
 from deniable.report import (
     OTHER_RISKS,
     Asked,

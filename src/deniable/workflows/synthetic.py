@@ -9,8 +9,18 @@ import numpy as np
 
 from deniable._check import InputError
 from deniable._shown import plural, shown
-from deniable.report.model import Assessment, Grid, Number, Section, Series
-from deniable.report.sections import TUNING_WARNING, Asked, bound_headline, bound_section, risk_section
+from deniable.report import (
+    TUNING_WARNING,
+    Asked,
+    Assessment,
+    Grid,
+    Number,
+    Section,
+    Series,
+    bound_headline,
+    bound_section,
+    risk_section,
+)
 from deniable.synthesis import Marginal, PrivateSynthesizer
 from deniable.workflows.assessing import assesses
 from deniable.workflows.private_model import account_section, assumed
