@@ -1,5 +1,6 @@
 """The ledger: what it adds up, what it refuses, what it keeps whatever happens."""
 
+import copy
 import json
 import math
 import pickle
@@ -8,9 +9,13 @@ import sqlite3
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
 
 import deniable as dn
 from deniable.ledger import LedgerError
+from deniable.ledger.admission import beside
+from deniable.mechanisms import parts_of
 
 
 @pytest.fixture
@@ -367,3 +372,118 @@ def test_the_page_of_a_ledger_is_held_against_its_own_limit(path, tmp_path, caps
     assert run(["ledger", "export", str(path), str(tmp_path / "year.html")]) == 0
     assert "Meets the policy" in (tmp_path / "year.html").read_text()
     assert "Every entry" in dn.assess(dn.Ledger(tmp_path / "empty.ledger")).to_html()
+
+
+class TestNoReleaseLeavesWithoutItsEntry:
+    @pytest.mark.parametrize("copied", [copy.deepcopy, clone, lambda model: pickle.loads(pickle.dumps(model))])
+    def test_a_copy_of_a_model_enters_its_fit(self, path, copied):
+        ledger = dn.Ledger(path)
+        copied(dn.PrivateClassifier(ledger=ledger)).fit(*table())
+        assert len(ledger.entries) == 1
+
+    @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+    def test_a_copy_of_a_fitted_model_is_not_fitted_again_without_one(self, path, copied):
+        again = copied(dn.PrivateClassifier(ledger=dn.Ledger(path)).fit(*table()))
+        with pytest.raises(dn.InputError, match="set it anew"):
+            again.fit(*table())
+        assert len(dn.Ledger(path).entries) == 1
+        assert copied(dn.PrivateClassifier().fit(*table())).fit(*table())
+
+    @pytest.mark.slow
+    def test_other_processes_enter_their_fits(self, path):
+        ledger = dn.Ledger(path)
+        cross_val_score(dn.PrivateClassifier(ledger=ledger), *table(), cv=3, n_jobs=2)
+        assert len(ledger.entries) == 3
+
+    @pytest.mark.parametrize("none", ["people.ledger", 3])
+    def test_what_is_no_ledger_is_refused(self, none):
+        X, y = table()
+        with pytest.raises(dn.InputError, match="must be a deniable"):
+            dn.PrivateClassifier(ledger=none).fit(X, y)
+        with pytest.raises(dn.InputError, match="must be a deniable"):
+            dn.release_statistics(X, ["mean(a)"], advantage=0.1, ledger=none)
+
+    def test_another_ledger_in_its_place_is_noticed(self, path):
+        ledger = dn.Ledger(path, limit=dn.Limit(advantage=0.5))
+        path.unlink()
+        dn.Ledger(path, limit=dn.Limit(advantage=0.05))
+        with pytest.raises(LedgerError, match="became another"):
+            ledger.add(dn.GaussianDP(0.4))
+        assert dn.Ledger(path).entries == ()
+
+
+class TestPersonsOfWhichColumn:
+    def test_a_certificate_of_persons_does_not_say_by_which_column(self, path):
+        X, y = table(4000)
+        by_doctor = dn.PrivateClassifier(group="doctor").fit(X.assign(doctor=np.arange(4000) // 2), y)
+        ledger = dn.Ledger(path, unit="patient")
+        with pytest.raises(LedgerError, match="give unit="):
+            ledger.add(by_doctor)
+        assert "patient" in ledger.plan(by_doctor, unit="patient").assumptions.adjacency
+        both = dn.tradeoff([by_doctor, by_doctor]).assumptions
+        assert "one person (the same column in each release)" in both.adjacency
+        with pytest.raises(dn.InputError, match="hides persons"):
+            by_doctor.certificate_ + dn.GaussianDP(0.1)
+
+    def test_a_column_by_its_place_is_not_the_column_of_the_ledger(self, path):
+        X, y = table()
+        with pytest.raises(LedgerError, match="the release hides 0"):
+            dn.PrivateClassifier(group=0, ledger=dn.Ledger(path, unit="patient")).fit(
+                np.column_stack([np.arange(400) // 2, X.a]), y
+            )
+
+    @pytest.mark.parametrize(("of", "said"), [("patient", "patient"), ("record", None), ("record", "record")])
+    def test_records_per_person_is_not_overheard(self, path, of, said):
+        with pytest.raises(LedgerError, match="records_per_person converts"):
+            dn.Ledger(path, unit=of).add(dn.GaussianDP(0.1), unit=said, records_per_person=3)
+
+    @pytest.mark.parametrize(("release", "k"), [((1000.0, 1e-5), 3), ((1000.0, 0.0), 2), (dn.PureDP(900.0), 9)])
+    def test_losses_beyond_a_double_hide_nothing(self, path, release, k):
+        entry = dn.Ledger(path, unit="p").add(release, records_per_person=k)
+        assert dn.tradeoff(entry.mechanism).advantage() == pytest.approx(1)
+
+    def test_thousands_of_records_are_refused(self, path):
+        with pytest.raises(LedgerError, match="at most 1000"):
+            dn.Ledger(path, unit="p").add(dn.GaussianDP(0.1), records_per_person=10**400)
+
+
+def test_what_adds_to_nothing_is_not_entered(path):
+    ledger = dn.Ledger(path)
+    with pytest.raises(dn.InputError, match="grouped"):
+        ledger.add(dn.mechanisms.Grouped(dn.GaussianDP(0.1), 2))
+    for name in ("\ud800", 5):
+        with pytest.raises(LedgerError, match="name must be a text"):
+            ledger.add(dn.GaussianDP(0.1), name=name)
+    assert ledger.entries == ()
+
+
+def test_the_promise_covers_the_rounding_of_its_sums(path):
+    ledger = dn.Ledger(path, limit=dn.Limit(advantage=0.2))
+    for _ in range(10):
+        ledger.add(dn.ApproximateDP(0.0, 1e-5 / 10))  # sums to more than 1e-5, by a unit in the last place
+    assert ledger.tradeoff().advantage() >= dn.tradeoff(ledger.mechanism()).advantage()
+    failures = [part.delta for part in parts_of(beside(0.1, dn.ApproximateDP(0.0, 1e-5))) if hasattr(part, "delta")]
+    assert math.fsum(failures) > 1e-5 * (1 + 5e-12)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE entries SET content = 'x'", "UPDATE entries SET content = '[]'", "UPDATE entries SET content = '{}'",
+        "DELETE FROM about WHERE name = 'unit'", "UPDATE about SET value = 'x' WHERE name = 'mu'",
+        "UPDATE about SET value = '{\"advantage\": 3}' WHERE name = 'limit'", "DROP TABLE entries",
+    ],
+)  # fmt: skip
+def test_a_file_changed_by_hand_is_an_error_in_words(path, change):
+    dn.Ledger(path, limit=dn.Limit(advantage=0.2)).add(dn.GaussianDP(0.1))
+    with sqlite3.connect(path) as file:
+        file.execute(change)
+    with pytest.raises(LedgerError, match="cannot be used"):
+        dn.Ledger(path).verify()
+
+
+def test_a_larger_allowance_than_the_limit_has_is_found(path):
+    dn.Ledger(path, limit=dn.Limit(advantage=0.2))
+    with sqlite3.connect(path) as file:
+        file.execute("UPDATE about SET value = '9.0' WHERE name = 'mu'")
+    assert "passes the limit" in dn.Ledger(path).verify().faults[0]

@@ -35,6 +35,7 @@ from deniable.curves import (
     GaussianTradeoff,
     SmallestTradeoff,
     Tradeoff,
+    of_persons,
     with_assumptions,
     with_batches_of,
     with_failure,
@@ -124,7 +125,9 @@ def tradeoff(
     if not isinstance(mechanism, Mechanism):
         if not isinstance(mechanism, list | tuple) or not mechanism:
             raise InputError(f"mechanism must be one of deniable's mechanisms, or a list of them, got {mechanism!r}")
-        mechanism = together(mechanism)
+        every, unit = together(mechanism)
+        curve = tradeoff(every, engine=engine, tolerance=tolerance, adjacency=adjacency, patient=patient)
+        return curve if unit != "person" else of_persons(curve, "person (the same column in each release)")
     if isinstance(mechanism, Grouped):
         of_one = mechanism.mechanism
         one = tradeoff(of_one, engine=engine, tolerance=tolerance, adjacency=adjacency, patient=patient)

@@ -215,6 +215,12 @@ def with_assumptions(tradeoff: Tradeoff, **changes: Any) -> Tradeoff:
     return replace(tradeoff, assumptions=replace(tradeoff.assumptions, **changes))
 
 
+def of_persons(tradeoff: Tradeoff, person: str) -> Tradeoff:
+    """Return ``tradeoff`` about a person in words, where whole persons are in or out."""
+    whose = tradeoff.assumptions.adjacency.replace("one record", f"one {person} with all its records")
+    return with_assumptions(tradeoff, adjacency=whose)
+
+
 def with_batches_of(tradeoff: Tradeoff, mechanism: Mechanism) -> Tradeoff:
     """Return ``tradeoff`` with whose records ``mechanism`` is about, and how they come into its batches."""
     leaves = leaves_of(mechanism)

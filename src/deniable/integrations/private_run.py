@@ -18,7 +18,7 @@ from deniable.integrations.opacus import from_opacus, require_each_once
 from deniable.integrations.opacus_guard import OUTSIDE, Guard
 from deniable.limits import Limit
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
-from deniable.noise import Account
+from deniable.noise import Account, enter
 from deniable.planning import AsTellingAs, as_limit, calibrate
 
 _SAMPLERS = ("RandomSampler", "SequentialSampler")
@@ -210,8 +210,7 @@ def make_private(
             "this version of Opacus returned a loader that does not sample each record at rate 1/len(loader)"
         )
     guard = Guard(made[0], private, sampler, chosen.accountant, steps=steps, noise_multiplier=noise)
-    if ledger is not None:
-        ledger.charge(run(noise), unit="record", what="a DP-SGD run")
+    enter(ledger, run(noise), unit="record", what="a DP-SGD run")
     private.private_run = PrivateRun(run(noise), noise, rate, steps, asked, chosen, guard)
     return tuple(made)
 

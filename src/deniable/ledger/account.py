@@ -21,7 +21,8 @@ import json
 import math
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,12 +32,13 @@ from deniable._check import integer
 from deniable._files import to_json, write_atomically
 from deniable._shown import shown
 from deniable.accounting import tradeoff
-from deniable.curves import Tradeoff, with_assumptions
-from deniable.ledger.admission import beside, composed, described, mechanisms_of, of_person, reserved, take, uses
+from deniable.curves import Tradeoff, of_persons, with_assumptions
+from deniable.ledger.admission import ROOM, beside, composed, described, mechanisms_of, of_person, reserved, take, uses
 from deniable.ledger.file import LedgerError, about, create, first_head, next_head, opened
 from deniable.limits import Limit
 from deniable.mechanisms import (
     ApproximateDP,
+    Composition,
     Mechanism,
     from_plain,
     parts_of,
@@ -44,8 +46,8 @@ from deniable.mechanisms import (
 )
 from deniable.planning import budget, search
 
-_ROOM = 1e-11  # as of GaussianFilter: the promise includes it
 _LARGEST = 60.0  # μ that hides nothing
+_MOST_RECORDS = 1000  # of a person, as of DP-SGD
 _DEFAULT_FAILURE = 1e-5  # δ* of a ledger with a limit: ten fits that find categories
 ODOMETER = "no limit was fixed beforehand: the sum holds if no release was planned by looking at an earlier one"
 
@@ -153,10 +155,11 @@ class Ledger:
             create(self.path, _new_about(unit, limit, reserve))
         with opened(self.path) as file:
             made = about(file)
-        self.unit: str = made["unit"]
-        self.limit = None if made["limit"] is None else Limit(**made["limit"])
-        self.reserve = None if made["reserve"] is None else from_plain(made["reserve"])
-        self._most: float = made["mu"] or 0.0
+            self.unit: str = made["unit"]
+            self.limit = None if made["limit"] is None else Limit(**made["limit"])
+            self.reserve = None if made["reserve"] is None else from_plain(made["reserve"])
+            self._most = float(made["mu"] or 0)
+            self._born = first_head(made)
         for name, asked, kept in (("unit", unit, self.unit), ("limit", limit, self.limit)):
             if asked is not None and asked != kept:
                 raise LedgerError(
@@ -177,13 +180,13 @@ class Ledger:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """All entries, the first first."""
-        with opened(self.path) as file:
+        with self._file() as file:
             return tuple(_entry(*row) for row in file.execute("SELECT * FROM entries ORDER BY number"))
 
     @property
     def head(self) -> str:
         """The chain's digest: of the last entry, or of the empty ledger."""
-        with opened(self.path) as file:
+        with self._file() as file:
             return _head(file)
 
     def add(
@@ -220,7 +223,10 @@ class Ledger:
         if mechanism is not None:
             mechanism = self._fitting(mechanism, hidden, unit, records_per_person)
         words = {key: said.get(key, "") for key in ("name", "purpose", "source")}
-        with opened(self.path) as file:
+        for key, text in words.items():
+            if not isinstance(text, str) or text.encode("utf-8", "ignore").decode() != text:
+                raise LedgerError(f"{key} must be a text, got {text!r}")
+        with self._file() as file:
             file.execute("BEGIN IMMEDIATE")
             rows = list(file.execute("SELECT * FROM entries ORDER BY number"))
             if mechanism is not None and self.limit is not None:
@@ -245,8 +251,8 @@ class Ledger:
     def tradeoff(self) -> Tradeoff:
         """Return the curve of everything: with a limit of all that it will ever admit, else of what was entered."""
         if self.limit is None:
-            return with_assumptions(tradeoff(self.mechanism()), notes=(ODOMETER,))
-        return tradeoff(beside(self._most * (1 + _ROOM), self.reserve))
+            return with_assumptions(self._of_all(self.mechanism()), notes=(ODOMETER,))
+        return self._of_all(beside(self._most, self.reserve))
 
     def plan(self, release: Any, *, unit: str | None = None, records_per_person: int | None = None) -> Tradeoff:
         """Return the curve of what was entered and ``release`` together, entering nothing; raises as :meth:`add`."""
@@ -255,7 +261,7 @@ class Ledger:
             raise LedgerError("a release that protects a secret half does not add up with others")
         every = [*mechanisms_of(self.entries), self._fitting(mechanism, hidden, unit, records_per_person)]
         self._admit(every)
-        return tradeoff(composed(every))
+        return self._of_all(composed(every))
 
     def remaining(self, advantage: float | None = None, limit: Limit | None = None) -> float:
         """Return the largest μ that is left; with a limit, how many more Gaussian releases that each keep it.
@@ -269,18 +275,17 @@ class Ledger:
         if advantage is None and limit is None:
             return left
         each = budget(Limit(advantage=advantage) if limit is None else limit).mu
-        return math.floor(left**2 / each**2 * (1 + _ROOM / 2))
+        return math.floor(left**2 / each**2 * (1 + ROOM / 2))
 
     def verify(self, head: str | None = None) -> LedgerCheck:
         """Compute the chain and the limit anew; ``head`` is that of a page or certificate, to be found in the chain."""
         faults = []
         with opened(self.path) as file:
-            made = about(file)
-            rows = list(file.execute("SELECT * FROM entries ORDER BY number"))
-        heads, before = [first_head(made)], ""
-        for place, (number, content, stated) in enumerate(rows, 1):
+            rows, heads = list(file.execute("SELECT * FROM entries ORDER BY number")), [first_head(about(file))]
+            entries = [_entry(*row) for row in rows]
+        before = ""
+        for place, ((number, content, stated), entry) in enumerate(zip(rows, entries, strict=True), 1):
             heads.append(next_head(heads[-1], content))
-            entry = _entry(number, content, stated)
             if number != place or entry.number != place:
                 faults.append(f"entry {place} is missing, or its number was changed")
             if stated != heads[-1]:
@@ -292,9 +297,11 @@ class Ledger:
         if head is not None and not any(one.startswith(head) for one in heads if len(head) >= 12):
             faults.append(f"no entry has the head {head!r}: entries were cut off, or the chain was computed anew")
         try:
-            self._admit(mechanisms_of([_entry(*row) for row in rows]))
+            self._admit(mechanisms_of(entries))
         except LedgerError as error:
             faults.append(str(error))
+        if self.limit is not None and not self.limit.is_met(self.tradeoff()):
+            faults.append(f"what the file admits (μ = {self._most:.4g} beside the reserve) passes the limit it states")
         return LedgerCheck(tuple(faults), len(rows), heads[-1])
 
     def to_dict(self) -> dict[str, Any]:
@@ -356,7 +363,13 @@ class Ledger:
         unit = "record" if unit == "line of the file" else unit
         if None not in (told, unit) and told != unit and (told != "person" or unit == "record"):
             raise LedgerError(f"unit must be what the release hides, {told!r}, got {unit!r}")
-        hidden = unit or told
+        hidden = unit or told  # "person" where a certificate does not say by which column
+        if records is not None and (self.unit == "record" or hidden not in (None, "record")):
+            raise LedgerError(
+                f"records_per_person converts a release that hides records for a ledger of persons; the ledger is of "
+                f"{self.unit!r}, the release hides {hidden or 'records'!r}: leave out what does not hold"
+            )
+        Composition([mechanism])  # refuses what could be added to nothing
         if "add-remove" not in (mechanism.adjacency, *mechanism.also):
             raise LedgerError(
                 f"a ledger adds up what holds for adding or removing, got adjacency {mechanism.adjacency!r}"
@@ -364,13 +377,14 @@ class Ledger:
         persons = self.unit != "record"
         if not persons and hidden not in (None, "record"):
             raise LedgerError(f"the ledger is of records, and the release hides {hidden!r}: enter it in one of persons")
-        if persons and hidden not in (self.unit, "person"):
+        if persons and unit != self.unit:
             if records is None:
                 raise LedgerError(
                     f"the ledger is of persons ({self.unit!r}), and the release hides {hidden or 'nobody says whom'}: "
                     f"give unit={self.unit!r} if it hides whole persons, or records_per_person=k if it hides records"
                 )
-            count = integer("records_per_person", records, at_least=1)
+            if (count := integer("records_per_person", records, at_least=1)) > _MOST_RECORDS:
+                raise LedgerError(f"records_per_person must be at most {_MOST_RECORDS}: beyond, nothing is hidden")
             return composed([of_person(part, count) for part in parts_of(mechanism)])
         return mechanism
 
@@ -380,18 +394,30 @@ class Ledger:
             return
         squares, failures, others = uses(mechanisms)
         kept_failures, kept = reserved(self.reserve)
-        if not squares <= self._most**2 * (1 + _ROOM):
+        if not squares <= self._most**2 * (1 + ROOM):
             raise LedgerError(
                 f"the ledger's limit ({self.limit.words(self._whom)}) leaves {self.remaining():.4g} of μ = "
                 f"{self._most:.4g}, too little for this release: do not make it"
             )
-        if not failures <= kept_failures * (1 + _ROOM):
+        if not failures <= kept_failures * (1 + ROOM):
             raise LedgerError(
                 f"the failure probabilities would sum to {failures:.3g}, and {kept_failures:.3g} was reserved; declare "
                 "classes and categories, so that none has to be found"
             )
         for part in others:
             take(part, kept)
+
+    @contextmanager
+    def _file(self) -> Iterator[sqlite3.Connection]:
+        """Open the file, if it is still the ledger that this object was made from."""
+        with opened(self.path) as file:
+            if first_head(about(file)) != self._born:
+                raise LedgerError(f"{str(self.path)!r} became another ledger since it was opened: open it anew")
+            yield file
+
+    def _of_all(self, mechanism: Mechanism) -> Tradeoff:
+        curve = tradeoff(mechanism)
+        return curve if self.unit == "record" else of_persons(curve, f"person ({self.unit!r})")
 
     @property
     def _whom(self) -> str:
@@ -411,7 +437,7 @@ def _new_about(unit: str | None, limit: Limit | None, reserve: Mechanism | None)
     kept = ApproximateDP(0.0, _DEFAULT_FAILURE) if reserve is None else reserve
     if not isinstance(kept, Mechanism) or "add-remove" not in (kept.adjacency, *kept.also):
         raise LedgerError(f"reserve must be a mechanism for adding or removing, got {reserve!r}")
-    found = search(limit, lambda mu: beside(mu * (1 + _ROOM), kept), (1e-6, _LARGEST))
+    found = search(limit, lambda mu: beside(mu, kept), (1e-6, _LARGEST))
     if found.score > 0:
         raise LedgerError(f"no entry could meet the limit {limit.words()} beside the reserve {kept!r}: reserve less")
     if limit.is_met(tradeoff(beside(_LARGEST, kept))):

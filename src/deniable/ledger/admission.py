@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from deniable.ledger.account import Entry
 
 
+ROOM = 1e-11  # of sums against what was fixed, as of GaussianFilter: the promise includes it
+
+
 def described(release: Any) -> tuple[Mechanism | None, str | None, str]:
     """Return what ran, whom it hides if it says so, and "" or the game of what does not add up.
 
@@ -90,7 +93,9 @@ def of_person(part: Mechanism, k: int) -> Mechanism:
         case PureDP(epsilon):
             return PureDP(k * epsilon * up)
         case ApproximateDP(epsilon, delta):
-            return ApproximateDP(k * epsilon * up, min(k * delta * math.exp((k - 1) * epsilon) * up, 1.0))
+            grown = (k - 1) * epsilon
+            lost = k * delta * math.exp(grown) * up if grown < 700 else float(delta > 0)  # 700: below overflow
+            return ApproximateDP(k * epsilon * up, min(lost, 1.0))
     raise LedgerError(f"{part!r} cannot be entered for persons of {k} records: make it hide persons")
 
 
@@ -137,5 +142,7 @@ def composed(mechanisms: Sequence[Mechanism]) -> Mechanism:
 
 
 def beside(mu: float, reserve: Mechanism | None) -> Mechanism:
-    """Return all that a ledger with a limit will ever admit."""
-    return GaussianDP(mu) if reserve is None else Composition([GaussianDP(mu), reserve])
+    """Return all that a ledger with a limit will ever admit, with the room of sums that are rounded."""
+    failures = reserved(reserve)[0] * ROOM
+    kept = [] if reserve is None else [reserve]
+    return Composition([GaussianDP(mu * (1 + ROOM)), *kept, *[ApproximateDP(0.0, failures)] * (failures > 0)])

@@ -84,9 +84,11 @@ def in_words(path: Path) -> Iterator[None]:
     """Say in words what SQLite could not do."""
     try:
         yield
-    except sqlite3.Error as error:
+    except LedgerError:
+        raise
+    except (sqlite3.Error, ValueError, LookupError, TypeError, AttributeError) as error:  # the others: changed by hand
         raise LedgerError(
-            f"ledger {str(path)!r} cannot be used ({error}); nothing was entered: release nothing"
+            f"ledger {str(path)!r} cannot be used ({type(error).__name__}: {error}); nothing entered, release nothing"
         ) from None
 
 

@@ -28,8 +28,8 @@ def held(release: Any) -> tuple[Mechanism | None, str | None]:
     return (release if isinstance(release, Mechanism) else None), unit
 
 
-def together(releases: Sequence[Any]) -> Mechanism:
-    """Return the composition of several releases about the same people: mechanisms, or what holds one.
+def together(releases: Sequence[Any]) -> tuple[Mechanism, str | None]:
+    """Return the composition of several releases about the same people, mechanisms or what holds one, and the unit.
 
     Raises ``InputError`` where one holds none, or where they hide different units.
     """
@@ -43,4 +43,4 @@ def together(releases: Sequence[Any]) -> Mechanism:
     units = {unit for _, unit in found if unit is not None}
     if len(units) > 1:
         raise InputError(f"releases must hide the same unit to be added, got {' and '.join(sorted(units))}")
-    return Composition([mechanism for mechanism, _ in found if mechanism is not None])
+    return Composition([mechanism for mechanism, _ in found if mechanism is not None]), next(iter(units), None)

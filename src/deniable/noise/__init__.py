@@ -8,6 +8,7 @@ from deniable.noise.certificate import (
     Account as Account,
     Certificate,
     Receipt as Receipt,
+    enter as enter,
     entered as entered,
     game_of as game_of,
     points as points,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from deniable import testing
+from deniable._check import InputError
 from deniable._files import plain, to_json
 from deniable._notebook import curve_rows, panel
 from deniable._shown import plural, shown
@@ -28,6 +29,13 @@ class Account(Protocol):
     def charge(self, mechanism: Mechanism, *, unit: str, what: str) -> Receipt:
         """Enter a release that is about to be made; raise ``InputError`` if it must not be."""
         ...
+
+
+def enter(ledger: Account | None, mechanism: Mechanism, *, unit: str, what: str) -> Receipt | None:
+    """Enter a release that is about to be made, if there is a ledger; refuse what is none."""
+    if ledger is not None and not hasattr(ledger, "charge"):
+        raise InputError(f"ledger must be a deniable.Ledger, got {ledger!r}")
+    return None if ledger is None else ledger.charge(mechanism, unit=unit, what=what)
 
 
 def entered(entry: Receipt | None) -> tuple[str, ...]:
@@ -79,8 +87,10 @@ class Certificate:
     entry: Receipt | None = None
 
     def __add__(self, other: Any) -> Mechanism:
-        """Return the mechanism of this release and another about the same people."""
-        return together((self, other))
+        """Return the mechanism of this release and another about the same people; of persons: ``dn.tradeoff``."""
+        if self.unit == "person" or getattr(other, "unit", "") == "person":
+            raise InputError("a sum does not say that it hides persons: use dn.tradeoff([a, b]), or a ledger")
+        return together((self, other))[0]
 
     @property
     def advantage(self) -> float:

@@ -24,6 +24,7 @@ from deniable.noise import (
     Receipt,
     Units,
     columns,
+    enter,
     game_of,
     only_our_words,
     units_of,
@@ -225,7 +226,7 @@ def _released(
 
 def _charged(ledger: Account | None, person: str | None, mechanism: Mechanism, unit: str) -> Receipt | None:
     """Enter the release, if there is a ledger."""
-    return None if ledger is None else ledger.charge(mechanism, unit=person or unit, what="statistics")
+    return enter(ledger, mechanism, unit=person or unit, what="statistics")
 
 
 def _marked(row: Row) -> Row:

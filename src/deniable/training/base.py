@@ -90,7 +90,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         """Return the state without the exposures, which are not protected, and with its format."""
         state = dict(super().__getstate__())
         state.pop("_record_tradeoffs", None)
-        state["ledger"] = None  # a path on somebody's disk
+        if self.__sklearn_is_fitted__() and self.ledger is not None:
+            state["ledger"] = "not stored with a fitted model: set it anew"  # a path on somebody's disk; see enter()
         return stamped(state)
 
     def __setstate__(self, state: dict[str, Any]) -> None:

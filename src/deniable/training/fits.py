@@ -29,6 +29,7 @@ from deniable.noise import (
     QueryBudget,
     Receipt,
     Units,
+    enter,
     entered,
     units_of,
 )
@@ -143,10 +144,9 @@ class ModelFit(ABC):
 
     def count(self, target: ColumnCells | None = None) -> ColumnKind:
         """Ask how many units there are and what the columns hold; return what ``target`` holds, if it is given."""
-        if (ledger := self.model.ledger) is not None:
-            column = person_of(self.model)
-            whom = column if isinstance(column, str) else self.look.units.unit
-            self.entry = ledger.charge(self.look.ledger.mechanism(), unit=whom, what=type(self.model).__name__)
+        column, model = person_of(self.model), self.model
+        whom = self.look.units.unit if column is None else str(column)
+        self.entry = enter(model.ledger, self.look.ledger.mechanism(), unit=whom, what=type(model).__name__)
         self.n, kind = kinds(self.look, self.table, self.declared, target)
         return kind
 
