@@ -75,7 +75,7 @@ def test_a_run_says_its_unit_and_its_batches_in_text_and_json(capsys, name, word
     assert found["adjacency"].startswith(words[0].partition("(")[2].rstrip(")"))
     assert found["batches"] == "; ".join(words[1:])
     assert (found["prior"], found["fpr"]) == (0.3, 0.01)
-    assert found["delta"] == {"epsilon,1": 0.0, "epsilon,1,1e-6": 1e-6}.get(name, 1e-5)
+    assert found["delta"] == 1e-5
     assert run(["bound", name, "--explain"]) == 0
     said = capsys.readouterr().out
     assert all(word in said for word in words)

@@ -50,7 +50,7 @@ def assess(
     The report says first whether that meets the policy.
     """
     import deniable as dn
-    from deniable.noise import entered
+    from deniable.mechanisms import entered
 
     said = prepared(policy, meta, report=report, junit=junit, sarif=sarif)
     ran = read_run(run)

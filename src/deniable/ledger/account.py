@@ -23,7 +23,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from deniable._shown import shown
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, of_persons, with_assumptions
 from deniable.ledger.admission import ROOM, beside, composed, described, mechanisms_of, of_person, reserved, take, uses
+from deniable.ledger.entry import Entry, LedgerCheck, content_of, entry_of
 from deniable.ledger.file import LedgerError, about, create, first_head, next_head, opened
 from deniable.limits import Limit
 from deniable.mechanisms import (
@@ -50,58 +51,6 @@ _LARGEST = 60.0  # μ that hides nothing
 _MOST_RECORDS = 1000  # of a person, as of DP-SGD
 _DEFAULT_FAILURE = 1e-5  # δ* of a ledger with a limit: ten fits that find categories
 ODOMETER = "no limit was fixed beforehand: the sum holds if no release was planned by looking at an earlier one"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One release: what it is called, when it was entered, what ran.
-
-    Attributes
-    ----------
-    number, time
-        Its place, from 1; the clock's time in UTC, which may have been set wrong.
-    name, purpose, source
-        As their owner writes them.
-    mechanism
-        What ran; None for a release that protects a secret half of the records.
-    apart
-        "" or the game of a release that does not add up with others.
-    head
-        The chain's digest up to this entry.
-    """
-
-    number: int
-    time: str
-    name: str
-    purpose: str
-    source: str
-    mechanism: Mechanism | None
-    apart: str = ""
-    head: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain Python types."""
-        return asdict(replace(self, mechanism=None)) | {
-            "mechanism": None if self.mechanism is None else to_plain(self.mechanism)
-        }
-
-
-@dataclass(frozen=True)
-class LedgerCheck:
-    """What :meth:`Ledger.verify` found: ``faults`` is empty where nothing is wrong.
-
-    A tail that was cut off, and a chain that was computed anew, cannot be seen from the file alone: compare ``head``
-    with the one on a published page or certificate.
-    """
-
-    faults: tuple[str, ...]
-    entries: int
-    head: str
-
-    @property
-    def holds(self) -> bool:
-        """Whether no fault was found."""
-        return not self.faults
 
 
 class Ledger:
@@ -181,7 +130,7 @@ class Ledger:
     def entries(self) -> tuple[Entry, ...]:
         """All entries, the first first."""
         with self._file() as file:
-            return tuple(_entry(*row) for row in file.execute("SELECT * FROM entries ORDER BY number"))
+            return tuple(entry_of(*row) for row in file.execute("SELECT * FROM entries ORDER BY number"))
 
     @property
     def head(self) -> str:
@@ -230,10 +179,10 @@ class Ledger:
             file.execute("BEGIN IMMEDIATE")
             rows = list(file.execute("SELECT * FROM entries ORDER BY number"))
             if mechanism is not None and self.limit is not None:
-                self._admit([*mechanisms_of([_entry(*row) for row in rows]), mechanism])
+                self._admit([*mechanisms_of([entry_of(*row) for row in rows]), mechanism])
             now = datetime.now(UTC).isoformat(timespec="seconds")
             new = Entry(len(rows) + 1, now, **words, mechanism=mechanism, apart=apart)
-            content = _content(new)
+            content = content_of(new)
             new = replace(new, head=next_head(_head(file), content))
             file.execute("INSERT INTO entries VALUES (?, ?, ?)", (new.number, content, new.head))
             file.execute("COMMIT")
@@ -282,7 +231,7 @@ class Ledger:
         faults = []
         with opened(self.path) as file:
             rows, heads = list(file.execute("SELECT * FROM entries ORDER BY number")), [first_head(about(file))]
-            entries = [_entry(*row) for row in rows]
+            entries = [entry_of(*row) for row in rows]
         before = ""
         for place, ((number, content, stated), entry) in enumerate(zip(rows, entries, strict=True), 1):
             heads.append(next_head(heads[-1], content))
@@ -451,17 +400,6 @@ def _new_about(unit: str | None, limit: Limit | None, reserve: Mechanism | None)
 def _head(file: sqlite3.Connection) -> str:
     last = file.execute("SELECT head FROM entries ORDER BY number DESC LIMIT 1").fetchone()
     return str(last[0]) if last else first_head(about(file))
-
-
-def _content(entry: Entry) -> str:
-    kept = {name: value for name, value in entry.to_dict().items() if name != "head"}
-    return json.dumps(kept, sort_keys=True, ensure_ascii=False, allow_nan=False)
-
-
-def _entry(number: int, content: str, head: str) -> Entry:
-    said = json.loads(content)
-    mechanism = None if said["mechanism"] is None else from_plain(said["mechanism"])
-    return Entry(**(said | {"mechanism": mechanism}), head=head)
 
 
 def _safe(value: Any) -> Any:

@@ -25,7 +25,7 @@ from deniable.mechanisms import (
 )
 
 if TYPE_CHECKING:
-    from deniable.ledger.account import Entry
+    from deniable.ledger.entry import Entry
 
 
 ROOM = 1e-11  # of sums against what was fixed, as of GaussianFilter: the promise includes it

@@ -20,7 +20,7 @@ from deniable.mechanisms.core import (
 )
 from deniable.mechanisms.descent import NoisyGradientDescent
 from deniable.mechanisms.guarantees import RenyiDP, ZeroConcentratedDP
-from deniable.mechanisms.holders import held as held, together as together
+from deniable.mechanisms.holders import Receipt as Receipt, entered as entered, held as held, together as together
 from deniable.mechanisms.laws import (
     BoundedRange,
     DiscreteGaussian,

@@ -9,6 +9,7 @@ from deniable._check import InputError
 from deniable.mechanisms.core import ApproximateDP, Composition, GaussianDP, Mechanism
 
 _HOLDERS = ("certificate_", "certificate", "private_run", "mechanism")  # attributes, the outermost first
+Receipt = tuple[int, str]  # the number of an entry in a ledger, and the head of its chain
 _SAME = {"line of the file": "record"}
 
 
@@ -44,3 +45,8 @@ def together(releases: Sequence[Any]) -> tuple[Mechanism, str | None]:
     if len(units) > 1:
         raise InputError(f"releases must hide the same unit to be added, got {' and '.join(sorted(units))}")
     return Composition([mechanism for mechanism, _ in found if mechanism is not None]), next(iter(units), None)
+
+
+def entered(entry: Receipt | None) -> tuple[str, ...]:
+    """Return the line that names an entry in a ledger; nothing without one."""
+    return () if entry is None else (f"entry {entry[0]} of a ledger, head of its chain {entry[1]}",)

@@ -3,13 +3,12 @@
 Names outside ``__all__`` are for other packages of deniable.
 """
 
+from deniable.mechanisms import Receipt as Receipt, entered as entered
 from deniable.noise.certificate import (
     AS_GIVEN as AS_GIVEN,
     Account as Account,
     Certificate,
-    Receipt as Receipt,
     enter as enter,
-    entered as entered,
     game_of as game_of,
     points as points,
 )

@@ -13,14 +13,11 @@ from deniable._files import plain, to_json
 from deniable._notebook import curve_rows, panel
 from deniable._shown import plural, shown
 from deniable.curves import Tradeoff
-from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, parts_of, to_plain, together
+from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, Receipt, entered, parts_of, to_plain, together
 from deniable.noise.queries import SHARED, Use
 
 AS_GIVEN = "the columns as they were given; what prepared them is not covered"  # a pipeline's last step sees no other
 FPRS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)  # of the points of a curve in a certificate's JSON
-
-
-Receipt = tuple[int, str]  # the number of an entry in a ledger, and the head of its chain
 
 
 class Account(Protocol):
@@ -36,11 +33,6 @@ def enter(ledger: Account | None, mechanism: Mechanism, *, unit: str, what: str)
     if ledger is not None and not hasattr(ledger, "charge"):
         raise InputError(f"ledger must be a deniable.Ledger, got {ledger!r}")
     return None if ledger is None else ledger.charge(mechanism, unit=unit, what=what)
-
-
-def entered(entry: Receipt | None) -> tuple[str, ...]:
-    """Return the line that names an entry in a ledger; nothing without one."""
-    return () if entry is None else (f"entry {entry[0]} of a ledger, head of its chain {entry[1]}",)
 
 
 @dataclass(frozen=True, eq=False)

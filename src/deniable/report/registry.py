@@ -43,7 +43,7 @@ def entry(a: Assessment) -> str:
             },
             "privacy_loss": {
                 "privacy_unit": a.assumptions.unit,
-                "privacy_unit_details": a.assumptions.adjacency,
+                "privacy_unit_details": a.assumptions.line,
                 "privacy_parameters": parameters,
                 "privacy_parameters_details": "Upper bounds, from the whole trade-off curve. "
                 + " ".join(

@@ -31,6 +31,8 @@ def as_frame(data: Any, names: Sequence[Any] = ()) -> Any:
     """
     if isinstance(data, pd.DataFrame):
         return data
+    if type(data).__module__.startswith("scipy.sparse"):
+        raise InputError("sparse input is not supported: a cell that is not stored is read, too; give data.toarray()")
     if isinstance(data, Mapping):
         return _of_columns(data)
     if isinstance(data, np.ndarray):

@@ -7,15 +7,17 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deniable import mechanisms
 from deniable._check import InputError
 from deniable.accounting import tradeoff
 from deniable.curves import ApproximateTradeoff, FailureTradeoff, GaussianTradeoff, Tradeoff
 from deniable.mechanisms import Mechanism
-from deniable.noise import Certificate
 from deniable.report import Asked, Assessment, Number, Section, bound_headline, bound_section, risk_section
+
+if TYPE_CHECKING:
+    from deniable.noise import Certificate
 
 _EQUAL = 1e-6  # relative: less than the four digits of a page show
 _MEASURED = ("use", "attack", "records", "vulnerable", "reading")  # sections of numbers that data decide
