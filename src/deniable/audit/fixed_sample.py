@@ -160,7 +160,12 @@ class NestedTests:
         return max(test.lower(family, error * test.weight) for test in self.each)
 
     def could_find(self, ceiling: Ceiling, error: float) -> float:
-        """Return the advantage at which the first test, that of the advantage, rejects the ceiling every other time."""
+        """Return the advantage at which the first test, that of the advantage, rejects the ceiling every other time.
+
+        It is infinite where no test would reject it, however good the attack.
+        """
+        if not self.could_reject(ceiling, error):
+            return math.inf
         return min(1.0, self.each[0].needed(ceiling, error * self.each[0].weight))
 
     def could_reject(self, ceiling: Ceiling, error: float) -> bool:

@@ -62,6 +62,7 @@ class Copies:
 
 ScoreDirection = Literal["larger", "smaller"]
 REVERSED = 1e-3  # one-sided error of what is refused as reversed scores
+FEW = "So few scores would not show even a perfect attack; collect more."
 
 
 class ReversedScoresWarning(UserWarning):
@@ -107,7 +108,8 @@ class ScoreAudit:
         found = [Evidence.of(x, y, seeded_by(x, y)) for _, x, y in parts]
         tests = [(part[0], evidence.tests) for part, evidence in zip(parts, found, strict=True)]
         joined = NestedTests.joined([*tests, (SHARE, copies.tests)])
-        return replace(self, evidence=replace(self.evidence, tests=joined), copies=copies, alone=found[0])
+        evidence = replace(self.evidence, tests=joined)
+        return _told_of_few(replace(self, evidence=evidence, copies=copies, alone=found[0]))
 
     @property
     def failed(self) -> bool:
@@ -131,7 +133,8 @@ class ScoreAudit:
     def could_find(self, promise: Tradeoff | None = None) -> float:
         """Return the smallest advantage that would be found, in scores as typical as can be, above that of a promise.
 
-        About half of the samples of an attack with this advantage contradict the promise (by default: guessing).
+        About half of the samples of an attack with this advantage contradict the promise (by default: guessing). It is
+        infinite where even a perfect attack would not.
         """
         at_most = ApproximateTradeoff(0.0, 0.0) if promise is None else promise
         return self.evidence.tests.could_find(Ceiling(at_most.tpr, at_most.advantage()), self._error)
@@ -320,10 +323,16 @@ def audit_scores(
         inside, outside = -inside, -outside
     evidence = Evidence.of(inside, outside, seeded_by(inside, outside, rng=rng))
     audit = ScoreAudit(inside, outside, confidence, evidence, command)
-    if not _reversed(audit, (1 - confidence) / 2):
-        return audit
-    asked = direction if _reversed(audit, REVERSED) else "larger"
-    return replace(audit, warnings=(warned_of_reversal(audit.auc().estimate, asked),))
+    if _reversed(audit, (1 - confidence) / 2):
+        asked = direction if _reversed(audit, REVERSED) else "larger"
+        audit = replace(audit, warnings=(warned_of_reversal(audit.auc().estimate, asked),))
+    return _told_of_few(audit)
+
+
+def _told_of_few(audit: ScoreAudit) -> ScoreAudit:
+    """Return the audit with a warning if its silence could mean nothing, and without it otherwise."""
+    others = tuple(said for said in audit.warnings if said != FEW)
+    return replace(audit, warnings=(*others, *[FEW] * (audit.could_find() > 1)))
 
 
 def warned_of_reversal(auc: float, direction: ScoreDirection | None) -> str:

@@ -73,11 +73,11 @@ def audit_section(
         numbers.append(_interval(f"attack.tpr@fpr={rate:g}", f"TPR at FPR {percent}", audit.tpr(rate), meaning))
     meaning = "Probability that a member's score is above a non-member's; ½ is guessing."
     numbers.append(_interval("attack.auc", "AUC", audit.auc(), meaning))
-    epsilon = audit.epsilon()
+    epsilon, power = audit.epsilon(), audit.could_find(bound)
     meaning = f"No mechanism with a smaller ε explains these scores ({sure})."
     numbers += [
         Number("attack.epsilon", "ε shown by the attack", epsilon.low, meaning, "empirical lower bound", "number"),
-        Number("attack.power", "Advantage that could have been found", audit.could_find(bound),
+        Number("attack.power", "Advantage that could have been found", power if power <= 1 else None,
                "An attack with this advantage or more, in as many scores, is found about half of the time: silence "
                "says nothing about weaker ones.", "estimate"),
     ]  # fmt: skip

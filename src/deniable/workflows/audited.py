@@ -76,6 +76,8 @@ def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mecha
     )
     if source.failed:
         headline = FAILED
+    elif source.warnings and low <= 0:
+        headline = f"Not decided: {source.warnings[0][0].lower()}{source.warnings[0][1:]}"
     if source.repetitions > 1:
         notes.append(f"A canary stood {source.repetitions} times in the data; the limits are for one record.")
     if bound is not None:
