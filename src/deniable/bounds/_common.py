@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, numbers
 from deniable._floats import EPS
 
-
-def check_epsilon(epsilon: ArrayLike) -> FloatArray:
-    """Return ε ≥ 0; infinity (no guarantee from ε) is allowed."""
-    return numbers("epsilon", epsilon, at_least=0.0, hint="it is the ε of a differential privacy guarantee")
-
-
-def check_delta(delta: ArrayLike) -> FloatArray:
-    """Return δ in [0, 1]."""
-    return numbers("delta", delta, at_least=0.0, at_most=1.0, hint="it is a probability")
-
-
-def check_prior(prior: ArrayLike) -> FloatArray:
-    """Return P(in) strictly between 0 and 1."""
-    hint = "a prior of 0 or 1 is certainty: no attack can add anything to it"
-    return numbers("prior", prior, above=0.0, below=1.0, hint=hint)
+_RATE = {"at_least": 0.0, "at_most": 1.0, "hint": "it is a rate, not a percentage"}
+_RULES: dict[str, dict[str, Any]] = {
+    "epsilon": {"at_least": 0.0, "hint": "it is the ε of a differential privacy guarantee"},  # infinity: no guarantee
+    "delta": {"at_least": 0.0, "at_most": 1.0, "hint": "it is a probability"},
+    "prior": {"above": 0.0, "below": 1.0, "hint": "a prior of 0 or 1 is certainty: no attack can add anything to it"},
+    "eta": {"at_least": 0.0, "at_most": 0.5, "hint": "it is what an attack adds to guessing, ½ at most"},
+    "variation": {"at_least": 0.0},
+    "scale": {"above": 0.0, "below": np.inf},
+    **dict.fromkeys(("fpr", "rate", "recall", "target"), _RATE),
+}
 
 
-def check_rate(name: str, rate: ArrayLike) -> FloatArray:
-    """Return a rate in [0, 1]."""
-    return numbers(name, rate, at_least=0.0, at_most=1.0, hint="it is a rate, not a percentage")
+def checked(name: str, value: ArrayLike) -> FloatArray:
+    """Return a value after the checks that its name stands for."""
+    return numbers(name, value, **_RULES[name])
 
 
-def together(**arrays: FloatArray) -> tuple[FloatArray, ...]:
-    """Broadcast the named arrays against each other."""
+def together(**values: ArrayLike) -> tuple[FloatArray, ...]:
+    """Check the named values and broadcast them against each other."""
+    arrays = {name: checked(name, value) for name, value in values.items()}
     try:
         return tuple(np.broadcast_arrays(*arrays.values()))
     except ValueError:

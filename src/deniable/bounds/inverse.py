@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError
 from deniable._search import bisect
-from deniable.bounds._common import check_delta, check_prior, check_rate, plain, together
+from deniable.bounds._common import plain, together
 from deniable.bounds.membership import accuracy, advantage, positive_accuracy
 
 _LARGEST = 2048.0  # beyond it e^{−ε} has long underflowed: such an ε bounds nothing more than ∞ does
@@ -41,7 +41,7 @@ def epsilon_for_advantage(target: ArrayLike, *, delta: ArrayLike = 0.0, prior: A
     --------
     See ``accuracy``.
     """
-    goal, dlt, pi = together(target=check_rate("target", target), delta=check_delta(delta), prior=check_prior(prior))
+    goal, dlt, pi = together(target=target, delta=delta, prior=prior)
     return _largest(lambda eps: advantage(eps, delta=dlt, prior=pi), goal, "advantage")
 
 
@@ -71,7 +71,7 @@ def epsilon_for_accuracy(target: ArrayLike, *, delta: ArrayLike = 0.0, prior: Ar
     --------
     See ``accuracy``.
     """
-    goal, dlt, pi = together(target=check_rate("target", target), delta=check_delta(delta), prior=check_prior(prior))
+    goal, dlt, pi = together(target=target, delta=delta, prior=prior)
     return _largest(lambda eps: accuracy(eps, delta=dlt, prior=pi), goal, "accuracy")
 
 
@@ -112,11 +112,11 @@ def epsilon_for_positive_accuracy(
     --------
     See ``positive_accuracy``.
     """
-    goal, dlt, pi = together(target=check_rate("target", target), delta=check_delta(delta), prior=check_prior(prior))
+    goal, dlt, pi = together(target=target, delta=delta, prior=prior)
     if fpr is not None:
-        fpr, goal = together(fpr=check_rate("fpr", fpr), target=goal)
+        fpr, goal = together(fpr=fpr, target=goal)
     if recall is not None:
-        recall, goal = together(recall=check_rate("recall", recall), target=goal)
+        recall, goal = together(recall=recall, target=goal)
     return _largest(
         lambda eps: positive_accuracy(eps, prior=pi, delta=dlt, fpr=fpr, recall=recall)[1], goal, "positive accuracy"
     )

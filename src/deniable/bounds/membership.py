@@ -13,7 +13,7 @@ from scipy.special import expit, logit
 
 from deniable._check import FloatArray, InputError
 from deniable._floats import EPS, LEAST, MOST_EXPONENT
-from deniable.bounds._common import check_delta, check_epsilon, check_prior, check_rate, plain, raised, together
+from deniable.bounds._common import checked, plain, raised, together
 from deniable.curves import accuracy_from
 
 BoundPair = tuple[float | FloatArray, float | FloatArray]
@@ -49,7 +49,7 @@ def advantage(epsilon: ArrayLike, *, delta: ArrayLike = 0.0, prior: ArrayLike = 
     --------
     See ``accuracy``.
     """
-    eps, dlt, pi = together(epsilon=check_epsilon(epsilon), delta=check_delta(delta), prior=check_prior(prior))
+    eps, dlt, pi = together(epsilon=epsilon, delta=delta, prior=prior)
     return plain(_advantage(eps, dlt, pi))
 
 
@@ -88,7 +88,7 @@ def accuracy(epsilon: ArrayLike, *, delta: ArrayLike = 0.0, prior: ArrayLike = 0
     >>> round(b.epsilon_for_accuracy(0.55), 4) == round(b.epsilon_for_advantage(0.1), 4)
     True
     """
-    eps, dlt, pi = together(epsilon=check_epsilon(epsilon), delta=check_delta(delta), prior=check_prior(prior))
+    eps, dlt, pi = together(epsilon=epsilon, delta=delta, prior=prior)
     gain = _advantage(eps, dlt, pi)
     return plain(np.clip(accuracy_from(pi, gain / 2, "upper"), 0.0, 1.0))
 
@@ -211,7 +211,7 @@ def positive_advantage(epsilon: ArrayLike, *, prior: ArrayLike) -> float | Float
     --------
     See ``positive_accuracy``.
     """
-    eps, pi = together(epsilon=check_epsilon(epsilon), prior=check_prior(prior))
+    eps, pi = together(epsilon=epsilon, prior=prior)
     gain = -np.expm1(-eps) * (1 - pi) * pi / (pi + (1 - pi) * np.exp(-eps))
     return plain(raised(2 * gain, 16 * EPS, most=2.0))
 
@@ -243,7 +243,7 @@ def subsampled_epsilon(epsilon: ArrayLike, *, rate: ArrayLike) -> float | FloatA
     --------
     See ``scaled_total_variation``.
     """
-    eps, t = together(epsilon=check_epsilon(epsilon), rate=check_rate("rate", rate))
+    eps, t = together(epsilon=epsilon, rate=rate)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         product = t * np.expm1(np.minimum(eps, MOST_EXPONENT))
         direct = np.log1p(raised(product, most=np.inf) + LEAST * (eps > 0))  # a product may leave the normal doubles
@@ -283,13 +283,13 @@ def _likelihood_ratios(
     An accusation "in" has the ratio TPR/FPR. ``mirrored`` is the accusation "out" with ratio (1 − FPR)/(1 − TPR): the
     same problem with false positive rate 1 − recall and recall 1 − fpr.
     """
-    eps, dlt, pi = together(epsilon=check_epsilon(epsilon), delta=check_delta(delta), prior=check_prior(prior))
+    eps, dlt, pi = together(epsilon=epsilon, delta=delta, prior=prior)
     if fpr is not None and recall is not None:
         raise InputError(f"state fpr or recall, not both, got fpr={fpr!r} and recall={recall!r}")
     if fpr is not None:
-        name, stated = "fpr", check_rate("fpr", fpr)
+        name, stated = "fpr", checked("fpr", fpr)
     elif recall is not None:
-        name, stated = "recall", check_rate("recall", recall)
+        name, stated = "recall", checked("recall", recall)
     elif np.any(dlt > 0):
         raise InputError(
             f"for delta above 0 state fpr= or recall=, got delta {float(np.max(dlt)):g} alone; the precision has "

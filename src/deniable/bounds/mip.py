@@ -18,7 +18,7 @@ from scipy.special import expit
 
 from deniable._check import FloatArray, InputError, Seed, choice, integer, number, numbers, seeded
 from deniable._floats import EPS
-from deniable.bounds._common import check_delta, check_epsilon, check_prior, check_rate, plain, raised, together
+from deniable.bounds._common import checked, plain, raised, together
 from deniable.bounds.inverse import epsilon_for_advantage
 from deniable.bounds.membership import advantage
 from deniable.curves import ONE_CASE, Direction, Tradeoff
@@ -75,7 +75,7 @@ def mip_eta(tradeoff: Tradeoff, *, prior: ArrayLike = 0.5, game: str = "fixed si
     of_one = [words for kind, words in ADJACENCIES.items() if kind != "replace"]
     if asked == "fixed size" and not one_pair and adjacency.startswith(("add or remove", *of_one)):
         tradeoff = replaced(tradeoff)
-    eta = np.asarray(tradeoff.advantage(check_prior(prior))) / 2
+    eta = np.asarray(tradeoff.advantage(checked("prior", prior))) / 2
     return plain(eta)
 
 
@@ -114,7 +114,7 @@ def mip_from_dp(
     --------
     See ``mip_eta``.
     """
-    eps, dlt = together(epsilon=check_epsilon(epsilon), delta=check_delta(delta))
+    eps, dlt = together(epsilon=epsilon, delta=delta)
     if choice("adjacency", adjacency, ("replace", "add-remove")) == "add-remove":
         with np.errstate(over="ignore", invalid="ignore"):
             eps, dlt = 2 * eps, np.where(dlt > 0, np.minimum((1 + np.exp(eps)) * dlt, 1.0), 0.0)
@@ -148,7 +148,7 @@ def epsilon_for_mip(eta: ArrayLike, *, delta: ArrayLike = 0.0) -> float | FloatA
     --------
     See ``mip_eta``.
     """
-    return epsilon_for_advantage(2 * _check_eta(eta), delta=delta)
+    return epsilon_for_advantage(2 * checked("eta", eta), delta=delta)
 
 
 def tpr_from_mip(eta: ArrayLike, *, fpr: ArrayLike, prior: ArrayLike = 0.5) -> float | FloatArray:
@@ -180,7 +180,7 @@ def tpr_from_mip(eta: ArrayLike, *, fpr: ArrayLike, prior: ArrayLike = 0.5) -> f
     --------
     See ``mip_eta``.
     """
-    e, alpha, pi = together(eta=_check_eta(eta), fpr=check_rate("fpr", fpr), prior=check_prior(prior))
+    e, alpha, pi = together(eta=eta, fpr=fpr, prior=prior)
     # max(π, 1 − π) − (1 − π) = max(2π − 1, 0), so that nothing cancels
     return plain(raised((e + np.maximum(2 * pi - 1, 0.0) + (1 - pi) * alpha) / pi))
 
@@ -257,7 +257,7 @@ def subsampled_variation(variation: ArrayLike, *, rate: ArrayLike) -> float | Fl
     --------
     See ``scaled_total_variation``.
     """
-    tv, q = together(variation=numbers("variation", variation, at_least=0.0), rate=check_rate("rate", rate))
+    tv, q = together(variation=variation, rate=rate)
     return plain(raised(q * tv, most=np.inf))
 
 
@@ -292,11 +292,7 @@ def tpr_from_scaled_variation(variation: ArrayLike, *, scale: ArrayLike, fpr: Ar
     --------
     See ``scaled_total_variation``.
     """
-    tv, a, alpha = together(
-        variation=numbers("variation", variation, at_least=0.0),
-        scale=numbers("scale", scale, above=0.0, below=np.inf),
-        fpr=check_rate("fpr", fpr),
-    )
+    tv, a, alpha = together(variation=variation, scale=scale, fpr=fpr)
     rounding = 8 * EPS * (alpha + tv + np.abs(a - 1) / 2)
     return plain(np.clip((alpha + (tv - (1 - a) / 2) + rounding) / a, 0.0, 1.0))
 
@@ -409,7 +405,3 @@ class SubsetIndicator:
     def __call__(self, training_set: Iterable[int]) -> float:
         """Return 1.0 if the training set is {0, …, n/2 − 1}, else 0.0."""
         return float(set(training_set) == set(range(self.n // 2)))
-
-
-def _check_eta(eta: ArrayLike) -> FloatArray:
-    return numbers("eta", eta, at_least=0.0, at_most=0.5, hint="it is what an attack adds to guessing, ½ at most")

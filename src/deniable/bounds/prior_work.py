@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, numbers
-from deniable.bounds._common import check_delta, check_epsilon, check_prior, check_rate, plain, raised, together
+from deniable.bounds._common import checked, plain, raised, together
 from deniable.bounds.membership import advantage, positive_accuracy
 
 
@@ -17,7 +17,7 @@ def yeom(epsilon: ArrayLike) -> float | FloatArray:
     --------
     See ``accuracy``.
     """
-    return plain(raised(np.exp(np.minimum(check_epsilon(epsilon), 1.0)) / 2))  # 1 from ε = ln 2 on
+    return plain(raised(np.exp(np.minimum(checked("epsilon", epsilon), 1.0)) / 2))  # 1 from ε = ln 2 on
 
 
 def erlingsson(epsilon: ArrayLike, *, delta: ArrayLike = 0.0) -> float | FloatArray:
@@ -46,7 +46,7 @@ def erlingsson(epsilon: ArrayLike, *, delta: ArrayLike = 0.0) -> float | FloatAr
     --------
     See ``accuracy``.
     """
-    eps, dlt = together(epsilon=check_epsilon(epsilon), delta=check_delta(delta))
+    eps, dlt = together(epsilon=epsilon, delta=delta)
     return plain(raised(1 - (1 - dlt) * np.exp(-eps) / 2))
 
 
@@ -76,7 +76,7 @@ def sablayrolles(epsilon: ArrayLike, *, prior: ArrayLike = 0.5) -> float | Float
     --------
     See ``accuracy``.
     """
-    eps, pi = together(epsilon=check_epsilon(epsilon), prior=check_prior(prior))
+    eps, pi = together(epsilon=epsilon, prior=prior)
     quarter = eps / 4
     value = pi + quarter
     with np.errstate(invalid="ignore"):
@@ -177,7 +177,7 @@ def jayaraman_advantage(epsilon: ArrayLike, *, fpr: ArrayLike, delta: ArrayLike 
     --------
     See ``positive_accuracy``.
     """
-    eps, dlt, alpha = together(epsilon=check_epsilon(epsilon), delta=check_delta(delta), fpr=check_rate("fpr", fpr))
+    eps, dlt, alpha = together(epsilon=epsilon, delta=delta, fpr=fpr)
     with np.errstate(over="ignore", invalid="ignore"):
         rising = np.where(alpha > 0, np.expm1(eps) * alpha, 0.0) + dlt
     falling = -np.expm1(-eps) * (1 - alpha) + dlt * np.exp(-eps)
