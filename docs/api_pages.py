@@ -43,7 +43,7 @@ INNER = {  # exported for other packages of deniable: no user calls them, and no
     "deniable.accounting.steps": {"Cut", "Repeated"},
     "deniable.curves": {
         *("BracketTradeoff", "Charged", "EnvelopeTradeoff", "SmallestTradeoff", "gaussian_hockey_stick"),
-        *("FailureTradeoff", "randomized_response_divergence", "with_assumptions", "with_note"),
+        *("FailureTradeoff", "of_persons", "randomized_response_divergence", "with_assumptions", "with_note"),
     },
     "deniable.integrations": {
         "DPEBM",

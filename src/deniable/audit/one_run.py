@@ -149,7 +149,7 @@ class OneRunAudit:
         p_value, outcome = float(np.exp(1 - smallest)), "consistent"
         if refuted(self, allowed):
             outcome, p_value = "violated", min(p_value, allowed)
-        elif self.failed or p_value <= 2 * allowed or not refuted(self._perfect(), allowed):
+        elif self.failed or p_value <= 2 * allowed or not refuted(self.perfect(), allowed):
             outcome, p_value = "inconclusive", max(p_value, allowed)
         if epsilon > 0:
             promised, measured = epsilon, self.epsilon(delta)
@@ -159,7 +159,7 @@ class OneRunAudit:
         tests = len(self.ordered) if epsilon > 0 else 1
         return Verdict(outcome, p_value, certain, tests, None, promised, measured, in_words(tradeoff))
 
-    def _perfect(self) -> OneRunAudit:
+    def perfect(self) -> OneRunAudit:
         """Return the same audit with all guesses right."""
         in_order = tuple(replace(part, right=part.looks) for part in self.ordered)
         return replace(self, right=self.guesses, ordered=in_order)
@@ -250,7 +250,7 @@ def audit_one_run(
         failed=bool(values.min() == values.max()),
     )
     ranked = mannwhitneyu(values[truth], values[~truth], alternative="less") if 0 < truth.sum() < len(truth) else None
-    few = (FEW,) * (not found._perfect().epsilon().low > 0)
+    few = (FEW,) * (not found.perfect().epsilon().low > 0)
     if ranked is None or found.failed or ranked.pvalue > REVERSED:
         return replace(found, warnings=few)
     auc = float(ranked.statistic) / int(truth.sum() * (~truth).sum())

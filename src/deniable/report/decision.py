@@ -256,7 +256,8 @@ def _attack(policy: Policy, attacked: Number | None, limit: float) -> Rule:
 def _utility(a: Assessment, policy: Policy) -> Rule:
     limit = policy.utility_loss
     label = "Usefulness lost by the protection"
-    if a.alert and limit is not None and any(key.startswith("use.") for key in a.numbers):  # even where guessing cannot be beaten: not worth a release
+    # even where guessing cannot be beaten: not worth a release
+    if a.alert and limit is not None and any(key.startswith("use.") for key in a.numbers):
         rest = NOTHING if NOTHING in a.alert else "whatever an unprotected one reaches"
         why = f"{label}: the model is no better than guessing on held-out records, {rest}."
         return Rule("utility_loss", label, limit, "missed", None, None, why)
