@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deniable._check import InputError, integer, number
 from deniable._files import write_atomically
@@ -18,8 +18,10 @@ from deniable.integrations.opacus import from_opacus, require_each_once
 from deniable.integrations.opacus_guard import OUTSIDE, Guard
 from deniable.limits import Limit
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
-from deniable.noise import Account, enter
 from deniable.planning import AsTellingAs, as_limit, calibrate
+
+if TYPE_CHECKING:
+    from deniable.noise import Account
 
 _SAMPLERS = ("RandomSampler", "SequentialSampler")
 _LEAST_NOISE = 0.2  # smallest noise multiplier tried
@@ -169,6 +171,8 @@ def make_private(
     >>> norms = dn.integrations.opacus.GradientNorms(optimizer, records=len(data))  # doctest: +SKIP
     >>> follow = dn.workflows.OpacusCallback(engine)  # doctest: +SKIP
     """
+    from deniable.noise import enter
+
     asked = as_limit(advantage, limit)
     passes = integer("epochs", epochs, at_least=1)
     clip = number("max_grad_norm", max_grad_norm, above=0.0, below=float("inf"))
