@@ -389,6 +389,20 @@ class TestNoReleaseLeavesWithoutItsEntry:
         assert len(dn.Ledger(path).entries) == 1
         assert copied(dn.PrivateClassifier().fit(*table())).fit(*table())
 
+    @pytest.mark.filterwarnings("ignore::UserWarning")  # of how useful so few records are
+    @pytest.mark.parametrize("kind", [dn.PrivateClassifier, dn.PrivateRegressor, dn.PrivateSynthesizer])
+    def test_this_holds_for_whatever_takes_a_ledger(self, path, kind):
+        X, y = table()
+        given = (X,) if kind is dn.PrivateSynthesizer else (X, y.astype(int))
+        again = copy.deepcopy(copy.deepcopy(kind(ledger=dn.Ledger(path))).fit(*given))
+        assert len(dn.Ledger(path).entries) == 1
+        with pytest.raises(dn.InputError, match="set it anew"):
+            again.fit(*given)
+        with pytest.raises(dn.InputError, match="must be a deniable"):
+            again.set_params(ledger="people.ledger").fit(*given)
+        assert len(dn.Ledger(path).entries) == 1
+        assert b"people.ledger" not in pickle.dumps(kind(ledger=dn.Ledger(path)).fit(*given))
+
     @pytest.mark.slow
     def test_other_processes_enter_their_fits(self, path):
         ledger = dn.Ledger(path)

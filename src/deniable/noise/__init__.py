@@ -8,6 +8,7 @@ from deniable.noise.certificate import (
     AS_GIVEN as AS_GIVEN,
     Account as Account,
     Certificate,
+    certificate_of as certificate_of,
     enter as enter,
     game_of as game_of,
     points as points,

@@ -12,9 +12,20 @@ from deniable._check import InputError
 from deniable._files import plain, to_json
 from deniable._notebook import curve_rows, panel
 from deniable._shown import plural, shown
-from deniable.curves import Tradeoff
-from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, Receipt, entered, parts_of, to_plain, together
-from deniable.noise.queries import SHARED, Use
+from deniable.accounting import tradeoff
+from deniable.curves import Tradeoff, with_assumptions
+from deniable.mechanisms import (
+    ApproximateDP,
+    Composition,
+    GaussianDP,
+    Mechanism,
+    Receipt,
+    entered,
+    parts_of,
+    to_plain,
+    together,
+)
+from deniable.noise.queries import SHARED, Queries, Use
 
 AS_GIVEN = "the columns as they were given; what prepared them is not covered"  # a pipeline's last step sees no other
 FPRS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)  # of the points of a curve in a certificate's JSON
@@ -175,6 +186,26 @@ class Certificate:
 
 def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{len(names)} queries, from {names[0]!r} to {names[-1]!r}"
+
+
+def certificate_of(look: Queries, words: str, public: tuple[str, ...], entry: Receipt | None) -> Certificate:
+    """Return the certificate of everything that may be asked through ``look`` under a target, in ``words``."""
+    mechanism, unit = look.ledger.mechanism(), look.units.unit
+    shared = (SHARED,) * (unit == "person")
+    failures = [part for part in parts_of(mechanism) if not isinstance(part, GaussianDP)] * 2
+    curve, twice = tradeoff(mechanism), tradeoff(Composition((GaussianDP(2 * look.ledger.mu), *failures)))
+    adjacency = f"add or remove one {unit}" + " with all its records" * bool(shared)
+    notes = (*curve.assumptions.notes, *shared, *entered(entry))
+    return Certificate(
+        words,
+        unit,
+        with_assumptions(curve, adjacency=adjacency, notes=notes),
+        with_assumptions(twice, adjacency=f"replace one {unit} by another"),  # one out, one in
+        tuple(look.ledger.uses),
+        public,
+        mechanism,
+        entry=entry,
+    )
 
 
 def points(curve: Tradeoff) -> dict[str, Any]:

@@ -12,20 +12,17 @@ import numpy as np
 
 from deniable._check import InputError, IntArray, integer
 from deniable._floats import MANY_ROUNDINGS
-from deniable.accounting import tradeoff
-from deniable.curves import with_assumptions
 from deniable.limits import DEFAULT_ADVANTAGE
-from deniable.mechanisms import Composition, GaussianDP, parts_of
+from deniable.mechanisms import GaussianDP
 from deniable.noise import (
     COUNT_NOISE,
-    SHARED,
-    Certificate,
     NoiseSource,
     Queries,
     QueryBudget,
     Receipt,
     Units,
-    entered,
+    certificate_of,
+    enter,
     units_of,
 )
 from deniable.planning import Budget, as_limit, budget
@@ -42,6 +39,7 @@ from deniable.training import (
     declare,
     kinds,
     public_inputs,
+    store,
 )
 
 _PRESENCE, _COLUMNS, _ROUND = 0.01, 0.19, 0.01  # of the μ² that is not kept for labels
@@ -86,6 +84,8 @@ class Synthesis:
     @classmethod
     def begin(cls, model: Any, table: Any, source: NoiseSource) -> Synthesis:
         """Check the options and the columns; no cell is looked at but those that name persons."""
+        if model.ledger is None and getattr(getattr(model, "certificate_", None), "entry", None) is not None:
+            raise InputError("ledger is not stored with a fitted model: set it anew, or clone the model to go without")
         frame, unit = _opened(table, as_schema(model.schema))
         names, schema = list(frame.columns), as_schema(model.schema)
         person = schema.person if model.group is None else str(model.group)
@@ -111,9 +111,8 @@ class Synthesis:
     def ask_columns(self) -> None:
         """Ask how many there are, and for all cells of single columns; group these for the pairs."""
         look, table, schema, mu = self.look, self.table, self.declared.schema, self.allowance.mu
-        if (ledger := self.model.ledger) is not None:  # all that will run is known before noise is drawn
-            what, whom = type(self.model).__name__, look.units.unit if self.person is None else self.person
-            self.entry = ledger.charge(look.ledger.mechanism(), unit=whom, what=what)
+        whom, what = look.units.unit if self.person is None else self.person, type(self.model).__name__
+        self.entry = enter(self.model.ledger, look.ledger.mechanism(), unit=whom, what=what)  # all that will run
         self.n, _ = kinds(look, table, self.declared)
         look.ledger.kept = self.kept = mu * math.sqrt(_LABELS) if self.targets else 0.0
         free, d = math.sqrt(mu**2 - self.kept**2) * (1 - MANY_ROUNDINGS), len(table.columns)
@@ -188,32 +187,21 @@ class Synthesis:
     def finished(self) -> None:
         """Set all attributes of the model."""
         look, model = self.look, self.model
-        mechanism, mu, unit = look.ledger.mechanism(), look.ledger.mu, look.units.unit
-        shared = (SHARED,) * (unit == "person")
-        failures = [part for part in parts_of(mechanism) if not isinstance(part, GaussianDP)] * 2
-        curve, twice = tradeoff(mechanism), tradeoff(Composition((GaussianDP(2 * mu), *failures)))  # one out, one in
-        adjacency = f"add or remove one {unit}" + " with all its records" * bool(shared)
-        certificate = Certificate(
-            self.allowance.words,
-            unit,
-            with_assumptions(
-                curve, adjacency=adjacency, notes=(*curve.assumptions.notes, *shared, *entered(self.entry))
-            ),
-            with_assumptions(twice, adjacency=f"replace one {unit} by another"),
-            tuple(look.ledger.uses),
-            public_inputs(self.declared),
-            mechanism,
-            entry=self.entry,
-        )
-        for name in [name for name in vars(model) if name.endswith("_")]:
-            delattr(model, name)
-        model.columns_, model.labels_, model.law_ = tuple(self.columns), self.models, self.law
-        model.pairs_ = self.pairs
-        model.n_, model.n_sd_ = self.n, COUNT_NOISE / look.ledger.uses[0].mu
-        model.surrogates_, model.certificate_ = self.table.left_out, certificate
-        model.schema_ = self.declared.schema
+        certificate = certificate_of(look, self.allowance.words, public_inputs(self.declared), self.entry)
         kept = {*self.table.left_out, *(column.name for column in self.columns)}
-        model.feature_names_in_ = np.array([n for n in self.frame.columns if n in kept], dtype=object)
+        store(
+            model,
+            columns_=tuple(self.columns),
+            labels_=self.models,
+            law_=self.law,
+            pairs_=self.pairs,
+            n_=self.n,
+            n_sd_=COUNT_NOISE / look.ledger.uses[0].mu,
+            surrogates_=self.table.left_out,
+            certificate_=certificate,
+            schema_=self.declared.schema,
+            feature_names_in_=np.array([n for n in self.frame.columns if n in kept], dtype=object),
+        )
         self._advise()
 
     def _advise(self) -> None:

@@ -7,12 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from deniable._check import InputError, Seed, integer, nearest_names, seeded
-from deniable._files import stamped, unstamped
-from deniable.curves import Tradeoff
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise import Account, NoiseSource, SumNoise, only_our_words
@@ -20,9 +17,10 @@ from deniable.synthesis.fits import Synthesis
 from deniable.synthesis.marginals import CountInterval, Marginal, interval, marginals_of
 from deniable.synthesis.rows import cells_made, relabelled
 from deniable.tables import Schema
+from deniable.training import Certified
 
 
-class PrivateSynthesizer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class PrivateSynthesizer(Certified):
     """Makes a table of made-up rows that is as useful as a membership target allows.
 
     Guarantee: an attacker who knows all records but one, and sees the model, its certificate and any number of made-up
@@ -81,6 +79,8 @@ class PrivateSynthesizer(BaseEstimator):  # type: ignore[misc]  # scikit-learn h
     >>> made.sample(5).shape
     (5, 3)
     """
+
+    _no_ledger = None  # Synthesis.begin refuses to fit again what was entered once
 
     @nearest_names
     def __init__(
@@ -161,28 +161,3 @@ class PrivateSynthesizer(BaseEstimator):  # type: ignore[misc]  # scikit-learn h
         """The noisy counts of all columns, then those of pairs."""
         check_is_fitted(self)
         return marginals_of(self.columns_, self.pairs_)
-
-    @property
-    def tradeoff_(self) -> Tradeoff:
-        """The curve for adding or removing one unit."""
-        check_is_fitted(self)
-        curve: Tradeoff = self.certificate_.tradeoff
-        return curve
-
-    @property
-    def replacement_tradeoff_(self) -> Tradeoff:
-        """The curve for *replacing* one unit by another: a removal and an addition in one, twice the μ."""
-        check_is_fitted(self)
-        curve: Tradeoff = self.certificate_.replacement
-        return curve
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "law_" in vars(self)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state with its format."""
-        return stamped({**super().__getstate__(), "ledger": None})  # a path on somebody's disk
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the state of a model of this format; refuse others."""
-        super().__setstate__(unstamped(state))

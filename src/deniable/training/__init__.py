@@ -4,7 +4,7 @@ Names outside ``__all__`` are for other packages of deniable.
 """
 
 from deniable.training.account import RecordTradeoffs
-from deniable.training.base import PrivateModel as PrivateModel
+from deniable.training.base import Certified as Certified, PrivateModel as PrivateModel
 from deniable.training.classifier import ClassifierFit as ClassifierFit, PrivateClassifier, labels_of
 from deniable.training.column import TaskChoice, fit_column
 from deniable.training.encoders import (
@@ -21,7 +21,7 @@ from deniable.training.features import (
     declare as declare,
     public_inputs as public_inputs,
 )
-from deniable.training.fits import TrainingWarning
+from deniable.training.fits import TrainingWarning, store as store
 from deniable.training.looks import kinds as kinds
 from deniable.training.regressor import PrivateRegressor
 

@@ -20,7 +20,41 @@ from deniable.training.features import FeatureTable, apart
 from deniable.training.fits import ModelFit, checked, completed, without_group
 
 
-class PrivateModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class Certified(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Base of whatever is fitted under one certificate: its curves, what is stored, and the ledger that copies keep."""
+
+    _no_ledger: str | None = "not stored with a fitted model: set it anew"  # in place of a path; enter() refuses it
+
+    @property
+    def tradeoff_(self) -> Tradeoff:
+        """The curve for adding or removing one unit."""
+        check_is_fitted(self)
+        curve: Tradeoff = self.certificate_.tradeoff
+        return curve
+
+    @property
+    def replacement_tradeoff_(self) -> Tradeoff:
+        """The curve for *replacing* one unit by another: a removal and an addition in one, twice the μ."""
+        check_is_fitted(self)
+        curve: Tradeoff = self.certificate_.replacement
+        return curve
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "certificate_" in vars(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state with its format; a fitted model does not say where its ledger lies, and refuses to refit."""
+        state = dict(super().__getstate__())
+        if self.__sklearn_is_fitted__() and self.ledger is not None:
+            state["ledger"] = self._no_ledger
+        return stamped(state)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the state of a model of this format; refuse others."""
+        super().__setstate__(unstamped(state))
+
+
+class PrivateModel(Certified):
     """Base of the private estimators; see :class:`deniable.PrivateClassifier`."""
 
     _steps: type[ModelFit]  # how the kind of model is fitted
@@ -62,20 +96,6 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         return self
 
     @property
-    def tradeoff_(self) -> Tradeoff:
-        """The curve for adding or removing one unit."""
-        check_is_fitted(self)
-        curve: Tradeoff = self.certificate_.tradeoff
-        return curve
-
-    @property
-    def replacement_tradeoff_(self) -> Tradeoff:
-        """The curve for *replacing* one unit by another: a removal and an addition in one, twice the μ."""
-        check_is_fitted(self)
-        curve: Tradeoff = self.certificate_.replacement
-        return curve
-
-    @property
     def record_tradeoffs_(self) -> RecordTradeoffs:
         """Each record's own exposure in this fit: for the owner of the data; gone after pickling."""
         check_is_fitted(self)
@@ -87,16 +107,10 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         return self._record_tradeoffs
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without the exposures, which are not protected, and with its format."""
-        state = dict(super().__getstate__())
+        """Return the state without the exposures, which are not protected."""
+        state = super().__getstate__()
         state.pop("_record_tradeoffs", None)
-        if self.__sklearn_is_fitted__() and self.ledger is not None:
-            state["ledger"] = "not stored with a fitted model: set it anew"  # a path on somebody's disk; see enter()
-        return stamped(state)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the state of a model of this format; refuse others."""
-        super().__setstate__(unstamped(state))
+        return state
 
     def _html_repr(self) -> str:  # what a notebook shows: the promise of a fitted model above scikit-learn's diagram
         from deniable._notebook import curve_rows, panel
@@ -107,9 +121,6 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         notes = [f"Target: {self.certificate_.target}.", f"Covers {AS_GIVEN}."]
         notes.append("print(model.certificate_) lists every query of the data.")
         return panel(f"Fitted {type(self).__name__}", curve_rows(self.tradeoff_), notes) + diagram
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "model_" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -14,14 +14,9 @@ import pandas as pd
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from deniable._check import FloatArray, InputError, choice, integer, number
-from deniable.accounting import tradeoff
-from deniable.curves import with_assumptions
 from deniable.limits import DEFAULT_ADVANTAGE
-from deniable.mechanisms import Composition, GaussianDP, parts_of
 from deniable.noise import (
     COUNT_NOISE,
-    SHARED,
-    Certificate,
     ColumnKind,
     NoiseSource,
     Paid,
@@ -29,8 +24,8 @@ from deniable.noise import (
     QueryBudget,
     Receipt,
     Units,
+    certificate_of,
     enter,
-    entered,
     units_of,
 )
 from deniable.planning import Budget, as_limit, budget
@@ -179,23 +174,8 @@ class ModelFit(ABC):
         if level is not None:
             paid = look.pay("level", "the level and the slope of the predictions", kept)
             additive = level[1](task, additive, paid)
-        mechanism, mu, unit = look.ledger.mechanism(), look.ledger.mu, look.units.unit
-        shared = (SHARED,) * (unit == "person")
-        failures = [part for part in parts_of(mechanism) if not isinstance(part, GaussianDP)] * 2
-        curve, twice = tradeoff(mechanism), tradeoff(Composition((GaussianDP(2 * mu), *failures)))  # one out, one in
-        adjacency = f"add or remove one {unit}" + " with all its records" * bool(shared)
-        certificate = Certificate(
-            self.allowance.words,
-            unit,
-            with_assumptions(
-                curve, adjacency=adjacency, notes=(*curve.assumptions.notes, *shared, *entered(self.entry))
-            ),
-            with_assumptions(twice, adjacency=f"replace one {unit} by another"),
-            tuple(look.ledger.uses),
-            (*public_inputs(self.declared), *public),
-            mechanism,
-            entry=self.entry,
-        )
+        certificate = certificate_of(look, self.allowance.words, (*public_inputs(self.declared), *public), self.entry)
+        mu = look.ledger.mu
         exposure = RecordTradeoffs(np.minimum(np.hypot(spent, kept), mu), mu, look.units.labels)
         return store(
             self.model,
