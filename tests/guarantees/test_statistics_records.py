@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import beta, norm
 
 import deniable as dn
-from deniable.cli import publish
 from deniable.cli._app import run
+from deniable.cli._options import Reading
 from deniable.statistics import releasing
 from deniable.statistics.queries import Categories
 from deniable.statistics.releasing import numbers_of, read_columns
@@ -183,7 +183,7 @@ def test_only_debug_shows_what_an_unforeseen_error_says(monkeypatch, tmp_path, c
     def fails(*_, **__):
         float(SECRET)
 
-    monkeypatch.setattr(publish, "opened", fails)
+    monkeypatch.setattr(Reading, "opened", fails)
     for more, shown in (([], False), (["--debug"], True)):
         assert run(["publish", "t.csv", "--statistic", "mean(x)", *more]) not in (0, 2)
         assert ("Mueller" in capsys.readouterr().err) == shown

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.cli._limit import read_limit
+from deniable.cli._options import read_limit
 from deniable.planning.calibration import COMPARED_RATES, as_limit
 
 KNOWN = ((0.9, 0.1), (0.5, 0.5))

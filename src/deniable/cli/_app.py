@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import inspect
 import logging
 import re
 import shlex
@@ -10,12 +11,13 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from functools import cache, partial
+from dataclasses import is_dataclass
+from functools import cache, wraps
 from itertools import pairwise, takewhile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import typer
 
@@ -23,6 +25,7 @@ from deniable._check import InputError
 from deniable._files import write_atomically
 from deniable._optional import missing
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 FINE, MISSED, BAD_INPUT, DEFECT, INTERRUPTED = 0, 1, 2, 70, 130
 _SOON = 0.05  # seconds after which a destructor is over
 
@@ -51,19 +54,42 @@ app = typer.Typer(
     epilog=_EVERY_COMMAND,
 )
 
-more = partial(typer.Option, hidden=True)  # an option for --help-all
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON to stdout and nothing else.")]
-PriorOption = Annotated[float, typer.Option("--prior", help="The attacker's prior: P(the record was in), in (0, 1).")]
-FprOption = Annotated[float, typer.Option("--fpr", help="False positive rate as a fraction: 0.001 means 0.1 %.")]
-PlotOption = Annotated[Path | None, typer.Option("--plot", help="Also draw a picture: a file ending in .svg or .png.")]
-SeedOption = Annotated[
-    int | None, more("--seed", min=0, help="Seed of splits and simulations (never of released noise).")
-]
+
+def command(*examples: str, name: str | None = None, of: typer.Typer = app) -> Callable[[_Command], _Command]:
+    """Register a command with examples that can be pasted. Each option of a group is a parameter of its own there."""
+
+    def register(function: _Command) -> _Command:
+        lines = ["\b", "Examples:", *(f"  {line}" for line in examples), "", f"More options: {HELP_ALL}"]
+        of.command(name, epilog="\n".join(lines))(_ungrouped(function))
+        return function
+
+    return register
 
 
-def examples(*lines: str) -> str:
-    """Return the epilog of a command's help: commands that can be pasted."""
-    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines), "", f"More options: {HELP_ALL}"])
+def _ungrouped(function: Callable[..., Any]) -> Any:
+    """Return a function of single options: a parameter that is a dataclass becomes its fields, or those it names."""
+    single: list[inspect.Parameter] = []
+    groups: dict[str, tuple[Any, list[str]]] = {}
+    for one in inspect.signature(function, eval_str=True).parameters.values():
+        kinds: Any = get_args(one.annotation) if get_origin(one.annotation) is Annotated else [one.annotation]
+        kind, *names = kinds
+        if isinstance(kind, type) and is_dataclass(kind):
+            own = inspect.signature(kind, eval_str=True).parameters
+            groups[one.name] = kind, names or list(own)
+            single += [own[name] for name in names or own]
+        else:
+            single.append(one)
+
+    @wraps(function)
+    def called(**given: Any) -> Any:
+        made = {group: kind(**{name: given.pop(name) for name in names}) for group, (kind, names) in groups.items()}
+        return function(**given, **made)
+
+    whole: Any = called
+    whole.__signature__ = inspect.Signature([one.replace(kind=one.KEYWORD_ONLY) for one in single])
+    whole.__annotations__ = {}
+    del whole.__wrapped__
+    return whole
 
 
 def _show_version(asked: bool) -> None:
@@ -102,6 +128,12 @@ def write(path: Path, content: str | bytes) -> None:
     """Write a file, complete or not at all, and say so on stderr."""
     write_atomically(path, content)
     wrote(path)
+
+
+def write_all(files: Mapping[Path, str | bytes]) -> None:
+    """Write several files, in their order."""
+    for path, content in files.items():
+        write(path, content)
 
 
 def wrote(path: Path) -> None:

@@ -8,25 +8,23 @@ from typing import Annotated, Literal
 import typer
 
 from deniable._files import check_writable, to_json
-from deniable.cli._app import JsonFlag, app, examples, write
-from deniable.cli._report import MetaOption
+from deniable.cli import _options as options
+from deniable.cli._app import command, write
 
 AnnexKind = Literal["dpia", "edpb", "cnil", "ico", "nist-800-226", "sacro", "model-card", "dp-registry"]
 
 
-@app.command(
-    epilog=examples(
-        "deniable annex report.json --kind edpb --out dpia.md",
-        "deniable annex report.json --kind dp-registry --meta meta.toml",
-    )
+@command(
+    "deniable annex report.json --kind edpb --out dpia.md",
+    "deniable annex report.json --kind dp-registry --meta meta.toml",
 )
 def annex(
     report: Annotated[Path, typer.Argument(help="A report as .json, written with --out or --report.")],
     kind: Annotated[AnnexKind, typer.Option(help="Kind of document to fill in.")],
-    meta: MetaOption = None,
+    meta: options.MetaOption = None,
     owner: Annotated[bool, typer.Option("--owner", help="Also of a report with what no noise protects.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write it here: .md, or .yaml for dp-registry.")] = None,
-    as_json: JsonFlag = False,
+    as_json: options.JsonFlag = False,
 ) -> None:
     """Fill the fields of a document from a report's numbers.
 

@@ -2,48 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
-from deniable.cli._app import JsonFlag, PriorOption, again, app, examples, more
-from deniable.cli._limit import limit_option
-from deniable.cli._report import (
-    FullOption,
-    JunitOption,
-    MetaOption,
-    PolicyOption,
-    ReportOption,
-    SarifOption,
-    prepared,
-    show,
-)
+from deniable.cli import _options as options
+from deniable.cli._app import again, command, write_all
 from deniable.cli.ledger import LedgerOption, there
 from deniable.cli.run import RunArgument, read_run, with_unknown
 
 
-@app.command(
-    epilog=examples(
-        "deniable assess dpsgd,1,0.01,5000 --report report.html",
-        "deniable assess 'tuned,10: dpsgd,2,0.01,500' --policy default --json",
-        "deniable assess matrix,8,strategy=strategy.csv,participations=4,separation=16",
-        "deniable assess history.json --policy policy.toml --meta meta.toml --report report.html",
-    )
+@command(
+    "deniable assess dpsgd,1,0.01,5000 --report report.html",
+    "deniable assess 'tuned,10: dpsgd,2,0.01,500' --policy default --json",
+    "deniable assess matrix,8,strategy=strategy.csv,participations=4,separation=16",
+    "deniable assess history.json --policy policy.toml --meta meta.toml --report report.html",
 )
 def assess(
     run: RunArgument,
-    prior: PriorOption = 0.5,
-    report: ReportOption = None,
-    policy: PolicyOption = None,
-    junit: JunitOption = None,
-    sarif: SarifOption = None,
+    prior: options.PriorOption = 0.5,
     fpr: Annotated[
-        list[float] | None, more(help="False positive rate to report; may be repeated [default: 0.1 0.01 0.001].")
+        list[float] | None,
+        options.more(help="False positive rate to report; may be repeated [default: 0.1 0.01 0.001]."),
     ] = None,
-    delta: Annotated[float, more(help="δ at which the corresponding ε is stated.")] = 1e-5,
-    meta: MetaOption = None,
+    delta: Annotated[float, options.more(help="δ at which the corresponding ε is stated.")] = 1e-5,
     ledger: LedgerOption = None,
-    full: FullOption = False,
-    as_json: JsonFlag = False,
+    *,
+    pages: Annotated[options.Pages, "report", "policy", "junit", "sarif", "meta", "full", "as_json"],
 ) -> int:
     """Report what any attacker of a run can reach.
 
@@ -52,22 +37,20 @@ def assess(
     import deniable as dn
     from deniable.mechanisms import entered
 
-    said = prepared(policy, meta, report=report, junit=junit, sarif=sarif)
+    said = pages.prepared()
     ran = read_run(run)
     book = there(ledger, run)
     entry = None if book is None else book.add(ran)
-    made = dn.assess(
-        ran, prior=prior, delta=delta, fpr=tuple(fpr) if fpr else (0.1, 0.01, 0.001),
-        **said,
-    )  # fmt: skip
+    made = dn.assess(ran, prior=prior, delta=delta, fpr=tuple(fpr or (0.1, 0.01, 0.001)), **said)
     if entry is not None:
         notes = (*made.assumptions.notes, *entered((entry.number, entry.head)))
         made = replace(made, assumptions=replace(made.assumptions, notes=notes))
-    missed = report is None and made.decision is not None and not made.decision.met
-    following = _enough(run, made.decision) if missed else ()
-    if not following and report is None:
-        following = again("--report", "report.html")
-    return show(made, report, as_json, policy, full=full, following=following, ci=(junit, sarif))
+    following: Sequence[str] = ()
+    if pages.report is None:
+        missed = made.decision is not None and not made.decision.met
+        following = (missed and _enough(run, made.decision)) or again("--report", "report.html")
+    write_all(pages.files(made))
+    return pages.show(made, following)
 
 
 def _enough(run: str, decision: Any) -> tuple[str, ...]:
@@ -75,4 +58,6 @@ def _enough(run: str, decision: Any) -> tuple[str, ...]:
     question, limit = with_unknown(run), decision.policy.limit(decision.decided_by)
     if question is None or limit is None:
         return ()
-    return ("calibrate", question, *limit_option(limit))
+    said = ",".join(f"{name}={value!r}" for name, value in limit.arguments.items())
+    option = ("--advantage", said.removeprefix("advantage=")) if limit.kind == "advantage" else ("--limit", said)
+    return ("calibrate", question, *option)

@@ -11,19 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from deniable._check import InputError
-from deniable._files import check_writable
 from deniable._optional import require
-from deniable.cli._app import FINE, MISSED, JsonFlag, SeedOption, app, examples, more, of_table, wrote
-from deniable.cli._report import (
-    FullOption,
-    MetaOption,
-    OwnerReportOption,
-    PolicyOption,
-    prepared,
-    show,
-)
-from deniable.cli._schema import DecimalOption, SchemaOption, opened
-from deniable.cli._workers import ClusterOption, workers
+from deniable.cli import _options as options
+from deniable.cli._app import FINE, MISSED, command, of_table, write_all, wrote
 
 if TYPE_CHECKING:
     from deniable.tables import Schema
@@ -36,47 +26,38 @@ _NAMED = {  # name → classifier, regressor
 }
 
 
-@app.command(
-    epilog=examples(
-        "deniable attack breast-cancer --model forest --jobs 2 --seed 0",
-        "deniable attack data.csv --target y --model mine.skops --method lira --shadows 64 --owner-report audit.html",
-    )
+@command(
+    "deniable attack breast-cancer --model forest --jobs 2 --seed 0",
+    "deniable attack data.csv --target y --model mine.skops --method lira --shadows 64 --owner-report audit.html",
 )
 def attack(
-    data: Annotated[str, typer.Argument(help="A .csv or .parquet file, or a built-in name: breast-cancer.")],
+    data: options.DataArgument,
     model: Annotated[str, typer.Option(help="What to train: linear, tree, forest, boosting, or a saved .skops file.")],
-    target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
+    target: options.TargetOption = None,
     method: Annotated[str, typer.Option(help="auto, loss, calibrated, lira, lira-offline or rmia.")] = "auto",
     shadows: Annotated[int, typer.Option(help="Number of models to train; must be even.")] = 64,
-    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
-    schema: SchemaOption = None,
-    decimal: DecimalOption = None,
-    jobs: Annotated[int | None, more(help="Models trained in parallel (-1: one per core).")] = None,
-    cluster: ClusterOption = None,
-    seed: SeedOption = None,
-    out: Annotated[Path | None, typer.Option(help="Write the scores here: .npz, as audit reads it.")] = None,
-    owner_report: OwnerReportOption = None,
-    policy: PolicyOption = None,
-    meta: MetaOption = None,
-    full: FullOption = False,
-    as_json: JsonFlag = False,
+    drop: options.DropOption = None,
+    *,
+    reading: options.Reading,
+    workers: options.Workers,
+    seed: options.SeedOption = None,
+    out: Annotated[Path | None, options.file("--out", "Write the scores here, as audit reads them", ".npz")] = None,
+    pages: Annotated[options.Pages, "owner_report", "policy", "meta", "full", "as_json"],
 ) -> int:
     """Attack a kind of model on a data set.
 
     Shadow models are trained on random halves of the data; it is measured how well members are recognised.
     """
-    if out is not None:
-        check_writable("--out", out, suffixes=(".npz",))
-    said = prepared(policy, meta, owner_report=owner_report)
+    said = pages.prepared()
     import deniable as dn
     from deniable.audit import Method
 
     saved = _saved(model)
-    X, y, textual = _features(*opened(data, schema, decimal), target, tuple(drop or ()))
+    X, y, textual = _features(*reading.opened(data), target, tuple(drop or ()))
     pipeline = _pipeline(_chosen(model, y) if saved is None else saved, X, y, textual)
-    with workers(jobs, cluster):
+    with workers.start():
         scores = dn.attack_estimator(
-            pipeline, X, y, method=cast(Method, method), n_shadows=shadows, rng=seed, n_jobs=jobs
+            pipeline, X, y, method=cast(Method, method), n_shadows=shadows, rng=seed, n_jobs=workers.jobs
         )
     if out is not None:
         scores.save(str(out))
@@ -84,9 +65,9 @@ def attack(
     found = scores.audit(command=said["command"])
     made = dn.assess(found, title=f"{scores.method} against {model}", **said)
     leaks = found.advantage().low > 0
-    private = ("train", *of_table(data, target, drop, schema), "--report", "private.html") if leaks else ()
-    code = show(made, owner_report, as_json, policy, full=full, following=private)
-    return max(code, MISSED if found.warnings else FINE)
+    private = ("train", *of_table(data, target, drop, reading.schema), "--report", "private.html") if leaks else ()
+    write_all(pages.files(made))
+    return max(pages.show(made, private), MISSED if found.warnings else FINE)
 
 
 def _saved(model: str) -> Any:

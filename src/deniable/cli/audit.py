@@ -11,42 +11,18 @@ import typer
 
 from deniable._check import InputError
 from deniable._progress import stage
-from deniable.cli._app import (
-    FINE,
-    MISSED,
-    JsonFlag,
-    PlotOption,
-    SeedOption,
-    again,
-    app,
-    command_line,
-    examples,
-    more,
-)
-from deniable.cli._picture import checked_picture, draw
-from deniable.cli._report import (
-    FullOption,
-    JunitOption,
-    MetaOption,
-    OwnerReportOption,
-    PolicyOption,
-    SarifOption,
-    prepared,
-    show,
-)
-from deniable.cli._schema import DecimalOption, read_schema
+from deniable.cli import _options as options
+from deniable.cli._app import FINE, MISSED, again, command, command_line, write_all
 from deniable.cli.run import read_run
 
 _STREAM = "-"
 
 
-@app.command(
-    epilog=examples(
-        "deniable audit scores.npz epsilon,2 --owner-report audit.html",
-        "deniable audit scores.csv dpsgd,1,0.01,5000 --score llr --member is_member",
-        "python train_and_attack.py | deniable audit - gaussian,0.5 --plot wealth.svg",
-        "deniable audit synthetic.csv --members train.csv --nonmembers holdout.csv --reference survey.csv",
-    )
+@command(
+    "deniable audit scores.npz epsilon,2 --owner-report audit.html",
+    "deniable audit scores.csv dpsgd,1,0.01,5000 --score llr --member is_member",
+    "python train_and_attack.py | deniable audit - gaussian,0.5 --plot wealth.svg",
+    "deniable audit synthetic.csv --members train.csv --nonmembers holdout.csv --reference survey.csv",
 )
 def audit(
     scores: Annotated[
@@ -70,20 +46,15 @@ def audit(
     ] = False,
     members: Annotated[Path | None, typer.Option(help="Records that a released table was made from.")] = None,
     nonmembers: Annotated[Path | None, typer.Option(help="Records like them that it was not made from.")] = None,
-    reference: Annotated[Path | None, more(help="Further records that the attacker of a table has.")] = None,
-    decimal: DecimalOption = None,
-    method: Annotated[str, more(help="Attack on a table: auto, nearest, density or marginals.")] = "auto",
-    confidence: Annotated[float, more(help="Probability with which each interval or verdict holds.")] = 0.95,
-    fpr: Annotated[list[float] | None, more(help="False positive rate to report; may be repeated.")] = None,
-    seed: SeedOption = None,
-    plot: PlotOption = None,
-    owner_report: OwnerReportOption = None,
-    policy: PolicyOption = None,
-    junit: JunitOption = None,
-    sarif: SarifOption = None,
-    meta: MetaOption = None,
-    full: FullOption = False,
-    as_json: JsonFlag = False,
+    reference: Annotated[Path | None, options.more(help="Further records that the attacker of a table has.")] = None,
+    *,
+    reading: Annotated[options.Reading, "decimal"],
+    method: Annotated[str, options.more(help="Attack on a table: auto, nearest, density or marginals.")] = "auto",
+    confidence: Annotated[float, options.more(help="Probability with which each interval or verdict holds.")] = 0.95,
+    fpr: Annotated[list[float] | None, options.more(help="False positive rate to report; may be repeated.")] = None,
+    seed: options.SeedOption = None,
+    plot: options.PlotOption = None,
+    pages: Annotated[options.Pages, "owner_report", "policy", "junit", "sarif", "meta", "full", "as_json"],
 ) -> int:
     """Measure an attack from its scores, or attack a table.
 
@@ -92,19 +63,18 @@ def audit(
     attack may change between pairs. However often one looks, a true promise is called violated with probability at most
     1 − confidence.
     """
-    ci = (junit, sarif)
-    said = prepared(policy, meta, owner_report=owner_report, junit=junit, sarif=sarif)
+    said = pages.prepared()
     import deniable as dn
     from deniable.audit import read_scores
 
-    picture = checked_picture(plot)
     promised = None if promise is None else read_run(promise)
     if stream or str(scores) == _STREAM:
         streamed = _sequential(scores, promised, confidence)
-        draw(streamed, picture)
+        options.draw(streamed, plot)
         judged = dn.assess(streamed, **said)
-        return max(show(judged, owner_report, as_json, policy, full=full, ci=ci), MISSED if judged.warnings else FINE)
-    if picture is not None:
+        write_all(pages.files(judged))
+        return max(pages.show(judged), MISSED if judged.warnings else FINE)
+    if plot is not None:
         raise InputError("--plot goes with --stream, whose wealth it draws; for a picture of scores use --owner-report")
     if members is None and nonmembers is None:
         inside, outside = read_scores(scores, score=score, member=member)
@@ -115,15 +85,15 @@ def audit(
     elif members is None or nonmembers is None:
         raise InputError("--members and --nonmembers go together; give both")
     else:
-        told = read_schema(None, decimal)
+        told = reading.declared()
         attack = dn.attack_synthetic(scores, members, nonmembers, reference, cast("Any", method), schema=told, rng=seed)
         found, title = attack.audit(confidence, command=command_line()), f"{attack.method}: {scores.name}"
-    options: dict[str, Any] = {"fpr": tuple(fpr)} if fpr else {}
+    rates: dict[str, Any] = {"fpr": tuple(fpr)} if fpr else {}
     with stage("comparing scores"):
-        made = dn.assess(found, bound=promised, title=title, **said, **options)
-    following = again("--owner-report", "audit.html") if owner_report is None else ()
-    said_so = show(made, owner_report, as_json, policy, full=full, following=following, ci=ci)
-    return max(said_so, MISSED if found.warnings else FINE)
+        made = dn.assess(found, bound=promised, title=title, **said, **rates)
+    write_all(pages.files(made))
+    following = again("--owner-report", "audit.html") if pages.owner_report is None else ()
+    return max(pages.show(made, following), MISSED if found.warnings else FINE)
 
 
 def _sequential(scores: Path, promise: Any, confidence: float) -> Any:

@@ -10,8 +10,8 @@ import typer
 from deniable._check import InputError
 from deniable._files import to_json
 from deniable._shown import Unit, shown
-from deniable.cli._app import FINE, MISSED, JsonFlag, PlotOption, PriorOption, again, app, examples, suggest
-from deniable.cli._picture import checked_picture, draw
+from deniable.cli import _options as options
+from deniable.cli._app import FINE, MISSED, again, command, suggest
 from deniable.cli.run import RunArgument, read_run, with_unknown
 
 if TYPE_CHECKING:
@@ -21,18 +21,16 @@ _FPR, _DELTA = 1e-3, 1e-5
 _RATES = (0.1, 0.01)
 
 
-@app.command(
-    epilog=examples(
-        "deniable bound dpsgd,1,0.01,5000",
-        "deniable bound epsilon,2,1e-5 --prior 0.01 --fpr 0.001",
-        "deniable bound 'laplace,2,steps=10 + gaussian,0.1' --json",
-        "deniable bound 'person,3: dpsgd,1,0.01,5000' --explain",
-        "deniable bound dpsgd,1,0.01,5000 --proof --fpr 1e-5",
-    )
+@command(
+    "deniable bound dpsgd,1,0.01,5000",
+    "deniable bound epsilon,2,1e-5 --prior 0.01 --fpr 0.001",
+    "deniable bound 'laplace,2,steps=10 + gaussian,0.1' --json",
+    "deniable bound 'person,3: dpsgd,1,0.01,5000' --explain",
+    "deniable bound dpsgd,1,0.01,5000 --proof --fpr 1e-5",
 )
 def bound(
     run: RunArgument,
-    prior: PriorOption = 0.5,
+    prior: options.PriorOption = 0.5,
     fpr: Annotated[
         float | None, typer.Option(help="False positive rate at which to bound precision: 0.001 means 0.1 %.")
     ] = None,
@@ -56,8 +54,8 @@ def bound(
             "needs pip install 'deniable[proof]'. Exit code 1 if the two do not intersect.",
         ),
     ] = False,
-    plot: PlotOption = None,
-    as_json: JsonFlag = False,
+    plot: options.PlotOption = None,
+    as_json: options.JsonFlag = False,
 ) -> int:
     """Say what any attacker of a run can reach.
 
@@ -76,14 +74,13 @@ def bound(
         if prior != 0.5:
             raise InputError(f"--explain answers at even priors, got --prior {prior:g}; leave it out")
         return _explain(mechanism, _FPR if fpr is None else fpr, delta, as_json)
-    picture = checked_picture(plot)
     found = dn.tradeoff(mechanism)
     rows = _rows(found, prior, _FPR if fpr is None else fpr, delta, baseline)
     answers, lines = {key: value for key, _, value in rows}, [line for _, line, _ in rows]
     advantage, assumptions = answers["advantage"], found.assumptions
     answers |= {"prior": prior, "fpr": _FPR if fpr is None else fpr, "delta": delta, "baseline": baseline}
     print(to_json(answers | _for_whom(assumptions)) if as_json else "\n".join([*lines, assumptions.line]))
-    draw(found, picture)
+    options.draw(found, plot)
     from deniable.limits import DEFAULT_ADVANTAGE
 
     if not as_json and advantage > DEFAULT_ADVANTAGE and (asked := with_unknown(run)):

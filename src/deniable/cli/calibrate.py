@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from deniable._check import InputError
 from deniable._files import to_json
 from deniable._progress import stage
-from deniable.cli._app import JsonFlag, app, examples, more, suggest
-from deniable.cli._limit import AdvantageOption, LimitOption, asked_for, searched
+from deniable._shown import shown
+from deniable.cli import _options as options
+from deniable.cli._app import command, suggest
 from deniable.cli.run import UNKNOWN, RunArgument, read_run, unknown
 
 if TYPE_CHECKING:
@@ -17,26 +18,24 @@ if TYPE_CHECKING:
     from deniable.planning import AsTellingAs
 
 
-@app.command(
-    epilog=examples(
-        "deniable calibrate 'dpsgd,?,0.01,5000' --advantage 0.1",
-        "deniable calibrate 'dpsgd,1.1,0.01,?' --limit tpr=1e-4,fpr=1e-5 --json",
-        "deniable calibrate 'laplace,?,steps=100 + gaussian,0.05' --limit reconstruction=0.01,baseline=0.001",
-        "deniable calibrate 'epsilon,?,1e-5' --limit attribute=0.75,prior=[0.7,0.2,0.1]",
-        "deniable calibrate 'person,?: dpsgd,2,0.1,9' --advantage 0.5",
-        "deniable calibrate 'tuned,?: gradient-descent,100,100,0.05,1,0.5' --advantage 0.2",
-    )
+@command(
+    "deniable calibrate 'dpsgd,?,0.01,5000' --advantage 0.1",
+    "deniable calibrate 'dpsgd,1.1,0.01,?' --limit tpr=1e-4,fpr=1e-5 --json",
+    "deniable calibrate 'laplace,?,steps=100 + gaussian,0.05' --limit reconstruction=0.01,baseline=0.001",
+    "deniable calibrate 'epsilon,?,1e-5' --limit attribute=0.75,prior=[0.7,0.2,0.1]",
+    "deniable calibrate 'person,?: dpsgd,2,0.1,9' --advantage 0.5",
+    "deniable calibrate 'tuned,?: gradient-descent,100,100,0.05,1,0.5' --advantage 0.2",
 )
 def calibrate(
     run: RunArgument,
-    advantage: AdvantageOption = None,
-    limit: LimitOption = None,
+    *,
+    asked: options.Asked,
     replace: Annotated[
-        bool, more("--replace", help="Protect against replacing a record, not adding or removing it.")
+        bool, options.more("--replace", help="Protect against replacing a record, not adding or removing it.")
     ] = False,
-    low: Annotated[float | None, more(help="Smallest number to try.")] = None,
-    high: Annotated[float | None, more(help="Largest number to try.")] = None,
-    as_json: JsonFlag = False,
+    low: Annotated[float | None, options.more(help="Smallest number to try.")] = None,
+    high: Annotated[float | None, options.more(help="Largest number to try.")] = None,
+    as_json: options.JsonFlag = False,
 ) -> None:
     """Find the number written ? with which a run keeps a limit.
 
@@ -46,42 +45,40 @@ def calibrate(
     from deniable.planning import as_limit, domain, search
 
     name, whole = unknown(run)
-    asked = as_limit(None, asked_for(advantage, limit))
+    limit = as_limit(None, asked.one())
 
     def make(value: float) -> Any:
         return read_run(run, value)
 
     least, start, most = domain(make, whole, _USUAL.get(name))
-    ends = searched(least if low is None else low, most if high is None else high)
+    ends = options.searched(least if low is None else low, most if high is None else high)
     adjacency = "replace" if replace else make(start).adjacency
     with stage(f"looking for {name}"):
-        point = search(asked, make, ends, adjacency=adjacency, integer=whole, near=start)
-        found, unknown_words = point.parameter, name.replace("_", " ")
-        facts = _reached(dn.tradeoff(make(found), adjacency=adjacency), asked)
+        point = search(limit, make, ends, adjacency=adjacency, integer=whole, near=start)
+        found, words = point.parameter, name.replace("_", " ")
+        facts = _reached(dn.tradeoff(make(found), adjacency=adjacency), limit)
     if point.score > 0:
         raise InputError(
-            f"run must keep {asked.name} at most {asked.most:g} with some {unknown_words}, but the best from "
-            f"{ends[0]:g} to {ends[1]:g}, {found:g}, gives {asked.leakage(point.curve):.6g}"
+            f"run must keep {limit.name} at most {limit.most:g} with some {words}, but the best from {ends[0]:g} to "
+            f"{ends[1]:g}, {found:g}, gives {limit.leakage(point.curve):.6g}"
         )
     if as_json:
-        answer = {name: found, "advantage": facts[-1][-1], "limit": asked.arguments}
+        answer = {name: found, "advantage": facts[-1][-1], "limit": limit.arguments}
         answer |= {"searched": ends, "limit_decides": point.decided}
-        print(to_json(answer | {"reached": {name: value for name, _, value in facts}, "adjacency": adjacency}))
-    else:
-        from deniable._shown import shown
-
-        leaks = "; ".join(
-            f"{words} at most {shown(value, 'number' if name in _NO_RATES else 'rate', 'upper')}"
-            for name, words, value in facts
-        )
-        enough = f"{found:.0f}" if whole else shown(found, "number", "upper", 7)
-        if not whole and not asked.is_met(dn.tradeoff(make(float(enough)), adjacency=adjacency)):
-            enough = shown(found, "number", "lower", 7)  # less of it is more private
-        print(f"{unknown_words} {enough}: {leaks}")
-        if not point.decided:
-            print(f"The limit does not decide: all that was tried from {ends[0]:g} to {ends[1]:g} keeps it.")
-        if not replace and asked.group_size == 1:
-            suggest("assess", run.replace(UNKNOWN, enough), "--report", "report.html")
+        print(to_json(answer | {"reached": {kind: value for kind, _, value in facts}, "adjacency": adjacency}))
+        return
+    enough = f"{found:.0f}" if whole else shown(found, "number", "upper", 7)
+    if not whole and not limit.is_met(dn.tradeoff(make(float(enough)), adjacency=adjacency)):
+        enough = shown(found, "number", "lower", 7)  # less of it is more private
+    leaks = [
+        f"{said} at most {shown(value, 'number' if kind in _NO_RATES else 'rate', 'upper')}"
+        for kind, said, value in facts
+    ]
+    print(f"{words} {enough}: {'; '.join(leaks)}")
+    if not point.decided:
+        print(f"The limit does not decide: all that was tried from {ends[0]:g} to {ends[1]:g} keeps it.")
+    if not replace and limit.group_size == 1:
+        suggest("assess", run.replace(UNKNOWN, enough), "--report", "report.html")
 
 
 # where the search for the number written ? begins, if not at 1

@@ -8,11 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from deniable._files import check_writable, to_json
-from deniable.cli._app import BAD_INPUT, JsonFlag, app, examples, of_table, suggest, write
-from deniable.cli._schema import DecimalOption, SchemaOption, SheetOption, opened
+from deniable._files import to_json
+from deniable.cli import _options as options
+from deniable.cli._app import BAD_INPUT, command, of_table, suggest, write
 
 if TYPE_CHECKING:
     from deniable.tables import Understood
@@ -24,20 +22,17 @@ _NOTHING = (
 )
 
 
-@app.command(
-    epilog=examples("deniable check data.csv --target y", "deniable check data.csv --target y --schema-out schema.toml")
-)
+@command("deniable check data.csv --target y", "deniable check data.csv --target y --schema-out schema.toml")
 def check(
-    data: Annotated[str, typer.Argument(help="A file (.csv, .parquet, .xlsx, .ods, .dta, …), or a built-in name.")],
-    target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
-    schema: SchemaOption = None,
-    decimal: DecimalOption = None,
-    sheet: SheetOption = None,
+    data: options.DataArgument,
+    target: options.TargetOption = None,
+    drop: options.DropOption = None,
+    *,
+    reading: options.Reading,
     schema_out: Annotated[
-        Path | None, typer.Option("--schema-out", help="Draft a schema here (.toml), for you to correct.")
+        Path | None, options.file("--schema-out", "Draft a schema here, for you to correct", ".toml")
     ] = None,
-    as_json: JsonFlag = False,
+    as_json: options.JsonFlag = False,
 ) -> int:
     """Say what was understood of each column of a table.
 
@@ -47,10 +42,8 @@ def check(
     from deniable.noise import only_our_words
     from deniable.tables import PUBLIC, WHICH_MARK, copies_line, draft_schema, understand
 
-    if schema_out is not None:
-        check_writable("--schema-out", schema_out, suffixes=(".toml",))
     left = tuple(drop or ())
-    source, told = opened(data, schema, decimal, sheet)
+    source, told = reading.opened(data)
     with only_our_words():
         found = understand(source, target, drop=left, schema=told, strict=False)
         undecided = WHICH_MARK in found.problems  # the owner is told, and may draft a schema that answers it
@@ -72,7 +65,11 @@ def check(
     else:
         _show(found, PUBLIC)
         if not found.problems and found.target is not None and (not undecided or schema_out is not None):
-            named = of_table(data, target, drop, schema) if schema_out is None else of_table(data, schema=schema_out)
+            named = (
+                of_table(data, target, drop, reading.schema)
+                if schema_out is None
+                else of_table(data, schema=schema_out)
+            )
             suggest("train", *named, "--report", "report.html")
     if schema_out is not None:
         print("read the schema, then delete its first line", file=sys.stderr)

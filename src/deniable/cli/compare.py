@@ -9,43 +9,39 @@ import typer
 
 from deniable._check import InputError
 from deniable._files import plain, read_json, to_json
-from deniable.cli._app import FINE, JsonFlag, PlotOption, PriorOption, again, app, examples, suggest
-from deniable.cli._picture import checked_picture, draw
-from deniable.cli._report import PolicyOption, code, prepared
+from deniable.cli import _options as options
+from deniable.cli._app import FINE, again, command, suggest
 from deniable.cli.run import read_run
 
 
-@app.command(
-    epilog=examples(
-        "deniable compare dpsgd,1,0.01,5000 dpsgd,2,0.05,1000 --plot roc.svg",
-        "deniable compare dpsgd,1,0.01,500 shuffled,1,100,5 allocation,1,100,5",
-        "deniable compare before.json after.json --json",
-    )
+@command(
+    "deniable compare dpsgd,1,0.01,5000 dpsgd,2,0.05,1000 --plot roc.svg",
+    "deniable compare dpsgd,1,0.01,500 shuffled,1,100,5 allocation,1,100,5",
+    "deniable compare before.json after.json --json",
 )
 def compare(
     runs: Annotated[
         list[str],
         typer.Argument(help="Two or more runs, as bound takes them (dpsgd,1,0.01,5000), or saved reports (.json)."),
     ],
-    prior: PriorOption = 0.5,
-    plot: PlotOption = None,
-    policy: PolicyOption = None,
-    as_json: JsonFlag = False,
+    prior: options.PriorOption = 0.5,
+    plot: options.PlotOption = None,
+    policy: options.PolicyOption = None,
+    as_json: options.JsonFlag = False,
 ) -> int:
     """Put two or more runs or saved reports side by side."""
     from deniable.report import Assessment
     from deniable.workflows import alike, compare as put_together
 
-    picture = checked_picture(plot)
     if not 2 <= len(runs) <= len(ascii_uppercase):
         raise InputError(f"runs must be between 2 and {len(ascii_uppercase)} to stand side by side, got {len(runs)}")
-    limits = prepared(policy)["policy"]
+    limits = options.decisive(policy)[0]
     read = [_read(run) for run in runs]  # all of them, before anything is computed
     decided = [run.decide(limits) if isinstance(run, Assessment) and limits is not None else run for run in read]
     made = alike(decided, prior=prior, policy=limits)
     found = put_together(*made)
-    worst = max(code(one, limits) for one in made)
-    draw(found, picture)
+    worst = max(options.code(one, limits) for one in made)
+    options.draw(found, plot)
     if as_json:
         print(to_json(found) if limits is None else to_json({**plain(found), "met": worst == FINE}))
         return worst

@@ -5,11 +5,12 @@ from __future__ import annotations
 import typer
 
 from deniable._files import to_json
-from deniable.cli._app import FINE, MISSED, JsonFlag, app, examples, suggest
+from deniable.cli import _options as options
+from deniable.cli._app import FINE, MISSED, command, suggest
 
 
-@app.command(epilog=examples("deniable doctor", "deniable doctor --json"))
-def doctor(as_json: JsonFlag = False) -> None:
+@command("deniable doctor", "deniable doctor --json")
+def doctor(as_json: options.JsonFlag = False) -> None:
     """Print versions and known answers, for a bug report.
 
     Exit code 1 if one is wrong on this machine.

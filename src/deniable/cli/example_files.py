@@ -10,15 +10,16 @@ import typer
 
 from deniable._check import InputError
 from deniable._files import to_json, write_atomically
-from deniable.cli._app import JsonFlag, app, examples as example_lines, suggest
+from deniable.cli import _options as options
+from deniable.cli._app import command, suggest
 
 SCRIPTS = Path(__file__).with_name("scripts")
 
 
-@app.command(name="examples", epilog=example_lines("deniable examples", "deniable examples --out my-first-steps"))
+@command("deniable examples", "deniable examples --out my-first-steps", name="examples")
 def write_examples(
     out: Annotated[Path | None, typer.Option(help="Folder to write them into; existing files are kept.")] = None,
-    as_json: JsonFlag = False,
+    as_json: options.JsonFlag = False,
 ) -> None:
     """List small programs to start from, or write them."""
     scripts = sorted(SCRIPTS.glob("*.py"))

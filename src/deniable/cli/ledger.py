@@ -9,8 +9,8 @@ import typer
 
 from deniable._check import InputError
 from deniable._files import check_writable, write_atomically
-from deniable.cli._app import FINE, MISSED, JsonFlag, app, examples, more
-from deniable.cli._limit import AdvantageOption, LimitOption, asked_for
+from deniable.cli import _options as options
+from deniable.cli._app import FINE, MISSED, app, command
 from deniable.cli.run import RunArgument, read_run
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ UnitOption = Annotated[str | None, typer.Option(help="Whom a release hides: reco
 PersonOption = Annotated[int | None, typer.Option(help="Records of a person, for a release that hides records.")]
 PurposeOption = Annotated[str, typer.Option(help="What the release is for, as it may be published.")]
 LedgerOption = Annotated[
-    Path | None, more("--ledger", help="Enter the release in this ledger first; refused if it does not fit.")
+    Path | None, options.more("--ledger", help="Enter the release in this ledger first; refused if it does not fit.")
 ]
 
 ledger = typer.Typer(name="ledger", rich_markup_mode=None, no_args_is_help=True)
@@ -39,12 +39,12 @@ def there(path: Path | None, name: str = "") -> Any:
     return Ledger(path).named(name)
 
 
-@ledger.command(epilog=examples("deniable ledger new people.ledger --advantage 0.2 --unit patient"))
+@command("deniable ledger new people.ledger --advantage 0.2 --unit patient", of=ledger)
 def new(
     file: FileArgument,
     unit: UnitOption = None,
-    advantage: AdvantageOption = None,
-    limit: LimitOption = None,
+    *,
+    asked: options.Asked,
     reserve: Annotated[
         str | None, typer.Option(help="Runs that are not Gaussian and may be entered later, as 'dpsgd,1,0.01,5000'.")
     ] = None,
@@ -54,17 +54,17 @@ def new(
 
     if file.exists():
         raise InputError(f"{str(file)!r} exists; a ledger is never replaced: name another file")
-    asked: Any = None if advantage is None and limit is None else asked_for(advantage, limit)
-    _say(Ledger(file, unit, asked, None if reserve is None else read_run(reserve)))
+    limit: Any = None if asked == options.Asked() else asked.one()
+    _say(Ledger(file, unit, limit, None if reserve is None else read_run(reserve)))
 
 
-@ledger.command(epilog=examples("deniable ledger show people.ledger"))
-def show(file: FileArgument, as_json: JsonFlag = False) -> None:
+@command("deniable ledger show people.ledger", of=ledger)
+def show(file: FileArgument, as_json: options.JsonFlag = False) -> None:
     """Show all entries, what they add up to, and what remains."""
     _say(there(file), as_json)
 
 
-@ledger.command(epilog=examples("deniable ledger add people.ledger dpsgd,1,0.01,5000 --name 'risk model'"))
+@command("deniable ledger add people.ledger dpsgd,1,0.01,5000 --name 'risk model'", of=ledger)
 def add(
     file: FileArgument,
     run: RunArgument,
@@ -81,18 +81,18 @@ def add(
     print(f"entry {found.number}, head of the chain {found.head}")
 
 
-@ledger.command(epilog=examples("deniable ledger remaining people.ledger --advantage 0.05"))
-def remaining(file: FileArgument, advantage: AdvantageOption = None, limit: LimitOption = None) -> None:
+@command("deniable ledger remaining people.ledger --advantage 0.05", of=ledger)
+def remaining(file: FileArgument, asked: options.Asked) -> None:
     """Say how many more releases fit, each with --advantage or --limit (0.1 if neither is given)."""
     from deniable.limits import Limit
 
-    book, asked = there(file), asked_for(advantage, limit, 0.1)
-    if not isinstance(asked, Limit):
+    book, limit = there(file), asked.one(0.1)
+    if not isinstance(limit, Limit):
         raise InputError("--limit must be numbers by name here, as tpr=0.01,fpr=0.001")
-    print(f"{book.remaining(limit=asked)} more releases, each of them: {asked.words()}; μ left: {book.remaining():.6g}")
+    print(f"{book.remaining(limit=limit)} more releases, each of them: {limit.words()}; μ left: {book.remaining():.6g}")
 
 
-@ledger.command(epilog=examples("deniable ledger plan people.ledger gaussian,0.1"))
+@command("deniable ledger plan people.ledger gaussian,0.1", of=ledger)
 def plan(
     file: FileArgument, run: RunArgument, unit: UnitOption = None, records_per_person: PersonOption = None
 ) -> None:
@@ -100,7 +100,7 @@ def plan(
     print(there(file).plan(read_run(run), unit=unit, records_per_person=records_per_person))
 
 
-@ledger.command(epilog=examples("deniable ledger verify people.ledger --head 3f2a9c0d11e7"))
+@command("deniable ledger verify people.ledger --head 3f2a9c0d11e7", of=ledger)
 def verify(
     file: FileArgument,
     head: Annotated[
@@ -116,7 +116,7 @@ def verify(
     return FINE if found.holds else MISSED
 
 
-@ledger.command(epilog=examples("deniable ledger export people.ledger year.html"))
+@command("deniable ledger export people.ledger year.html", of=ledger)
 def export(file: FileArgument, out: Annotated[Path, typer.Argument(help="A .csv, .json or .html file.")]) -> None:
     """Write all entries as CSV or JSON, or a page with the total curve."""
     import deniable as dn

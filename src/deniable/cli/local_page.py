@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from deniable._check import InputError
 from deniable._optional import require
-from deniable.cli._app import app, examples
+from deniable.cli._app import command
 
 HOST = "127.0.0.1"
 
 
-@app.command("app", epilog=examples("deniable app", "deniable app --port 8600 --no-browser"))
+@command("deniable app", "deniable app --port 8600 --no-browser", name="app")
 def local_page(
     port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 8501,
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
@@ -28,9 +28,7 @@ def local_page(
     """
     _check_port(port)
     require("streamlit", purpose="The local page")
-    page = find_spec("deniable.app")
-    if page is None or page.origin is None:
-        raise InputError("the installation of deniable is incomplete: the module deniable.app is missing")
+    page = Path(__file__).parents[1] / "app.py"
     options = {
         "server.address": HOST,
         "server.port": port,
@@ -45,7 +43,7 @@ def local_page(
     words = [f"--{name}={value}" for name, value in options.items()]
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # its matrices are so small that threads would only wait
     sys.stdout.flush()
-    os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", page.origin, *words])  # Ctrl-C reaches it
+    os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", str(page), *words])  # Ctrl-C reaches it
 
 
 def _check_port(port: int) -> None:

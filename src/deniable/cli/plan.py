@@ -13,9 +13,8 @@ from deniable._check import InputError, integer
 from deniable._files import to_json
 from deniable._progress import stage
 from deniable._shown import shown
-from deniable.cli._app import FINE, MISSED, JsonFlag, PlotOption, app, examples, more, suggest
-from deniable.cli._limit import AdvantageOption, LimitOption, asked_for, searched
-from deniable.cli._picture import checked_picture, draw
+from deniable.cli import _options as options
+from deniable.cli._app import FINE, MISSED, command, suggest
 from deniable.cli.run import RunArgument, read_run, unknown
 
 if TYPE_CHECKING:
@@ -26,32 +25,30 @@ _WIDE = 0.01  # of the advantage: bounds that are further apart are reported
 _NEAR = 0.01  # share by which batches or passes may differ from whole numbers
 
 
-@app.command(
-    epilog=examples(
-        "deniable plan 'dpsgd,?,0.005,1000' --records 50000 --advantage 0.1",
-        "deniable plan 'person,3: dpsgd,?,0.005,200' --records 20000 --advantage 0.2 --json",
-        "deniable plan 'dpsgd,?,0.00256,7813' --records 100000 --precision 0.3 --fpr 0.001 --delta 1e-6",
-    )
+@command(
+    "deniable plan 'dpsgd,?,0.005,1000' --records 50000 --advantage 0.1",
+    "deniable plan 'person,3: dpsgd,?,0.005,200' --records 20000 --advantage 0.2 --json",
+    "deniable plan 'dpsgd,?,0.00256,7813' --records 100000 --precision 0.3 --fpr 0.001 --delta 1e-6",
 )
 def plan(
     run: RunArgument,
     records: Annotated[float, typer.Option(help="Number of records, public: the batches are a share of them.")],
-    advantage: AdvantageOption = None,
-    limit: LimitOption = None,
+    *,
+    asked: options.Asked,
     precision: Annotated[
         float | None,
         typer.Option(help="Thin the pool of records instead: largest P(in | attack says in), at --fpr."),
     ] = None,
     fpr: Annotated[float | None, typer.Option(help="With --precision: false positive rate; 0.001 means 0.1 %.")] = None,
-    delta: Annotated[float | None, more(help="With --precision: also state ε at this δ.")] = None,
+    delta: Annotated[float | None, options.more(help="With --precision: also state ε at this δ.")] = None,
     rate: Annotated[
         list[float] | None,
-        more(help="With --precision: rate at which to thin; may be repeated [default: twelve below the target]."),
+        options.more(help="With --precision: rate to thin at; may be repeated [default: twelve below the target]."),
     ] = None,
-    low: Annotated[float, more(help="Smallest noise multiplier to try.")] = 0.01,
-    high: Annotated[float, more(help="Largest noise multiplier to try.")] = 1e6,
-    plot: PlotOption = None,
-    as_json: JsonFlag = False,
+    low: Annotated[float, options.more(help="Smallest noise multiplier to try.")] = 0.01,
+    high: Annotated[float, options.more(help="Largest noise multiplier to try.")] = 1e6,
+    plot: options.PlotOption = None,
+    as_json: options.JsonFlag = False,
 ) -> int:
     """Find the least noise for each way of drawing batches.
 
@@ -62,29 +59,31 @@ def plan(
     """
     import deniable as dn
 
-    picture, noise = checked_picture(plot), searched(low, high)
-    asked = read_run(run, 1.0)
-    if unknown(run)[0] != "noise_multiplier" or not isinstance(asked, dn.SubsampledGaussian):
+    noise = options.searched(low, high)
+    ran = read_run(run, 1.0)
+    if unknown(run)[0] != "noise_multiplier" or not isinstance(ran, dn.SubsampledGaussian):
         raise InputError(f"run must be dpsgd,?,RATE,STEPS, whose noise is to be found, got {run!r}; see calibrate")
-    shared: dict[str, Any] = {"records_per_person": asked.records_per_person, "noise_multipliers": noise}
+    shared: dict[str, Any] = {"records_per_person": ran.records_per_person, "noise_multipliers": noise}
     if precision is None:
         if rate:
             raise InputError("--rate goes with --precision")
-        goal, count = asked_for(advantage, limit), integer("records", records, at_least=2)
-        batch = _whole("RATE·records", asked.sample_rate * count)
-        epochs = _whole("RATE·STEPS", asked.sample_rate * asked.steps)
+        goal, count = asked.one(), integer("records", records, at_least=2)
+        batch, epochs = (
+            _whole("RATE·records", ran.sample_rate * count),
+            _whole("RATE·STEPS", ran.sample_rate * ran.steps),
+        )
         compared = dn.planning.plan_samplers(count, batch, epochs, limit=goal, **shared)
         if as_json:
             rows = [dataclasses.asdict(row) | {"mechanism": repr(row.mechanism)} for row in compared.rows]
             print(to_json({"limit": compared.limit.arguments, "batch_size": batch, "epochs": epochs, "rows": rows}))
         else:
             print(f"{compared.limit.words()}; batches of {batch:,} of {count:,} records, epochs: {epochs:,}\n")
-            _show_samplers(compared, "record" if asked.records_per_person == 1 else "person", high)
-        draw(compared, picture)
+            _show_samplers(compared, "record" if ran.records_per_person == 1 else "person", high)
+        options.draw(compared, plot)
         return FINE if any(row.noise_multiplier < math.inf for row in compared.rows) else MISSED
     if fpr is None:
         raise InputError("--precision needs --fpr, the false positive rate at which it is promised")
-    sizes: dict[str, Any] = {"batch_size": asked.sample_rate * records, "epochs": asked.sample_rate * asked.steps}
+    sizes: dict[str, Any] = {"batch_size": ran.sample_rate * records, "epochs": ran.sample_rate * ran.steps}
     with stage("looking for the noise at each rate"):
         found = dn.planning.plan_subsampling(records, precision, fpr, rates=rate, delta=delta, **sizes, **shared)
     if as_json:
@@ -94,12 +93,10 @@ def plan(
         _show_rates(found)
         if found.efficient.any():  # of the efficient rates the one with most data
             best = int(np.flatnonzero(found.efficient)[-1])
-            chosen = dataclasses.replace(
-                asked, sample_rate=float(found.sample_rate[best]), steps=int(found.steps[best])
-            )
-            words = _dpsgd(chosen, float(found.noise_multiplier[best]))
+            settings: Any = {"sample_rate": float(found.sample_rate[best]), "steps": int(found.steps[best])}
+            words = _dpsgd(dataclasses.replace(ran, **settings), float(found.noise_multiplier[best]))
             suggest("assess", words, "--prior", f"{found.rate[best]:g}", "--fpr", f"{fpr:g}", "--report", "report.html")
-    draw(found, picture)
+    options.draw(found, plot)
     return FINE if found.feasible.any() else MISSED
 
 
@@ -137,38 +134,35 @@ def _dpsgd(run: SubsampledGaussian, noise: float) -> str:
     return f"{person}dpsgd,{shown(noise, 'number', 'upper', 7)},{run.sample_rate!r},{run.steps}"
 
 
+# bounds and noise are rounded up, what may be copied as a setting down
 _COLUMNS = {
-    "rate": ("T", "share of the pool that trains, drawn in secret"),
-    "expected_size": ("size", "expected number of training records"),
-    "noise_multiplier": ("noise", "least noise multiplier that keeps the target"),
-    "sample_rate": ("q", "sampling rate of a step: batch size / size"),
-    "steps": ("steps", "number of steps"),
-    "precision": ("right", "an attack that accuses is right at most this often"),
-    "precision_without_thinning": ("even", "the same if it were known beforehand that every second record was in"),
-    "precision_from_dp": ("from_ε", "what ε at δ alone would promise for the same run"),
-    "epsilon": ("ε", "of the steps at δ, towards the training set"),
-    "pool_epsilon": ("pool_ε", "was the record in the pool? another question, not to be multiplied in"),
-    "efficient": ("efficient", "no other rate has as much data with less noise"),
+    "rate": ("T", "lower", "share of the pool that trains, drawn in secret"),
+    "expected_size": ("size", "lower", "expected number of training records"),
+    "noise_multiplier": ("noise", "upper", "least noise multiplier that keeps the target"),
+    "sample_rate": ("q", "lower", "sampling rate of a step: batch size / size"),
+    "steps": ("steps", "lower", "number of steps"),
+    "precision": ("right", "upper", "an attack that accuses is right at most this often"),
+    "precision_without_thinning": ("even", "upper", "the same, if it was known that every second record was in"),
+    "precision_from_dp": ("from_ε", "upper", "what ε at δ alone would promise for the same run"),
+    "epsilon": ("ε", "upper", "of the steps at δ, towards the training set"),
+    "pool_epsilon": ("pool_ε", "upper", "was the record in the pool? another question, not to be multiplied in"),
+    "efficient": ("efficient", "", "no other rate has as much data with less noise"),
 }
 
 
 def _show_rates(found: SubsamplingPlan) -> None:
     """Print a row a rate, with short headings, and what these mean."""
-    columns = [[short, *_cells(name, getattr(found, name))] for name, (short, _) in _COLUMNS.items()]
+    columns = []
+    for name, (short, side, _) in _COLUMNS.items():
+        columns.append([short, *(_cell(value, side) for value in getattr(found, name).tolist())])
     widths = [max(map(len, column)) for column in columns]
     for row in zip(*columns, strict=True):
         print(" ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
-    for short, words in _COLUMNS.values():
+    for short, _, words in _COLUMNS.values():
         print(f"{short:<9} {words}")
 
 
-def _cells(name: str, values: Any) -> list[str]:
-    """A column as a person reads it: bounds and noise rounded up, what may be copied as a setting down."""
-    match name:
-        case "efficient":
-            return ["yes" if value else "no" for value in values]
-        case "steps":
-            return [f"{value:g}" for value in values]
-        case "rate" | "expected_size" | "sample_rate":
-            return [shown(value, "number", "lower", 6) for value in values]
-    return [shown(value, "number", "upper") if math.isfinite(value) else "-" for value in values]
+def _cell(value: float, side: str) -> str:
+    if not side:
+        return "yes" if value else "no"
+    return shown(value, "number", side, 6 if side == "lower" else 4) if math.isfinite(value) else "-"

@@ -12,27 +12,25 @@ from zipfile import BadZipFile, ZipFile
 import typer
 
 from deniable._check import InputError
-from deniable._files import check_writable, to_json
+from deniable._files import to_json
 from deniable._optional import require
-from deniable.cli._app import JsonFlag, app, examples, write
-from deniable.cli._schema import DecimalOption, SheetOption
+from deniable.cli import _options as options
+from deniable.cli._app import command, write
 
 _KNOWN = ("deniable.", "scipy.sparse.")  # whose types a trained model is made of
 
 
-@app.command(
-    epilog=examples(
-        "deniable predict model.skops new.csv --out predictions.csv",
-        "deniable predict model.skops new.parquet --json",
-    )
+@command(
+    "deniable predict model.skops new.csv --out predictions.csv",
+    "deniable predict model.skops new.parquet --json",
 )
 def predict(
     model: Annotated[Path, typer.Argument(help="A model that train wrote: .skops.")],
     data: Annotated[Path, typer.Argument(help="A file (.csv, .parquet, .xlsx, .ods, .dta, …) with its columns.")],
-    out: Annotated[Path | None, typer.Option(help="Write a row for each record here: .csv.")] = None,
-    decimal: DecimalOption = None,
-    sheet: SheetOption = None,
-    as_json: JsonFlag = False,
+    out: Annotated[Path | None, options.file("--out", "Write a row for each record here", ".csv")] = None,
+    *,
+    reading: Annotated[options.Reading, "decimal", "sheet"],
+    as_json: options.JsonFlag = False,
 ) -> None:
     """Predict the target of each row with a trained model.
 
@@ -42,8 +40,6 @@ def predict(
 
     A prediction reveals no more about the training data than the model does.
     """
-    if out is not None:
-        check_writable("--out", out, suffixes=(".csv",))
     fitted = _loaded(model)
     from deniable.noise import only_our_words
     from deniable.tables import Schema, open_table
@@ -51,10 +47,10 @@ def predict(
     with only_our_words():
         steps = [step for _, step in getattr(fitted, "steps", [("", fitted)])]
         told = getattr(steps[-1], "schema_", Schema())
-        if decimal is not None:
-            steps[-1].schema_ = told = replace(told, decimal=decimal)
+        if reading.decimal is not None:
+            steps[-1].schema_ = told = replace(told, decimal=reading.decimal)
         names = getattr(steps[0], "columns", ())
-        opened = open_table(data, told, sheet=sheet, columns=names).checked()
+        opened = open_table(data, told, sheet=reading.sheet, columns=names).checked()
         found = _predictions(fitted, opened.frame)
     if opened.odd:
         lines = range(1, len(found) + len(opened.odd) + 1)

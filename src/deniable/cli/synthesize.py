@@ -7,61 +7,48 @@ from typing import Annotated
 
 import typer
 
-from deniable._files import check_writable, write_atomically
 from deniable._progress import stage
-from deniable.cli._app import JsonFlag, app, examples
-from deniable.cli._limit import AdvantageOption, LimitOption, asked_for
-from deniable.cli._report import FullOption, PolicyOption, ReportOption, prepared, show
-from deniable.cli._schema import SchemaOption, read_schema
+from deniable.cli import _options as options
+from deniable.cli._app import command, write_all
 from deniable.cli.ledger import LedgerOption, there
 
 
-@app.command(
-    epilog=examples(
-        "deniable synthesize people.csv --advantage 0.1 --target ill --out made_up.csv --report page.html",
-        "deniable synthesize visits.parquet --group patient --limit epsilon=1,delta=1e-6 --rows 5000",
-    )
+@command(
+    "deniable synthesize people.csv --advantage 0.1 --target ill --out made_up.csv --report page.html",
+    "deniable synthesize visits.parquet --group patient --limit epsilon=1,delta=1e-6 --rows 5000",
 )
 def synthesize(
-    data: Annotated[str, typer.Argument(help="A .csv, .tsv, .parquet, .feather or .xlsx file, or a built-in name.")],
-    out: Annotated[Path | None, typer.Option(help="Where the made-up rows go (.csv).")] = None,
+    data: options.DataArgument,
+    out: Annotated[Path | None, options.file("--out", "Where the made-up rows go", ".csv")] = None,
     target: Annotated[
         list[str] | None, typer.Option(help="A column that somebody will want to predict; may be repeated.")
     ] = None,
     rows: Annotated[int | None, typer.Option(help="How many; otherwise the noisy number of records.")] = None,
-    advantage: AdvantageOption = None,
-    limit: LimitOption = None,
-    schema: SchemaOption = None,
-    group: Annotated[
-        str | None, typer.Option(help="Column that names the person: whole persons are hidden then.")
-    ] = None,
-    report: ReportOption = None,
+    *,
+    asked: options.Asked,
+    reading: options.Reading,
+    group: options.GroupOption = None,
     ledger: LedgerOption = None,
-    policy: PolicyOption = None,
-    full: FullOption = False,
-    as_json: JsonFlag = False,
+    pages: Annotated[options.Pages, "report", "policy", "full", "as_json"],
 ) -> int:
     """Make up a table that is like yours, and bound what it reveals about who is in yours.
 
     Rows are draws from a model, about nobody. Everything that is written or printed may be published.
     """
-    if out is not None:
-        check_writable("--out", out, suffixes=(".csv",))
-    said = prepared(policy, report=report)
+    said = pages.prepared()
     from deniable.limits import DEFAULT_ADVANTAGE
     from deniable.synthesis import PrivateSynthesizer
     from deniable.workflows import assess
 
-    asked = asked_for(advantage, limit, DEFAULT_ADVANTAGE)
+    table, told = reading.opened(data)
     model = PrivateSynthesizer(
-        limit=asked, targets=tuple(target or ()), schema=read_schema(schema), group=group,
+        limit=asked.one(DEFAULT_ADVANTAGE), targets=tuple(target or ()), schema=told, group=group,
         ledger=there(ledger, f"made-up rows: {Path(data).name}"),
     )  # fmt: skip
     with stage("counting and fitting"):
-        made = model.fit(data)
-        table = made.sample(rows)
+        made = model.fit(table)
+        drawn = made.sample(rows)
     page = assess(made, title=f"Made-up rows of {Path(data).name}: {made.certificate_.target}", **said)
-    found = show(page, report, as_json, policy, full=full)  # first: no rows without their page
-    if out is not None:
-        write_atomically(out, table.to_csv(index=False))
-    return found
+    rows_of = {} if out is None else {out: drawn.to_csv(index=False)}
+    write_all(pages.files(page) | rows_of)  # no rows without their page
+    return pages.show(page)

@@ -9,13 +9,14 @@ import typer
 
 from deniable._files import to_json
 from deniable._progress import stage
-from deniable.cli._app import FINE, MISSED, JsonFlag, app, examples
+from deniable.cli import _options as options
+from deniable.cli._app import FINE, MISSED, command
 
 
-@app.command(epilog=examples("deniable verify report.json", "deniable verify report.json --json"))
+@command("deniable verify report.json", "deniable verify report.json --json")
 def verify(
     report: Annotated[Path, typer.Argument(help="A report as .json, written with --report or --owner-report.")],
-    as_json: JsonFlag = False,
+    as_json: options.JsonFlag = False,
 ) -> int:
     """Check a saved report: compute its numbers again.
 

@@ -1,0 +1,314 @@
+"""Options that several commands share: single ones, and groups that a command takes as one object.
+
+A file that a command is to write is checked where it is parsed, before any work.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from deniable._check import InputError
+from deniable._files import check_writable
+from deniable.cli._app import FINE, MISSED, command_line, suggest, write
+from deniable.cli.run import is_run, read_run
+
+if TYPE_CHECKING:
+    from deniable.limits import Limit
+    from deniable.mechanisms import Mechanism
+    from deniable.report import Assessment, Policy
+    from deniable.tables import Schema
+
+more = partial(typer.Option, hidden=True)  # an option for --help-all
+
+
+def file(option: str, what: str, *endings: str, hidden: bool = False) -> Any:
+    """Return an option for a file to write, which is refused if none with one of ``endings`` can be written there."""
+
+    def writable(path: Path | None) -> Path | None:
+        return None if path is None else check_writable(option, path, suffixes=endings)
+
+    return typer.Option(option, help=f"{what}: {' or '.join(endings[:2])}.", callback=writable, hidden=hidden)
+
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON to stdout and nothing else.")]
+PriorOption = Annotated[float, typer.Option("--prior", help="The attacker's prior: P(the record was in), in (0, 1).")]
+FprOption = Annotated[float, typer.Option("--fpr", help="False positive rate as a fraction: 0.001 means 0.1 %.")]
+PlotOption = Annotated[Path | None, file("--plot", "Also draw a picture", ".svg", ".png")]
+SeedOption = Annotated[
+    int | None, more("--seed", min=0, help="Seed of splits and simulations (never of released noise).")
+]
+DataArgument = Annotated[
+    str, typer.Argument(help="A file (.csv, .parquet, .xlsx, .ods, .dta, …), or a built-in name: breast-cancer.")
+]
+TargetOption = Annotated[str | None, typer.Option("--target", help="Column to predict.")]
+DropOption = Annotated[list[str] | None, typer.Option("--drop", help="Column to leave out; may be repeated.")]
+GroupOption = Annotated[
+    str | None,
+    typer.Option("--group", help="Column that names the person: the guarantee then covers all records of a person."),
+]
+MetaOption = Annotated[Path | None, more("--meta", help="TOML file with date, author, data, who signs, review date.")]
+PolicyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--policy",
+        help="TOML file with the limits that decide (or: default, none); exit code 1 unless they are met "
+        "[default: that of the project].",
+    ),
+]
+
+
+def draw(result: Any, path: Path | None) -> None:
+    """Write ``result.plot()`` to ``path``, if there is one; no window is opened."""
+    if path is None:
+        return
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 4.8), layout="constrained")
+    result.plot(ax=figure.subplots())
+    write(path, picture(figure, path))
+
+
+def picture(figure: Any, path: Path) -> bytes:
+    """Return the content of a file that shows a figure, by its ending."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=path.suffix[1:].lower(), dpi=150)
+    return buffer.getvalue()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table is read, as far as it is public knowledge."""
+
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            "--schema",
+            help="TOML file that declares columns: kinds, formats, ranges, categories, target, person. What it "
+            "declares is not read off the data. deniable check --schema-out drafts one.",
+        ),
+    ] = None
+    decimal: Annotated[
+        str | None,
+        more("--decimal", help="Decimal mark of all columns, . or , (of a file, also a line in the schema)."),
+    ] = None
+    sheet: Annotated[str | None, more("--sheet", help="Sheet of a workbook to read, if not the first.")] = None
+
+    def declared(self) -> Schema | None:
+        """Return the schema that the file holds, with the decimal mark if one is given, or None if there is neither."""
+        from deniable.tables import Schema
+
+        found = None if self.schema is None else Schema.read(self.schema)
+        return found if self.decimal is None else replace(found or Schema(), decimal=self.decimal)
+
+    def opened(self, data: str | Path) -> tuple[Any, Schema | None]:
+        """Return a table that was opened, and what is declared of it."""
+        from deniable.noise import only_our_words
+        from deniable.tables import open_table
+
+        told = self.declared()
+        with only_our_words():
+            return open_table(data, told, sheet=self.sheet), told
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What an attacker may reach."""
+
+    advantage: Annotated[
+        float | None,
+        typer.Option(
+            "--advantage",
+            help="Membership advantage; 0.1: at even odds, nobody is right more than 55 % of the time.",
+        ),
+    ] = None
+    limit: Annotated[
+        str | None,
+        typer.Option(
+            "--limit",
+            help="In place of --advantage: tpr=0.01,fpr=0.001; epsilon=1,delta=1e-6; accuracy=0.6,prior=0.5; "
+            "reconstruction=0.01,baseline=0.001 (blind guessing); singling_out=0.1,n=1000,weight=1e-6; "
+            "attribute=0.75,prior=[0.7,0.2,0.1] (of its values). With group_size=3 it holds for three records in or "
+            "out together. Or a run, as gaussian,0.25: at most as telling as this one.",
+        ),
+    ] = None
+
+    def one(self, default: float | None = None) -> Limit | Mechanism:
+        """Return the one limit that is asked for; without any that of the ``default`` advantage."""
+        from deniable.limits import Limit
+
+        given = default if self.advantage is None and self.limit is None else self.advantage
+        if (given is None) == (self.limit is None):
+            got = "neither" if self.limit is None else "both"
+            raise InputError(f"give --advantage 0.1 or another limit, as --limit tpr=0.01,fpr=0.001; got {got}")
+        return Limit(advantage=given) if self.limit is None else read_limit(self.limit)
+
+
+def read_limit(text: str) -> Limit | Mechanism:
+    """Return what ``--limit`` says."""
+    from deniable.limits import limit_from
+
+    if is_run(text):
+        return read_run(text)
+    try:
+        call = ast.parse(f"Limit({text})", mode="eval").body
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
+            raise ValueError
+        given = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+        if len(given) < len(call.keywords):
+            raise ValueError
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        raise InputError(
+            f"--limit must be numbers by name, as tpr=0.01,fpr=0.001, or a run, as gaussian,0.25; got {text!r}"
+        ) from None
+    return limit_from("--limit", given)
+
+
+def searched(low: float, high: float) -> tuple[float, float]:
+    """Return where a number is looked for."""
+    if not low < high:
+        raise InputError(f"--low must be below --high, got {low:g} and {high:g}")
+    return low, high
+
+
+@dataclass(frozen=True)
+class Pages:
+    """What a report is held against, the files that show it, and how it is printed. A command names those it has."""
+
+    report: Annotated[
+        Path | None, file("--report", "Write a report that may be published here", ".html", ".json", ".htm")
+    ] = None
+    owner_report: Annotated[
+        Path | None,
+        file(
+            "--owner-report",
+            "Write a report for the owner of the data alone",
+            ".html",
+            ".json",
+            ".htm",
+        ),
+    ] = None
+    policy: PolicyOption = None
+    junit: Annotated[
+        Path | None, file("--junit", "Write the rules of the policy as test cases here, for CI", ".xml")
+    ] = None
+    sarif: Annotated[Path | None, file("--sarif", "Write what misses the policy here, for code scanning", ".sarif")] = (
+        None
+    )
+    meta: MetaOption = None
+    full: Annotated[bool, typer.Option("--full", help="Print every number, not only the decision.")] = False
+    as_json: JsonFlag = False
+
+    def prepared(self) -> dict[str, Any]:
+        """Read --policy and --meta, before any work; return options of assess. The date is today's unless it is given.
+
+        The policy is None unless one is given or set for the project.
+        """
+        from deniable.report import read_meta
+
+        meta = {"date": date.today(), **({} if self.meta is None else read_meta(self.meta))}
+        return {"command": command_line(), "policy": decisive(self.policy)[0], "meta": meta}
+
+    def files(self, made: Assessment, public: Assessment | None = None) -> dict[Path, str]:
+        """Return the content of each file that was asked for; ``public`` is what may be published of ``made``."""
+        rules = Path(os.path.relpath(decisive(self.policy)[1])).as_posix()
+        makers: dict[Path | None, Callable[[], str]] = {
+            self.report: partial(_page, public or made, self.report),
+            self.owner_report: partial(_page, made, self.owner_report),
+            self.junit: made.to_junit,
+            self.sarif: partial(made.to_sarif, rules),
+        }
+        return {path: make() for path, make in makers.items() if path is not None}
+
+    def show(self, made: Assessment, following: Sequence[str] = (), lines: Sequence[str] = ()) -> int:
+        """Print an assessment and ``lines`` below it, suggest what follows, and return the exit code."""
+        found = code(made, decisive(self.policy)[0])
+        if self.as_json:
+            print(made.to_json())
+            return found
+        from rich.console import Console
+
+        from deniable.report import renderable
+
+        Console(soft_wrap=False).print(renderable(made, full=self.full))
+        if not self.full:
+            print("every number: --full", file=sys.stderr)
+        print(*lines, sep="\n", end="\n" * bool(lines))
+        suggest(*(self.annex() or following))
+        return found
+
+    def annex(self) -> tuple[str, ...]:
+        """Return the command that makes an annex of a report that was written as JSON; nothing of another."""
+        page = self.report or self.owner_report
+        return ("annex", str(page), "--kind", "edpb") if page is not None and page.suffix.lower() == ".json" else ()
+
+
+def _page(made: Assessment, path: Path | None) -> str:
+    return made.to_json() if path is not None and path.suffix.lower() == ".json" else made.to_html()
+
+
+def decisive(policy: str | None) -> tuple[Policy | None, Path]:
+    """Return the policy that decides the exit code, and the file that holds it."""
+    from deniable.report import Policy
+
+    if policy is not None:
+        return None if policy == "none" else Policy.from_toml(policy), Path(policy)
+    return Policy.set_once() or (None, Path("pyproject.toml"))
+
+
+def code(made: Assessment, policy: Policy | None) -> int:
+    """Return the exit code: 1 for a violated bound, or a policy that decides and is not shown to be met."""
+    met = policy is None or (made.decision is not None and made.decision.met)
+    return FINE if met and made.status != "violated" else MISSED
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Where long work runs; its processes leave Ctrl-C to the command that started them."""
+
+    jobs: Annotated[int | None, more("--jobs", help="Number of parallel workers (-1: one per core).")] = None
+    cluster: Annotated[
+        str | None, more("--cluster", help="Work on a Dask cluster: the address of its scheduler, tcp://HOST:PORT.")
+    ] = None
+
+    def start(self) -> AbstractContextManager[Any]:
+        """Return what to run the work in: a cluster, or processes of this machine, which are started here."""
+        if self.cluster is None:
+            _start_processes(self.jobs)
+            return nullcontext()
+        if self.jobs is not None:
+            raise InputError("--jobs goes with processes of this machine and not with --cluster; leave one of them out")
+        from deniable._parallel import cluster
+
+        return cluster(self.cluster)
+
+
+def _start_processes(jobs: int | None) -> None:
+    """Start joblib's processes while Ctrl-C is ignored, which they inherit: the command ends them, in silence.
+
+    joblib keeps them for the work that follows. Nothing is done for one job.
+    """
+
+    from joblib import Parallel, delayed, effective_n_jobs
+
+    if jobs == 0:
+        raise InputError("--jobs must be a number of workers, or -1 for all processors, got 0")
+    if jobs is None or effective_n_jobs(jobs) == 1:
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        Parallel(n_jobs=jobs)(delayed(int)() for _ in range(effective_n_jobs(jobs)))
+    finally:
+        signal.signal(signal.SIGINT, before)
