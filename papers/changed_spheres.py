@@ -8,9 +8,8 @@ from spheres import Sphere
 
 from deniable._check import FloatArray, InputError, numbers
 from deniable.records.fit import Fit, fit
-from deniable.records.inputs import make_problem
 from deniable.records.losses import Loss, as_loss
-from deniable.records.problem import UNIT
+from deniable.records.problem import UNIT, make_problem
 
 
 def changed_sphere(
@@ -55,9 +54,9 @@ def changed_sphere(
     """
     kind = as_loss(loss)
     base = fit(make_problem(X, y, regularization, kind, "none", None, "mean"))
-    problem, n = base.problem, len(base.problem.y)
+    problem, n, rows = base.problem, base.problem.count, base.problem.rows
     leaving = _rows(removed, n)
-    joining = (np.empty((0, problem.X.shape[1])), problem.y[:0]) if added is None else _joining(base, y, added)
+    joining = (rows.X[:0], rows.y[:0]) if added is None else _joining(base, y, added)
     n_left = n - len(leaving) + len(joining[1])
     if len(leaving) + len(joining[1]) == 0 or n_left < 1:
         raise InputError(
@@ -67,7 +66,7 @@ def changed_sphere(
     ridge = float(problem.penalty.min()) / n * n_left
     if not ridge > 0:
         raise InputError("regularization must be above 0, got 0; the ball rests on strong convexity")
-    lost, error = _gradient(base, problem.X[leaving], problem.y[leaving])
+    lost, error = _gradient(base, rows.X[leaving], rows.y[leaving])
     gained, more = _gradient(base, *joining)
     shrunk = problem.relief * (len(leaving) - len(joining[1]))
     pull = lost - gained + shrunk * base.centre - base.gradient  # minus the gradient after the change
@@ -89,7 +88,7 @@ def _rows(removed: ArrayLike, n: int) -> np.ndarray:
 
 def _joining(base: Fit, y: ArrayLike, added: tuple[ArrayLike, ArrayLike]) -> tuple[FloatArray, FloatArray]:
     rows, known = numbers("added", added[0]), np.asarray(y)
-    columns = base.problem.X.shape[1]
+    columns = base.problem.columns
     if rows.ndim != 2 or rows.shape[1] != columns or not np.isfinite(rows).all():
         raise InputError(f"added must hold finite rows of {columns} columns, got shape {rows.shape}")
     new = np.asarray(added[1])

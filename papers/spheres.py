@@ -27,11 +27,10 @@ from numpy.typing import ArrayLike
 from deniable._check import FloatArray, InputError
 from deniable.records.certified_radius import RadiusCertificate
 from deniable.records.fit import fit
-from deniable.records.inputs import make_problem
 from deniable.records.losses import Loss, as_loss
-from deniable.records.low_rank import Changes, LowRank
+from deniable.records.low_rank import LowRank
 from deniable.records.neighbours import make_pivot
-from deniable.records.problem import ROWS
+from deniable.records.problem import make_problem
 
 _ROUNDS = 30  # refinements of the half-space; every one is valid
 
@@ -82,17 +81,16 @@ def worst_case_sphere(X: ArrayLike, y: ArrayLike, *, regularization: float, loss
     """
     base = fit(make_problem(X, y, regularization, as_loss(loss), "none", None, "mean"))
     problem = base.problem
-    left = problem.penalty - np.outer(problem.weights, problem.relief)
+    left = problem.penalty - np.outer(problem.rows.weights, problem.relief)
     if float(left.min()) <= 0:
         raise InputError("the worst-case sphere needs regularization above 0: it rests on strong convexity")
     ridge = left.min(axis=1)
-    changes = Changes(problem.X, problem.y, problem.weights, base.held_margins())
     pivot = make_pivot(base, problem.typical_weight)
     certificate = RadiusCertificate.of(pivot)
     step, radius, reach = np.empty(left.shape), np.empty(len(ridge)), np.ones(len(ridge))
-    for start in range(0, len(ridge), ROWS):
-        rows = slice(start, start + ROWS)
-        m, block = ridge[rows], LowRank.of(pivot, changes[rows])
+    for part in problem.parts():
+        rows = slice(part.start, part.start + len(part.y))
+        m, block = ridge[rows], LowRank.of(pivot, part)
         step[rows] = block.pull() / m[:, None]
         diameter = np.linalg.norm(step[rows], axis=1)
         newton, coefficients = block.newton()

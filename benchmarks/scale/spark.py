@@ -17,36 +17,40 @@ import pandas as pd
 import pyarrow as pa
 
 import deniable as dn
+from deniable.records.encoder import EncodedRows, read_problem
 from deniable.records.fit import fit
 from deniable.records.losses import as_loss
-from deniable.records.problem import add_up
-from deniable.records.streamed import StreamedProblem, read_problem
+from deniable.records.problem import Problem, add_up
 from deniable.tables import as_source
 
 
 @dataclass(frozen=True, eq=False)
-class SparkProblem(StreamedProblem):
+class SparkProblem(Problem):
     """A problem whose rows are a Spark data frame with the target column ``y``."""
 
     frame: Any = None
+    encoder: Any = None
 
-    def sums(self, centre, margins=None, *, precise=True):
+    def sums(self, centre, *, precise=True):
         bare = replace(self.bare, frame=None)
 
         def kernel(batches):  # one row of pickled sums a batch of rows: what travels does not grow with them
             for batch in batches:
                 rows = as_source([batch.to_pandas()], "y")
-                each = (add_up(bare, bare.encoder.parts(one, 0), centre, None, precise=precise) for one in rows.tasks)
+                each = (
+                    add_up(bare, EncodedRows(bare.encoder, one).parts(0), centre, precise=precise) for one in rows.tasks
+                )
                 found = reduce(add, each)
                 yield pa.RecordBatch.from_pydict({"sums": [pickle.dumps(found)]})
 
         return reduce(add, (pickle.loads(row.sums) for row in self.frame.mapInArrow(kernel, "sums binary").collect()))
 
 
-def on_spark(frame: Any, problem: StreamedProblem) -> np.ndarray:
+def on_spark(frame: Any, problem: Problem) -> np.ndarray:
     """The optimum, from ``problem`` (which one pass of checks over the same rows has made) and Spark's sums."""
-    given = {name: getattr(problem, name) for name in problem.__dataclass_fields__ if name != "norms"}
-    return fit(SparkProblem(**(given | {"tasks": (), "frame": frame}))).centre
+    given = {name: getattr(problem, name) for name in problem.__dataclass_fields__}
+    encoder = problem.tasks[0][0].encoder
+    return fit(SparkProblem(**(given | {"tasks": (), "held": None, "frame": frame, "encoder": encoder}))).centre
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ def test_a_dask_frame(table, held):
     _same(dn.privacy_profile(dataframe.from_pandas(table, npartitions=3), target="y", **OPTIONS), held)
 
 
-@pytest.mark.parametrize("loss", ["squared", "poisson", "softmax"])
+@pytest.mark.parametrize("loss", ["squared", "poisson", "softmax", "huber"])
 def test_other_losses_and_an_intercept(loss):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(300, 3)) / 4
@@ -130,8 +130,8 @@ def test_the_kernel_on_batches_of_arrow_as_spark_gives_them(table, held):
 
     import pyarrow as pa
 
+    from deniable.records.encoder import read_problem
     from deniable.records.losses import as_loss
-    from deniable.records.streamed import read_problem
     from deniable.tables import as_source
 
     module = loaded("benchmarks/scale/spark.py")

@@ -42,23 +42,23 @@ class RadiusCertificate:
     @classmethod
     def of(cls, pivot: Pivot) -> RadiusCertificate:
         """Sort the kinks once, or note the self-concordance."""
-        problem = pivot.fit.problem
-        concordance = problem.loss.self_concordance
-        kinks = np.empty(0)
-        weight = np.empty(0)
-        if concordance is None:
-            margins = pivot.fit.held_margins()
+        problem, loss = pivot.fit.problem, pivot.fit.problem.loss
+        concordance = loss.self_concordance
+        found = [(np.empty(0), np.empty(0))]
+        for part in problem.parts() if concordance is None else ():
+            distance = loss.kink(pivot.fit.margins(part), part.y)
             with np.errstate(divide="ignore", invalid="ignore"):
-                at = np.where(problem.norms > 0, problem.loss.kink(margins, problem.y) / problem.norms, np.inf)
-            order = np.argsort(at)
-            kinks, weight = at[order], (problem.weights * problem.norms**2)[order]
-        finite = np.where(np.isfinite(kinks), kinks, 0.0)
+                at = np.where(part.norms > 0, distance / part.norms, np.inf)
+            found.append((at, part.weights * part.norms**2))
+        kinks, weight = (np.concatenate(each) for each in zip(*found, strict=True))
+        order = np.argsort(kinks)
+        kinks, weight = kinks[order], weight[order]
         return cls(
             pivot,
-            (concordance or 0.0) * problem.longest,
+            (concordance or 0.0) * problem.norm_bound,
             kinks,
-            np.concatenate([[0.0], np.cumsum(weight)]),
-            np.concatenate([[0.0], np.cumsum(weight * finite)]),
+            np.append(0.0, np.cumsum(weight)),
+            np.append(0.0, np.cumsum(weight * np.where(np.isfinite(kinks), kinks, 0.0))),
         )
 
     def after_newton(self, block: LowRank, step: FloatArray, coefficients: FloatArray) -> FloatArray:
@@ -98,8 +98,8 @@ class RadiusCertificate:
     def newton_rounding(self, block: LowRank, coefficients: FloatArray, length: FloatArray) -> FloatArray:
         """Bound ‖H_i δ_i − b_i‖ as computed: errors of H, of its inverse, of b_i, and other sample weights."""
         pivot, fit = self.pivot, self.pivot.fit
-        norms = np.sqrt(np.einsum("ij,ij->i", block.changes.X, block.changes.X))
-        share = np.abs(block.changes.weights) * float(np.linalg.norm(fit.problem.relief * fit.centre))
+        norms = np.sqrt(np.einsum("ij,ij->i", block.rows.X, block.rows.X))
+        share = np.abs(block.rows.weights) * float(np.linalg.norm(fit.problem.relief * fit.centre))
         used = np.linalg.norm(coefficients, axis=1) * norms + share + float(np.linalg.norm(fit.gradient))
         with np.errstate(divide="ignore"):
             amplified = 1 + np.einsum("iab,iba->i", np.abs(block.leverage), np.abs(block.curvature)) / np.maximum(

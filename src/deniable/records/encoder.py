@@ -1,20 +1,26 @@
-"""Blocks of rows as numbers: what one pass over the raw columns has to find, and the encoding that follows from it."""
+"""Rows that need not fit into memory: what one pass over the raw columns finds, and the encoding that follows.
+
+Every pass reads the rows anew. One number per record and quantity is held, never n × parameters.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError
+from deniable._parallel import in_order
 from deniable.records.losses import Loss
-from deniable.records.problem import ROWS, Part, norms_of
-from deniable.tables import Block, RowPart
+from deniable.records.problem import Part, Problem, Rows, penalties
+from deniable.tables import Block, RowPart, Source
 
-MOST_LABELS = 1000  # number of distinct targets above which they are numbers, not classes
+_MOST_LABELS = 1000  # number of distinct targets above which they are numbers, not classes
 _MOST_LEVELS = 1000  # distinct texts of a column, each of which becomes a column of numbers
 
 
@@ -36,7 +42,7 @@ class Scan:
             a | b if a is not None and b is not None else None for a, b in zip(self.texts, other.texts, strict=True)
         )
         labels = self.labels | other.labels if self.labels is not None and other.labels is not None else None
-        if labels is not None and len(labels) > MOST_LABELS:
+        if labels is not None and len(labels) > _MOST_LABELS:
             labels = None
         worst = self if self.longest >= other.longest else other
         return Scan(self.rows + other.rows, found, labels, worst.longest, worst.longest_at)
@@ -69,7 +75,7 @@ def _scan_block(block: Block, names: Sequence[str]) -> Scan:
     else:
         block.numeric(y, "the target")
     different = np.unique(y)
-    labels = frozenset(different.tolist()) if len(different) <= MOST_LABELS else None
+    labels = frozenset(different.tolist()) if len(different) <= _MOST_LABELS else None
     at = int(np.argmax(squares))
     return Scan((len(y),), tuple(found), labels, float(np.sqrt(squares[at])), block.place_of(at))
 
@@ -84,16 +90,9 @@ class BlockEncoder:
     loss: Loss
     intercept: bool
 
-    def parts(self, task: RowPart, start: int) -> Iterator[Part]:
-        """The task's rows, ``ROWS`` at a time; the first is row ``start`` of all."""
-        for block in task.blocks():
-            X = self._matrix(block)
-            y = self._targets(block.y)
-            norms = norms_of(X)
-            for at in range(0, len(y), ROWS):
-                rows = slice(at, at + ROWS)
-                yield Part(start + at, X[rows], y[rows], np.ones(len(y[rows])), norms[rows])
-            start += len(y)
+    def rows(self, block: Block) -> Rows:
+        """Return the rows as numbers, with weight 1."""
+        return Rows(self._matrix(block), self._targets(block.y), np.ones(len(block.y)))
 
     def _matrix(self, block: Block) -> FloatArray:
         """Return numbers: a text becomes one column of zeros and ones for each of its levels; ones are the last."""
@@ -117,3 +116,71 @@ class BlockEncoder:
     def columns(self) -> int:
         """Columns of X."""
         return sum(1 if known is None else len(known) for known in self.levels) + self.intercept
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedRows:
+    """A task whose rows are read and encoded when they are needed."""
+
+    encoder: BlockEncoder
+    task: RowPart
+
+    def parts(self, start: int) -> Iterator[Part]:
+        """Yield the rows, ``ROWS`` at a time; the first is row ``start`` of all."""
+        for block in self.task.blocks():
+            rows = self.encoder.rows(block)
+            yield from rows.parts(start)
+            start += len(rows.y)
+
+
+def read_problem(
+    source: Source,
+    loss: Loss,
+    regularization: float,
+    intercept: str,
+    normalization: str,
+    n_jobs: int | None,
+) -> Problem:
+    """Check all rows in one pass and state the objective."""
+    found = reduce(add, _typed(in_order(scan_task, source.tasks, n_jobs, source.names)))
+    if sum(found.rows) < 2:
+        raise InputError(f"the data must have at least two rows, got {sum(found.rows)}")
+    classes, labels = 1, None
+    if loss.name in ("logistic", "squared_hinge", "softmax"):
+        if found.labels is None:
+            raise InputError(f"the target must hold classes for loss={loss.name!r}, it has over {_MOST_LABELS} values")
+        labels = np.array(sorted(found.labels))
+        classes = loss.targets(labels)[1]
+    levels = tuple(None if known is None else tuple(sorted(known)) for known in found.texts)
+    encoder = BlockEncoder(source.names, levels, labels, loss, intercept != "none")
+    d, n = encoder.columns, sum(found.rows)
+    penalty, relief = penalties(d, classes, float(n), regularization, intercept, normalization)
+    starts = np.concatenate([[0], np.cumsum(found.rows)]).tolist()
+    tasks = [
+        (EncodedRows(encoder, task), start)
+        for task, start, rows in zip(source.tasks, starts, found.rows, strict=False)
+        if rows
+    ]
+    return Problem(
+        loss=loss,
+        tasks=tuple(tasks),
+        count=n,
+        penalty=penalty,
+        relief=relief,
+        classes=classes,
+        intercept=encoder.intercept,
+        longest=float(np.hypot(found.longest, encoder.intercept)),
+        longest_at=found.longest_at,
+        n_jobs=n_jobs,
+        held=source.held,
+    )
+
+
+def _typed(scans: Iterator[Scan]) -> Iterator[Scan]:
+    """Give empty tasks the column kinds of the others."""
+    kept = list(scans)
+    filled = [scan for scan in kept if scan.rows != (0,)]
+    if not filled:
+        raise InputError("the data have no rows")
+    for scan in kept:
+        yield scan if scan.rows != (0,) else replace(scan, texts=filled[0].texts, labels=frozenset())

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from deniable._check import FloatArray, InputError
 from deniable.records.losses import Margins
-from deniable.records.problem import LONG, ROWS, UNIT, Part, Problem, Sums, add_curvature, hessian_rounding, symmetric
+from deniable.records.problem import LONG, UNIT, Part, Problem, Sums
 
 _STEPS = 200  # of Newton, after which it is said that they do not converge; about ten are enough
 
@@ -19,12 +19,11 @@ class Fit:
 
     ``gradient`` is the true gradient at ``centre`` up to ``gradient_error`` (in norm): it need not be zero, because
     the leave-one-out pass subtracts it. ``radius`` bounds the distance of ``centre`` to the exact optimum.
-    ``hessian`` is that of the rows, without the penalty. ``margins`` is ``None`` where the rows are not in memory.
+    ``hessian`` is that of the rows, without the penalty.
     """
 
     problem: Problem
     centre: FloatArray
-    margins: FloatArray | None = field(repr=False)
     gradient: FloatArray
     gradient_error: float
     radius: float
@@ -33,19 +32,20 @@ class Fit:
     hessian_error: float
     largest_margin: float
 
-    def held_margins(self) -> FloatArray:
-        """Return the margins of all rows, which must be in memory."""
-        assert self.margins is not None
-        return self.margins
+    @classmethod
+    def at(cls, problem: Problem, centre: FloatArray, sums: Sums | None = None, iterations: int = 0) -> Fit:
+        """Return what is known at a point, the optimum or not (``radius`` is infinite)."""
+        sums = problem.sums(centre) if sums is None else sums
+        gradient, error = sums.total_gradient(problem, centre)
+        return cls(
+            problem, centre, gradient, error, np.inf, iterations, sums.hessian, sums.hessian_error, sums.largest_margin
+        )
 
-
-def margins_of(base: Fit, part: Part) -> FloatArray:
-    """Return the margins of some rows at the centre, rounded from extended precision."""
-    if base.margins is not None:
-        return base.margins[part.rows]
-    F: Margins = base.centre.reshape(-1, base.problem.classes).astype(LONG)
-    X: Margins = part.X.astype(LONG)
-    return np.asarray((X @ F).astype(np.float64))
+    def margins(self, part: Part) -> FloatArray:
+        """Return the margins of some rows at the centre, rounded from extended precision."""
+        F: Margins = self.centre.reshape(-1, self.problem.classes).astype(LONG)
+        X: Margins = part.X.astype(LONG)
+        return np.asarray((X @ F).astype(np.float64))
 
 
 def fit(problem: Problem, start: FloatArray | None = None) -> Fit:
@@ -59,7 +59,6 @@ def fit(problem: Problem, start: FloatArray | None = None) -> Fit:
         if the steps do not converge, as on separable data without regularisation.
     """
     centre = np.zeros(problem.size) if start is None else start.astype(np.float64)
-    margins = np.empty((problem.X.shape[0], problem.classes)) if problem.in_memory else None
     precise = False
     sums = problem.sums(centre, precise=precise)
     best, stalled = np.inf, 0
@@ -71,13 +70,13 @@ def fit(problem: Problem, start: FloatArray | None = None) -> Fit:
         step = _newton_step(sums.hessian + np.diag(problem.penalty), gradient)
         moved, length = float(np.linalg.norm(step)), float(np.linalg.norm(centre))
         if precise and (size == 0 or moved <= 4 * UNIT * length or (stalled >= 2 and size <= 1e-11 * sums.scale)):
-            return _finished(problem, centre, margins, sums, iteration)
+            return _certified(Fit.at(problem, centre, sums, iteration), sums)
         if not precise and (moved <= 1e-6 * length or size == 0 or stalled >= 2):
             precise, best, stalled = True, np.inf, 0
         rate, value = 1.0, sums.objective(problem, centre)
         while rate > 1e-10:
             trial = centre + rate * step
-            sums = problem.sums(trial, margins, precise=precise)
+            sums = problem.sums(trial, precise=precise)
             new = sums.objective(problem, trial)
             if new <= value + 1e-4 * rate * float(gradient @ step) or abs(new - value) <= 1e-12 * abs(value):
                 break
@@ -91,98 +90,48 @@ def fit(problem: Problem, start: FloatArray | None = None) -> Fit:
     )
 
 
-def fit_at(problem: Problem, centre: FloatArray) -> Fit:
-    """Return a :class:`Fit` at a point that is not the optimum (``radius`` is infinite)."""
-    margins = np.empty((problem.X.shape[0], problem.classes))
-    sums = problem.sums(centre, margins)
-    gradient, error = sums.total_gradient(problem, centre)
-    return Fit(
-        problem, centre, margins, gradient, error, np.inf, 0, sums.hessian, sums.hessian_error, sums.largest_margin
-    )
-
-
-def _finished(problem: Problem, centre: FloatArray, margins: FloatArray | None, sums: Sums, iterations: int) -> Fit:
-    gradient, error = sums.total_gradient(problem, centre)
-    size = float(np.linalg.norm(gradient)) + error
-    ridge = float(problem.penalty.min())
-    H = sums.hessian + np.diag(problem.penalty)
-    if problem.loss.self_concordance is None:
-        assert margins is not None
-        radius = size / ridge if ridge > 0 else local_bound(problem, margins, H, size)
-    else:
-        values = np.linalg.eigvalsh(H)
-        smallest = max(float(values[0]) - sums.hessian_error - 8 * UNIT * len(H) * float(values[-1]), ridge)
-        radius = distance_bound(problem, smallest, size)
-        radius = min(radius, size / ridge) if ridge > 0 else radius
+def _certified(found: Fit, sums: Sums) -> Fit:
+    """Return the fit with the radius in which the exact optimum lies."""
+    problem = found.problem
     separated = sums.largest_margin > 30 and float(problem.penalty.max()) == 0
     if separated and problem.loss.name in ("logistic", "softmax", "poisson"):
         raise InputError(
             "regularization=0 and the data are separable: the optimum lies at infinity; give a regularization above 0"
         )
-    return Fit(
-        problem, centre, margins, gradient, error, radius, iterations,
-        sums.hessian, sums.hessian_error, sums.largest_margin,
-    )  # fmt: skip
+    size, ridge = float(np.linalg.norm(found.gradient)) + found.gradient_error, problem.total_penalty
+    values = np.linalg.eigvalsh(sums.hessian + np.diag(problem.penalty))
+    smallest = max(float(values[0]) - sums.hessian_error - 8 * UNIT * len(values) * float(values[-1]), ridge)
+    radius = size / ridge if ridge > 0 else np.inf
+    if smallest > 0 and problem.loss.self_concordance is not None:
+        radius = min(radius, _self_concordant_bound(problem, smallest, size))
+    elif smallest > 0 and ridge == 0:
+        radius = _kinked_bound(found, smallest, size)
+    return replace(found, radius=radius)
 
 
-def distance_bound(problem: Problem, curvature: float, gradient_norm: float) -> float:
-    """Bound the distance to the optimum by the gradient norm and the Hessian's smallest eigenvalue (self-concordance).
+def _self_concordant_bound(problem: Problem, curvature: float, gradient_norm: float) -> float:
+    """Bound the distance to the optimum by the gradient norm and the Hessian's smallest eigenvalue.
 
     With q = M·R·‖∇F‖/λ_min < 1 the optimum is within −log(1 − q)/(M·R); for constant curvature ‖∇F‖/λ_min.
     """
-    if curvature <= 0 or problem.loss.self_concordance is None:
-        return float("inf")
-    reach = problem.loss.self_concordance * problem.longest
+    reach = (problem.loss.self_concordance or 0.0) * problem.norm_bound
     q = reach * gradient_norm / curvature
     if reach == 0:
         return float(gradient_norm / curvature)
     return float(-np.log1p(-q) / reach * (1 + 1e-12)) if q < 1 else float("inf")
 
 
-def local_bound(problem: Problem, margins: FloatArray, H: FloatArray, gradient_norm: float) -> float:
-    """Bound the distance to the optimum without a ridge, from the Hessian H (of ``margins``) at the point itself.
+def _kinked_bound(found: Fit, curvature: float, gradient_norm: float) -> float:
+    """Bound the distance to the optimum without a ridge, for a piecewise quadratic loss.
 
-    By self-concordance (:func:`distance_bound`) or, for a piecewise quadratic loss, as follows. Within
-    ρ = 2‖∇F‖/λ_min only rows whose kink is nearer than ρ‖x_j‖ change their curvature. If that costs less than half of
-    λ_min, the objective is λ_min/2-strongly convex in that ball and the optimum lies in it.
+    Within ρ = 2‖∇F‖/λ_min only rows whose kink is nearer than ρ‖x_j‖ change their curvature. If that costs less than
+    half of λ_min, the objective is λ_min/2-strongly convex in that ball and the optimum lies in it.
     """
-    rounding = hessian_error(problem, margins) + 8 * UNIT * H.shape[0] * float(np.abs(H).sum())
-    m = float(np.linalg.eigvalsh(H)[0]) - rounding
-    if problem.loss.self_concordance is not None:
-        return distance_bound(problem, m, gradient_norm)
-    if m <= 0:
-        return float("inf")
-    radius = 2 * gradient_norm / m * (1 + 1e-12)
-    near = problem.loss.kink(margins, problem.y) <= radius * problem.norms * (1 + 1e-12) + 1e-14
-    lost = (problem.loss.smoothness or np.inf) * float(problem.weights[near] @ problem.norms[near] ** 2)
-    return radius if lost <= m / 2 else float("inf")
-
-
-def hessian_at(problem: Problem, margins: FloatArray, penalty: FloatArray) -> FloatArray:
-    """Σ_j s_j·(x_j x_jᵀ) ⊗ φ''(t_j) + diag(penalty)."""
-    d, k = problem.X.shape[1], problem.classes
-    H = np.zeros((d, k, d, k))
-    for part in problem.parts():
-        add_curvature(H, part.X, problem.loss.curvature(margins[part.rows], part.y) * part.weights[:, None, None])
-    return symmetric(H) + np.diag(penalty)
-
-
-def change_error(problem: Problem, margins: FloatArray) -> float:
-    """Rounding, in units, of the summed changes of slopes that are differences of clipped numbers (kinked losses)."""
-    if problem.loss.self_concordance is not None:
-        return 0.0
-    size = 1 + np.abs(margins[:, 0]) + np.abs(problem.y)
-    return float(8 * (problem.loss.smoothness or np.inf) * (problem.weights * problem.norms) @ size)
-
-
-def hessian_error(problem: Problem, margins: FloatArray) -> float:
-    """Bound, in spectral norm, the rounding error of :func:`hessian_at` apart from the penalty."""
-    mass = 0.0
-    for rows in problem.blocks():
-        A = problem.loss.curvature(margins[rows], problem.y[rows]) * problem.weights[rows, None, None]
-        mass += float(np.einsum("ijj->i", A) @ problem.norms[rows] ** 2)
-    largest = float(np.max(np.abs(margins), initial=0.0))
-    return hessian_rounding(mass, problem.X.shape[0] / ROWS, largest)
+    loss, radius, lost = found.problem.loss, 2 * gradient_norm / curvature * (1 + 1e-12), 0.0
+    for part in found.problem.parts():
+        near = loss.kink(found.margins(part), part.y) <= radius * part.norms * (1 + 1e-12) + 1e-14
+        lost += (loss.smoothness or np.inf) * float(part.weights[near] @ part.norms[near] ** 2)
+    return radius if lost <= curvature / 2 else float("inf")
 
 
 def _newton_step(H: FloatArray, gradient: FloatArray) -> FloatArray:

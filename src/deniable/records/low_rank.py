@@ -6,22 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from deniable._check import FloatArray, Indices, InputError
+from deniable._check import FloatArray, InputError
 from deniable.records.fit import Fit
-from deniable.records.problem import UNIT
-
-
-@dataclass(frozen=True, eq=False)
-class Changes:
-    """The records that leave, each making one neighbouring data set."""
-
-    X: FloatArray
-    y: FloatArray
-    weights: FloatArray
-    margins: FloatArray
-
-    def __getitem__(self, rows: slice | Indices) -> Changes:
-        return Changes(self.X[rows], self.y[rows], self.weights[rows], self.margins[rows])
+from deniable.records.problem import UNIT, Part
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,25 +38,26 @@ class Pivot:
 
 @dataclass(frozen=True, eq=False)
 class LowRank:
-    """A block of changes with H_i = H − U_i W_i U_iᵀ, where U_i = x_i ⊗ 1 and W_i = s_i·φ''_i."""
+    """The departure of each of some rows: H_i = H − U_i W_i U_iᵀ, where U_i = x_i ⊗ 1 and W_i = s_i·φ''_i."""
 
     pivot: Pivot
-    changes: Changes
+    rows: Part
+    margins: FloatArray
     slope: FloatArray  # s_i·φ'_i, (rows, classes)
     curvature: FloatArray  # s_i·φ''_i, (rows, classes, classes)
     solved: FloatArray  # H⁻¹U_i, (rows, classes, parameters)
     leverage: FloatArray  # U_iᵀH⁻¹U_i, (rows, classes, classes)
 
     @classmethod
-    def of(cls, pivot: Pivot, changes: Changes) -> LowRank:
+    def of(cls, pivot: Pivot, rows: Part) -> LowRank:
         """Solve with H for every row of the block: the one large matrix product of the pass."""
-        problem = pivot.fit.problem
-        d, k = problem.X.shape[1], problem.classes
-        slope = problem.loss.slope(changes.margins, changes.y) * changes.weights[:, None]
-        curvature = problem.loss.curvature(changes.margins, changes.y) * changes.weights[:, None, None]
-        solved = (changes.X @ pivot.inverse.reshape(d, k * d * k)).reshape(-1, k, d * k)
-        leverage = cls._apply(changes.X, solved.reshape(-1, k, d, k))
-        return cls(pivot, changes, slope, curvature, solved, leverage)
+        problem, margins = pivot.fit.problem, pivot.fit.margins(rows)
+        d, k = problem.columns, problem.classes
+        slope = problem.loss.slope(margins, rows.y) * rows.weights[:, None]
+        curvature = problem.loss.curvature(margins, rows.y) * rows.weights[:, None, None]
+        solved = (rows.X @ pivot.inverse.reshape(d, k * d * k)).reshape(-1, k, d * k)
+        leverage = cls._apply(rows.X, solved.reshape(-1, k, d, k))
+        return cls(pivot, rows, margins, slope, curvature, solved, leverage)
 
     @staticmethod
     def _apply(X: FloatArray, values: FloatArray) -> FloatArray:
@@ -80,11 +68,11 @@ class LowRank:
 
     def shape(self, values: FloatArray) -> FloatArray:
         """See flat parameters as (rows, columns, classes)."""
-        return values.reshape(-1, self.changes.X.shape[1], self.slope.shape[1])
+        return values.reshape(-1, self.rows.X.shape[1], self.slope.shape[1])
 
     def project(self, values: FloatArray) -> FloatArray:
         """U_iᵀ v_i."""
-        return self._apply(self.changes.X, self.shape(values))
+        return self._apply(self.rows.X, self.shape(values))
 
     def amplify(self, projected: FloatArray) -> FloatArray:
         """W_i(I − U_iᵀH⁻¹U_i W_i)⁻¹ z, the factor of the low-rank update of an inverse."""
@@ -104,7 +92,7 @@ class LowRank:
 
     def newton(self) -> tuple[FloatArray, FloatArray]:
         """δ_i = H_i⁻¹ b_i, with b_i = U_i·slope + s_i·relief∘f − ∇F(f); also the coefficients of H⁻¹U_i."""
-        common = self.changes.weights[:, None] * self.pivot.pull - self.pivot.drift
+        common = self.rows.weights[:, None] * self.pivot.pull - self.pivot.drift
         projected = np.einsum("iac,ic->ia", self.leverage, self.slope) + self.project(common)
         coefficients = self.slope + self.amplify(projected)
         return common + self._spread(coefficients), coefficients
@@ -112,19 +100,19 @@ class LowRank:
     def pull(self) -> FloatArray:
         """b_i, (rows, parameters)."""
         fit = self.pivot.fit
-        own = np.einsum("id,ic->idc", self.changes.X, self.slope).reshape(len(self.slope), -1)
-        return np.asarray(own) + self.changes.weights[:, None] * (fit.problem.relief * fit.centre) - fit.gradient
+        own = np.einsum("id,ic->idc", self.rows.X, self.slope).reshape(len(self.slope), -1)
+        return np.asarray(own) + self.rows.weights[:, None] * (fit.problem.relief * fit.centre) - fit.gradient
 
     def largest_pull(self) -> FloatArray:
         """Upper bound of ‖b_i‖."""
         fit = self.pivot.fit
-        own = np.linalg.norm(self.slope, axis=1) * np.linalg.norm(self.changes.X, axis=1)
-        relief = self.changes.weights * float(np.linalg.norm(fit.problem.relief * fit.centre))
+        own = np.linalg.norm(self.slope, axis=1) * np.linalg.norm(self.rows.X, axis=1)
+        relief = self.rows.weights * float(np.linalg.norm(fit.problem.relief * fit.centre))
         return np.asarray(own + relief + float(np.linalg.norm(fit.gradient)) + fit.gradient_error) * (1 + 1e-12)
 
     def energies(self, step: FloatArray) -> tuple[FloatArray, FloatArray]:
         """b_iᵀδ_i = δ_iᵀH_iδ_i, and the penalty's part of it."""
-        fit, share = self.pivot.fit, self.changes.weights
+        fit, share = self.pivot.fit, self.rows.weights
         along = step @ np.column_stack([fit.problem.relief * fit.centre, fit.gradient])
         total = np.einsum("ic,ic->i", self.slope, self.project(step)) + share * along[:, 0] - along[:, 1]
         kept = step**2 @ np.column_stack([fit.problem.penalty, fit.problem.relief])
@@ -132,18 +120,18 @@ class LowRank:
 
     def slope_error(self) -> FloatArray:
         """Bound ‖x_i‖ times the rounding error of record i's slope at its margins."""
-        loss, changes = self.pivot.fit.problem.loss, self.changes
+        loss, rows = self.pivot.fit.problem.loss, self.rows
         curved = np.abs(self.curvature).max(axis=(1, 2))
         if loss.self_concordance is None:
-            curved = np.maximum(curved, changes.weights * (loss.smoothness or np.inf))
-        margins = 1 + np.abs(changes.margins).max(axis=1)
+            curved = np.maximum(curved, rows.weights * (loss.smoothness or np.inf))
+        margins = 1 + np.abs(self.margins).max(axis=1)
         slopes = np.linalg.norm(self.slope, axis=1)
-        return np.asarray(8 * UNIT * (slopes + curved * margins) * np.linalg.norm(changes.X, axis=1))
+        return np.asarray(8 * UNIT * (slopes + curved * margins) * np.linalg.norm(rows.X, axis=1))
 
     def left_penalty(self) -> FloatArray:
         """Total penalty in each neighbouring problem, (rows, parameters)."""
         problem = self.pivot.fit.problem
-        return problem.penalty - self.changes.weights[:, None] * problem.relief
+        return problem.penalty - self.rows.weights[:, None] * problem.relief
 
     def eigenvalue(self) -> FloatArray:
         """Lower bound of λ_min(H_i)."""
@@ -157,7 +145,7 @@ class LowRank:
 
     def weight_gap(self) -> FloatArray:
         """How much penalty a row of another weight than most takes with it, above that of theirs."""
-        gap = np.abs(self.changes.weights - self.pivot.typical)
+        gap = np.abs(self.rows.weights - self.pivot.typical)
         return gap * float(self.pivot.fit.problem.relief.max())
 
     def _spread(self, coefficients: FloatArray) -> FloatArray:

@@ -16,19 +16,6 @@ from deniable.records.problem import UNIT, Problem
 
 
 @dataclass(frozen=True)
-class Training:
-    """What a mechanism needs to know about the training to calibrate its noise; all public except the rows."""
-
-    problem: Problem
-    intercept: str
-
-    @property
-    def total_penalty(self) -> float:
-        """nΛ: the strong convexity of the summed objective (0 if a parameter is unpenalised)."""
-        return float(self.problem.penalty.min())
-
-
-@dataclass(frozen=True)
 class OutputPerturbation:
     """Release optimum + noise (Chaudhuri, Monteleoni & Sarwate 2011, Algorithm 1; LeBlond et al. §3.2).
 
@@ -100,11 +87,11 @@ class OutputPerturbation:
         """The law of the privacy loss in units of the noise."""
         return NormLaplaceLaw(parameters) if self.noise == "norm-laplace" else GaussianLaw()
 
-    def rate(self, training: Training) -> float:
+    def rate(self, problem: Problem) -> float:
         """β, or 1/s: what turns a distance of optima into the ρ of the law."""
         if self.scale is not None:
             return 1 / self.scale
-        sensitivity = self.sensitivity(training)
+        sensitivity = self.sensitivity(problem)
         assert self.epsilon is not None
         return (self.epsilon if self.noise == "norm-laplace" else self._mu()) / sensitivity
 
@@ -129,24 +116,20 @@ class OutputPerturbation:
             loss = np.where(size + other > 0, gap / (size + other), 0.0)
         return rate * loss, rate * error
 
-    def sensitivity(self, training: Training) -> float:
+    def sensitivity(self, problem: Problem) -> float:
         """2LR/(nΛ), after checking that the loss and the rows meet the theorem's conditions."""
-        problem = training.problem
         if problem.loss.lipschitz is None:
             raise InputError(
                 f"OutputPerturbation(epsilon=...) needs a loss of bounded slope, but loss={problem.loss.name!r} has"
                 " none; give the noise as scale=... instead"
             )
-        if training.intercept == "unregularized":
+        if problem.total_penalty <= 0:
             raise InputError(
-                "OutputPerturbation(epsilon=...) needs every parameter regularized, and the intercept is not: its"
-                " sensitivity has no bound; use intercept='regularized' or give the noise as scale=..."
+                "OutputPerturbation(epsilon=...) needs every parameter regularized, or the sensitivity has no bound: "
+                "give a regularization above 0 and no intercept='unregularized', or the noise as scale=..."
             )
-        if training.total_penalty <= 0:
-            raise InputError("OutputPerturbation(epsilon=...) needs regularization above 0: the sensitivity is 2/(nΛ)")
-        bound = largest_row(training, self.row_bound)
-        weight = problem.heaviest
-        return 2 * problem.loss.lipschitz * bound * weight / training.total_penalty
+        bound = row_bound_of(problem, self.row_bound)
+        return 2 * problem.loss.lipschitz * bound * problem.heaviest / problem.total_penalty
 
     def _mu(self) -> float:
         """The largest μ whose Gaussian trade-off is (ε, δ)-DP, from below."""
@@ -159,15 +142,13 @@ class OutputPerturbation:
         return float(bisect(lambda mu: GaussianTradeoff(float(mu)).delta(epsilon) <= delta, low, high)[0])
 
 
-def largest_row(training: Training, row_bound: float) -> float:
-    """The public bound of the rows' norms with the intercept column, after checking it against every row."""
-    has_intercept = training.intercept != "none"
-    bound = float(np.hypot(row_bound, 1.0)) if has_intercept else row_bound
-    largest, where = training.problem.longest_found()
-    if not largest <= bound * (1 + 1e-12):
-        bare = float(np.sqrt(max(largest**2 - 1, 0.0))) if has_intercept else largest
+def row_bound_of(problem: Problem, row_bound: float) -> float:
+    """Return the public bound of the rows' norms with the intercept column, after checking it against every row."""
+    ones = float(problem.intercept)
+    bound = float(np.hypot(row_bound, ones))
+    if not problem.longest <= bound * (1 + 1e-12):
         raise InputError(
-            f"every row must have norm at most {row_bound:g} for the mechanism's guarantee, {where} has "
-            f"{bare:g}; divide X by a public bound, or state one as row_bound"
+            f"every row must have norm at most {row_bound:g} for the mechanism's guarantee, {problem.longest_at} has "
+            f"{np.sqrt(max(problem.longest**2 - ones, 0.0)):g}; divide X by a public bound, or state one as row_bound"
         )
     return bound

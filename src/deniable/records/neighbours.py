@@ -5,22 +5,30 @@ at f. One Newton step δ_i = H_i⁻¹ b_i costs O(d²) per record, because H_i d
 rank one (rank = number of classes for softmax).
 
 A certificate bounds the distance from f + δ_i to the exact optimum (:mod:`deniable.records.certified_radius`). Records
-whose certificate is wider than requested are iterated (:mod:`deniable.records.refine`).
+whose certificate is wider than requested are iterated: quasi-Newton steps on the exact gradients, many at a time, each
+round one pass over the rows. Near f the Hessian H_i is an excellent preconditioner; where it fails, and where more than
+one record leaves or one joins, the neighbour is fitted anew, which needs the rows in memory.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from deniable._check import FloatArray, Indices, InputError
+from deniable._parallel import in_order
 from deniable.records.certified_radius import RadiusCertificate
-from deniable.records.fit import Fit
-from deniable.records.low_rank import Changes, LowRank, Pivot
-from deniable.records.problem import ROWS, UNIT
+from deniable.records.fit import Fit, fit
+from deniable.records.low_rank import LowRank, Pivot
+from deniable.records.problem import ROWS, UNIT, Part, Problem, Rows, Task
 
 _CHEAP = 2e9  # rows² × columns up to which every record is iterated by default
+_MOST_ITERATED = 20_000  # most records that are iterated because their certificate is too wide
+_BATCH = 256  # records iterated at a time
+_ROUNDS = 8  # passes over the rows for a batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,33 +40,23 @@ class Neighbours:
     """
 
     pivot: Pivot = field(repr=False)
-    changes: Changes = field(repr=False)
     distance: FloatArray = field(repr=False)
     along: FloatArray = field(repr=False)
     radius: FloatArray = field(repr=False)
-    kept_at: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp), repr=False)
-    kept: FloatArray | None = field(default=None, repr=False)
+    kept_at: Indices = field(repr=False)
+    kept: FloatArray = field(repr=False)
     iterations: int = 0
 
     def steps(self, records: slice | Indices) -> FloatArray:
         """Displacements from the centre, (records, parameters)."""
         at = np.arange(len(self.distance))[records]
-        found = np.empty((len(at), self.pivot.fit.centre.size))
         place = np.searchsorted(self.kept_at, at)
-        known = np.zeros(len(at), dtype=bool)
-        if self.kept is not None and len(self.kept_at):
-            known = self.kept_at[np.minimum(place, len(self.kept_at) - 1)] == at
-            found[known] = self.kept[place[known]]
-        if not known.all():
-            found[~known] = self.first_steps(at[~known])
-        return found
-
-    def first_steps(self, at: Indices) -> FloatArray:
-        """Newton steps of these changes, (changes, parameters)."""
-        found = np.empty((len(at), self.pivot.fit.centre.size))
-        for start in range(0, len(at), ROWS):
-            some = slice(start, start + ROWS)
-            found[some] = LowRank.of(self.pivot, self.changes[at[some]]).newton()[0]
+        known = np.append(self.kept_at, -1)[place] == at
+        found = np.empty((len(at), self.pivot.fit.problem.size))
+        found[known] = self.kept[place[known]]
+        left = np.flatnonzero(~known)
+        for part, here in self.pivot.fit.problem.parts_with(at[left]):
+            found[left[here]] = LowRank.of(self.pivot, part).newton()[0]
         return found
 
     def onto(self, directions: FloatArray) -> FloatArray:
@@ -69,18 +67,29 @@ class Neighbours:
             found[rows] = self.steps(rows) @ directions
         return found
 
-    @property
-    def optima(self) -> FloatArray:
-        """Parameters of every neighbour, (n, parameters)."""
-        return self.pivot.fit.centre + self.steps(slice(None))
 
+def leave_one_out(base: Fit, direction: FloatArray, tolerance: float | None = None) -> Neighbours:
+    """Return the optima without each record of ``base.problem``, by one pass of Newton steps over its tasks.
 
-def leave_one_out(base: Fit, direction: FloatArray | None = None) -> tuple[Pivot, Changes, Neighbours]:
-    """Optima without each record of ``base.problem``, by one blocked pass of Newton steps."""
+    Records whose radius is above ``tolerance`` × their distance are iterated; by default 1e-9 where iterating every
+    record is cheap, and 1 % (usually no iteration at all) beyond.
+    """
     problem = base.problem
-    changes = Changes(problem.X, problem.y, problem.weights, base.held_margins())
+    if tolerance is None:
+        tolerance = 1e-9 if float(problem.count) ** 2 * problem.size <= _CHEAP else 1e-2
     pivot = make_pivot(base, problem.typical_weight)
-    return pivot, changes, one_pass(pivot, changes, direction)
+    bound = RadiusCertificate.of(pivot)
+    light = replace(bound, pivot=replace(pivot, fit=replace(base, problem=problem.bare)))
+    each = in_order(_pass_of, problem.tasks, problem.n_jobs, light, direction)
+    distance, along, radius = (np.concatenate(found) for found in zip(*each, strict=True))
+    wide = np.flatnonzero(~(radius <= tolerance * distance))[:_MOST_ITERATED]
+    kept, rounds = np.empty((len(wide), problem.size)), 0
+    for start in range(0, len(wide), _BATCH):
+        at, here = wide[start : start + _BATCH], slice(start, start + _BATCH)
+        kept[here], radius[at], used = iterate(bound, at, radius[at], tolerance)
+        rounds = max(rounds, used)
+    distance[wide], along[wide] = lengths(kept), kept @ direction
+    return Neighbours(pivot, distance, along, radius, wide, kept, rounds)
 
 
 def make_pivot(base: Fit, typical: float) -> Pivot:
@@ -112,20 +121,17 @@ def make_pivot(base: Fit, typical: float) -> Pivot:
     )
 
 
-def one_pass(pivot: Pivot, changes: Changes, direction: FloatArray | None = None) -> Neighbours:
-    """One Newton step for every change, with its certificate, in O(records · parameters²)."""
-    n = changes.X.shape[0]
-    distance, along, radius = np.empty(n), np.zeros(n), np.empty(n)
-    bound = RadiusCertificate.of(pivot)
-    for start in range(0, n, ROWS):
-        rows = slice(start, start + ROWS)
-        block = LowRank.of(pivot, changes[rows])
+def _pass_of(
+    bound: RadiusCertificate, direction: FloatArray, task: tuple[Task, int]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """One Newton step for every row of a task, with its certificate, in O(rows · parameters²)."""
+    found = []
+    for part in task[0].parts(task[1]):
+        block = LowRank.of(bound.pivot, part)
         step, coefficients = block.newton()
-        radius[rows] = bound.after_newton(block, step, coefficients)
-        distance[rows] = lengths(step)
-        if direction is not None:
-            along[rows] = step @ direction
-    return Neighbours(pivot, changes, distance, along, radius)
+        found.append((lengths(step), step @ direction, bound.after_newton(block, step, coefficients)))
+    distance, along, radius = (np.concatenate(each) for each in zip(*found, strict=True))
+    return distance, along, radius
 
 
 def lengths(step: FloatArray) -> FloatArray:
@@ -133,6 +139,119 @@ def lengths(step: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(np.einsum("ij,ij->i", step, step)))
 
 
-def default_tolerance(records: int, parameters: int) -> float:
-    """1e-9 where iterating every record is cheap, 1 % (usually no iteration at all) beyond."""
-    return 1e-9 if float(records) ** 2 * parameters <= _CHEAP else 1e-2
+def iterate(
+    bound: RadiusCertificate, at: Indices, known: FloatArray, tolerance: float
+) -> tuple[FloatArray, FloatArray, int]:
+    """Return the steps of some records with the smallest radii found, their radii, and the number of rounds.
+
+    A step that does not lower the gradient's norm is too long, and shortened. ``known`` are the first steps' radii.
+    """
+    problem = bound.pivot.fit.problem
+    block = LowRank.of(bound.pivot, Part.joined([part for part, _ in problem.parts_with(at)]))
+    step = block.newton()[0]
+    best, best_radius = step.copy(), known.copy()
+    anchor, slope = np.zeros_like(step), -block.pull()  # the first step is the true Newton direction from the optimum
+    size, direction, rate = np.linalg.norm(slope, axis=1), step.copy(), np.ones(len(step))
+
+    def keep(step: FloatArray, radius: FloatArray, at: Indices) -> None:
+        better = radius < best_radius[at]
+        best[at[better]], best_radius[at[better]] = step[better], radius[better]
+
+    for used in range(1, _ROUNDS + 1):
+        with np.errstate(over="ignore", invalid="ignore"):
+            gradient, error = gradient_after(block, step)
+        new = np.nan_to_num(np.linalg.norm(gradient, axis=1), nan=np.inf)
+        keep(step, bound.after_gradient(block, lengths(step), new + error), np.arange(len(at)))
+        stuck = np.minimum(size, new) <= 2 * error
+        wide = np.flatnonzero(~(best_radius <= tolerance * lengths(best)))
+        if not wide.size or (used > 2 and stuck[wide].all()):
+            break
+        worse = (~(new <= size))[:, None]
+        anchor, slope = np.where(worse, anchor, step), np.where(worse, slope, gradient)
+        size, rate = np.minimum(size, new), np.where(worse[:, 0], rate / 4, 1.0)
+        direction = np.where(worse, direction, -block.solve(slope))
+        step = anchor + rate[:, None] * direction
+    if problem.in_memory:
+        for i in wide[~stuck[wide] | np.isinf(best_radius[wide])]:
+            moved, radius, _ = _moved(problem, bound.pivot.fit.centre, _without, at[[i]])
+            keep(moved[None], np.array([radius]), np.array([i]))
+    return best, best_radius, used
+
+
+def gradient_after(block: LowRank, step: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """∇F_i(f + step_i) for every record of the block, with a bound of its rounding error.
+
+    Only the *change* of the slopes is summed, so the rounding error is relative to the step, not to the data.
+    """
+    pivot, problem = block.pivot, block.pivot.fit.problem
+    d, k = problem.columns, problem.classes
+    columns = block.shape(step).transpose(1, 0, 2).reshape(d, -1)  # d × (records·classes)
+    total = np.zeros((d, columns.shape[1]))
+    moved, mass, clipped = np.zeros(len(step)), np.zeros(len(step)), 0.0
+    for part in problem.parts():
+        margins = pivot.fit.margins(part)
+        dt = (part.X @ columns).reshape(len(part.y), -1, k)
+        change = problem.loss.change(margins[:, None], dt, part.y[:, None])
+        change = change * part.weights[:, None, None]
+        total += part.X.T @ change.reshape(len(part.y), -1)
+        moved += part.norms @ np.abs(change).sum(axis=2)
+        mass += (part.weights * part.norms**2) @ problem.loss.largest_curvature(margins[:, None] + dt)
+        if problem.loss.self_concordance is None:  # changes of slopes are differences of clipped numbers
+            sizes = 1 + np.abs(margins[:, 0]) + np.abs(part.y)
+            clipped += 8 * (problem.loss.smoothness or np.inf) * float((part.weights * part.norms) @ sizes)
+    flat = total.reshape(d, -1, k).transpose(1, 0, 2).reshape(len(step), -1)
+    own_change = problem.loss.change(block.margins, block.project(step), block.rows.y)
+    own = np.einsum("id,ic->idc", block.rows.X, own_change * block.rows.weights[:, None])
+    pull, penalised = block.pull(), block.left_penalty() * step
+    gradient = flat - own.reshape(len(step), -1) + penalised - pull
+    steepest = pivot.fit.largest_margin
+    units = ROWS + problem.count / ROWS + 4 * d + 64 + 4 * steepest
+    scale = np.linalg.norm(pull, axis=1) + np.linalg.norm(penalised, axis=1)
+    length = np.linalg.norm(step, axis=1)
+    stray = d * length * mass + clipped
+    rounding = UNIT * (units * moved + 16 * scale + stray) + block.slope_error()
+    return gradient, rounding + pivot.fit.gradient_error
+
+
+def without_groups(base: Fit, groups: Indices, direction: FloatArray, n_jobs: int | None) -> Neighbours:
+    """Optima without each group of rows; ``groups`` numbers them 0, 1, …"""
+    members = np.split(np.argsort(groups, kind="stable"), np.cumsum(np.bincount(groups))[:-1])
+    return _refitted(base, _without, members, direction, n_jobs)
+
+
+def with_each(base: Fit, X: FloatArray, y: FloatArray, direction: FloatArray, n_jobs: int | None) -> Neighbours:
+    """Optima with each of the rows ``X``, ``y`` (encoded) added, one at a time."""
+    return _refitted(base, _with, list(zip(X, y, strict=True)), direction, n_jobs)
+
+
+def _without(problem: Problem, gone: Indices) -> Problem:
+    rows = problem.rows
+    weights = rows.weights.copy()
+    weights[gone] = 0.0
+    penalty = problem.penalty - float(rows.weights[gone].sum()) * problem.relief
+    return replace(problem, tasks=((replace(rows, weights=weights), 0),), penalty=penalty)
+
+
+def _with(problem: Problem, row: tuple[FloatArray, float]) -> Problem:
+    X, y = np.vstack([problem.rows.X, row[0]]), np.append(problem.rows.y, row[1])
+    tasks = ((Rows(X, y, np.append(problem.rows.weights, 1.0)), 0),)
+    longest, penalty = max(problem.longest, float(np.linalg.norm(row[0]))), problem.penalty + problem.relief
+    return replace(problem, tasks=tasks, count=len(y), longest=longest, penalty=penalty)
+
+
+def _refitted(
+    base: Fit, change: Callable[[Problem, Any], Problem], each: Sequence[Any], direction: FloatArray, n_jobs: int | None
+) -> Neighbours:
+    found = in_order(_moved, each, n_jobs, base.problem, base.centre, change)
+    step, radius, rounds = (np.array(one) for one in zip(*found, strict=True))
+    return Neighbours(
+        make_pivot(base, 0.0), lengths(step), step @ direction, radius, np.arange(len(step)), step, int(rounds.max())
+    )
+
+
+def _moved(
+    problem: Problem, centre: FloatArray, change: Callable[[Problem, Any], Problem], what: Any
+) -> tuple[FloatArray, float, int]:
+    new = fit(change(problem, what), centre)
+    radius = new.radius * (1 + 1e-10) + 4 * UNIT * float(np.linalg.norm(centre))
+    return new.centre - centre, radius, new.iterations

@@ -10,11 +10,11 @@ import numpy as np
 from deniable._check import FloatArray, InputError, choice, number
 from deniable.laws import GaussianLaw, NormLaplaceLaw
 from deniable.mechanisms import PureDP
-from deniable.records.fit import fit, fit_at
-from deniable.records.low_rank import Changes, LowRank
-from deniable.records.mechanisms import Training, largest_row
+from deniable.records.fit import Fit, fit
+from deniable.records.low_rank import LowRank
+from deniable.records.mechanisms import row_bound_of
 from deniable.records.neighbours import make_pivot
-from deniable.records.problem import ROWS, UNIT, Problem
+from deniable.records.problem import UNIT, Problem
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,8 @@ class ObjectivePerturbation:
         """What the calibration promises for replacing a record."""
         return None if self.epsilon is None else PureDP(self.epsilon)
 
-    def prepare(self, training: Training) -> tuple[Problem, float]:
-        """The problem that is solved (with Λ' in place of Λ) and the rate β or 1/s of the noise b."""
-        problem = training.problem
+    def prepare(self, problem: Problem) -> tuple[Problem, float]:
+        """Return the problem that is solved (with Λ' in place of Λ) and the rate β or 1/s of the noise b."""
         if self.scale is not None:
             return problem, 1 / self.scale
         assert self.epsilon is not None
@@ -75,17 +74,17 @@ class ObjectivePerturbation:
                 f"ObjectivePerturbation(epsilon=...) needs one margin of bounded slope and curvature, and "
                 f"loss={loss.name!r} is not that; give the noise as scale=... instead"
             )
-        if training.total_penalty <= 0:
+        if problem.total_penalty <= 0:
             raise InputError(
                 "ObjectivePerturbation(epsilon=...) needs every parameter regularized: regularization above 0"
             )
-        bound = largest_row(training, self.row_bound)
-        weight = float(problem.weights.max())
+        bound = row_bound_of(problem, self.row_bound)
+        weight = problem.heaviest
         curvature = loss.smoothness * bound**2 * weight
-        left = self.epsilon - 2 * float(np.log1p(curvature / training.total_penalty))
+        left = self.epsilon - 2 * float(np.log1p(curvature / problem.total_penalty))
         if left > 0:
             return problem, left / (2 * loss.lipschitz * bound * weight)
-        stronger = curvature / float(np.expm1(self.epsilon / 4)) / training.total_penalty
+        stronger = curvature / float(np.expm1(self.epsilon / 4)) / problem.total_penalty
         raised = replace(problem, penalty=problem.penalty * stronger, relief=problem.relief * stronger)
         return raised, self.epsilon / 2 / (2 * loss.lipschitz * bound * weight)
 
@@ -100,21 +99,15 @@ class ObjectivePerturbation:
         In a world with objective F the release M is the image of b = −∇F(M), so its density is
         p(b(M))·|det ∇²F(M)| (Redberg & Wang 2021): no refitting, and the determinants differ by a low rank.
         """
-        unequal = float(np.ptp(problem.weights)) > 0 and float(problem.relief.max()) > 0
-        if unequal:
+        if float(np.ptp(problem.rows.weights)) > 0 and float(problem.relief.max()) > 0:
             raise InputError("ObjectivePerturbation with sample_weight needs normalization='sum'")
-        at = fit_at(problem, released)
-        gradient, error = at.gradient, at.gradient_error
-        changes = Changes(problem.X, problem.y, problem.weights, at.held_margins())
+        at = Fit.at(problem, released)
         pivot = make_pivot(at, problem.typical_weight)
         H_in, H_left = at.hessian + np.diag(problem.penalty), at.hessian + np.diag(pivot.penalty)
         common = np.linalg.slogdet(H_in)[1] - np.linalg.slogdet(H_left)[1]
-        n = len(problem.y)
-        loss, slack = np.empty(n), np.empty(n)
-        own = float(np.linalg.norm(gradient))
-        for start in range(0, n, ROWS):
-            rows = slice(start, start + ROWS)
-            block = LowRank.of(pivot, changes[rows])
+        own, found = float(np.linalg.norm(at.gradient)), []
+        for part in problem.parts():
+            block = LowRank.of(pivot, part)
             other = np.linalg.norm(block.pull(), axis=1)
             inner = np.eye(problem.classes) - block.leverage @ block.curvature
             bent = common - np.linalg.slogdet(inner)[1]
@@ -122,8 +115,8 @@ class ObjectivePerturbation:
                 noise, wobble = (other**2 - own**2) * rate**2 / 2, rate**2 * (other + own)
             else:
                 noise, wobble = rate * (other - own), np.full(len(other), 2 * rate)
-            loss[rows] = noise + bent
-            slack[rows] = wobble * (error + 8 * UNIT * (own + other))
+            found.append((noise + bent, wobble * (at.gradient_error + 8 * UNIT * (own + other))))
+        loss, slack = (np.concatenate(each) for each in zip(*found, strict=True))
         size = problem.size
         bent_error = 4 * size * (pivot.matrix_error + size * UNIT * pivot.largest) / pivot.smallest
         return loss, slack + bent_error

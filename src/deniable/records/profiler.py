@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from deniable._check import FloatArray, InputError, Seed, choice, integer, number, seeded
+from deniable._check import FloatArray, InputError, Seed, choice, integer, number, numbers, seeded
+from deniable.records.encoder import read_problem
 from deniable.records.fit import Fit, fit
-from deniable.records.inputs import Intercept, candidates, make_problem, released_model
 from deniable.records.losses import Loss, as_loss
-from deniable.records.low_rank import Changes, Pivot
-from deniable.records.mechanisms import OutputPerturbation, Training
-from deniable.records.neighbours import Neighbours, default_tolerance, leave_one_out
+from deniable.records.mechanisms import OutputPerturbation
+from deniable.records.neighbours import Neighbours, leave_one_out, with_each, without_groups
 from deniable.records.objective import ObjectivePerturbation
-from deniable.records.problem import Normalization, Problem
+from deniable.records.problem import Intercept, Normalization, Problem, make_problem
 from deniable.records.profile import PrivacyProfile
-from deniable.records.refine import refine
-from deniable.records.refits import with_each, without_groups
-from deniable.records.streamed import leave_each_out, read_problem
 from deniable.records.typical import ExactTypical, SampledTypical, Typical
 from deniable.tables import as_frame, as_source, values_of
 
@@ -60,8 +57,8 @@ def privacy_profile(
         blocks, a function that returns an iterator of them, or an iterator (all kept in a temporary file), a block
         being a pair ``(X, y)`` or, with ``target``, a data frame. Text columns become indicator columns, one per
         value; dates are days. Every pass reads the rows again; results agree with those of arrays to 1e-9 relative,
-        however the rows are split. Only with ``OutputPerturbation``, a loss without kinks, and without
-        ``sample_weight``, ``group`` and ``added``.
+        however the rows are split. Only with ``OutputPerturbation``, and without ``sample_weight``, ``group`` and
+        ``added``.
     target
         The column that is predicted.
     regularization
@@ -142,14 +139,13 @@ def privacy_profile(
         if isinstance(X, pd.DataFrame):  # numbers and dates as blocks have them
             X = np.column_stack([values_of(X.iloc[:, i], name) for i, name in enumerate(X.columns)])
         problem = make_problem(X, y, regularization, as_loss(loss), intercept, sample_weight, normalization)
-    training = Training(problem, intercept)
     if isinstance(mechanism, ObjectivePerturbation):
-        problem, rate = mechanism.prepare(training)
+        problem, rate = mechanism.prepare(problem)
         sensitivity = None
     else:
-        rate = mechanism.rate(training)
-        sensitivity = mechanism.sensitivity(training) if mechanism.epsilon is not None else None
-    model = None if released is None else released_model(released, problem.size)
+        rate = mechanism.rate(problem)
+        sensitivity = mechanism.sensitivity(problem) if mechanism.epsilon is not None else None
+    model = None if released is None else _released_model(released, problem.size)
     count = integer("n_samples", n_samples, at_least=0)
     base = fit(problem)
     generator = seeded(rng)
@@ -159,19 +155,18 @@ def privacy_profile(
     sign = 1
     labels: NDArray[np.generic] | None = None
     found: Neighbours
-    if source is not None:
-        found = leave_each_out(base, _tolerance(tolerance, problem.count, base), noise)
-    elif added is not None:
+    limit = None if tolerance is None else number("tolerance", tolerance, above=0.0)
+    if added is not None:
         if group is not None or isinstance(mechanism, ObjectivePerturbation):
             raise InputError("added goes with OutputPerturbation and without group")
         sign = -1
-        found = with_each(base, *candidates(training, cast(ArrayLike, y), added, mechanism), noise, n_jobs)
+        found = with_each(base, *_candidates(problem, cast(ArrayLike, y), added, mechanism), noise, n_jobs)
     elif group is not None:
         if isinstance(mechanism, ObjectivePerturbation):
             raise InputError("group goes with OutputPerturbation: objective perturbation is profiled row by row")
         labels, found = _left_together(base, group, noise, n_jobs)
     else:
-        found = _iterated(*leave_one_out(base, noise), tolerance, noise)
+        found = leave_one_out(base, noise, limit)
     error = found.radius + base.radius
     typical: Typical | None
     if isinstance(mechanism, ObjectivePerturbation):
@@ -212,28 +207,51 @@ def privacy_profile(
     )
 
 
-def _iterated(
-    pivot: Pivot, changes: Changes, found: Neighbours, tolerance: float | None, noise: FloatArray
-) -> Neighbours:
-    """Iterate the records of one pass whose certificate is too wide."""
-    limit = _tolerance(tolerance, len(changes.y), pivot.fit)
-    wide = np.flatnonzero(~(found.radius <= limit * found.distance))
-    return refine(pivot, changes, found, limit, wide, noise) if wide.size else found
-
-
-def _tolerance(tolerance: float | None, records: int, base: Fit) -> float:
-    if tolerance is None:
-        return default_tolerance(max(records, base.problem.count), base.problem.size)
-    return number("tolerance", tolerance, above=0.0)
-
-
 def _left_together(
     base: Fit, group: ArrayLike, noise: FloatArray, n_jobs: int | None
 ) -> tuple[NDArray[np.generic], Neighbours]:
     labels, codes = np.unique(np.asarray(group), return_inverse=True)
-    n = len(base.problem.y)
+    n = base.problem.count
     if codes.shape != (n,):
         raise InputError(f"group must have one label per row of X, got shape {codes.shape} for {n} rows")
     if len(labels) < 2:
         raise InputError("group must have at least two labels: without its only group the data are empty")
     return labels, without_groups(base, codes, noise, n_jobs)
+
+
+def _released_model(released: ArrayLike, parameters: int) -> FloatArray:
+    """Check a released parameter vector."""
+    model = numbers("released", released)
+    if model.shape != (parameters,) or not np.isfinite(model).all():
+        raise InputError(
+            f"released must be {parameters} finite parameters (the columns of X, then the intercept if any), "
+            f"got shape {model.shape}"
+        )
+    return model
+
+
+def _candidates(
+    problem: Problem, y: ArrayLike, added: tuple[ArrayLike, ArrayLike], mechanism: OutputPerturbation
+) -> tuple[FloatArray, FloatArray]:
+    """Check rows that may join; return them with the intercept column, and their encoded targets."""
+    if not isinstance(added, tuple | list) or len(added) != 2:
+        raise InputError(f"added must be a pair (rows, targets), got {added!r}")
+    rows = numbers("added", added[0])
+    columns = problem.columns - problem.intercept
+    if rows.ndim != 2 or rows.shape[1] != columns or not np.isfinite(rows).all() or len(rows) == 0:
+        raise InputError(f"added must hold finite rows of {columns} columns, got shape {rows.shape}")
+    if not np.all(problem.rows.weights == 1):
+        raise InputError("added does not go with sample_weight")
+    known, new = np.asarray(y), np.asarray(added[1])
+    if problem.loss.name in ("logistic", "squared_hinge", "softmax") and not np.isin(new, known).all():
+        raise InputError(f"added must have labels that y has, got {new[~np.isin(new, known)][0]!r}")
+    targets = problem.loss.targets(np.concatenate([known, new]))[0][len(known) :]
+    if targets.shape != (len(rows),):
+        raise InputError(f"added must have one label per row, got {targets.shape} for {len(rows)} rows")
+    if problem.intercept:
+        rows = np.column_stack([rows, np.ones(len(rows))])
+    norms = np.linalg.norm(rows, axis=1)
+    worst = int(np.argmax(norms))
+    if mechanism.epsilon is not None:
+        mechanism.sensitivity(replace(problem, longest=float(norms[worst]), longest_at=f"row {worst}"))
+    return np.ascontiguousarray(rows), targets
