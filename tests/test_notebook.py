@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 import deniable as dn
-from deniable._notebook import panel
 from deniable._shown import shown
 from deniable.curves import with_note
 from deniable.releases import Mean
@@ -37,13 +36,8 @@ def read(html):
     reader = Reader()
     reader.feed(html)
     assert reader.open == []
-    assert set(reader.tags) <= {"div", "strong", "table", "tbody", "tr", "th", "td", "pre"}
+    assert set(reader.tags) <= {"pre"}
     return reader.text
-
-
-def test_every_text_of_a_panel_is_escaped():
-    text = read(panel(BAD, [(BAD, BAD)], [BAD], headline=BAD))
-    assert text.count(BAD) == 5
 
 
 def test_a_curve_shows_its_upper_bounds():
@@ -94,7 +88,7 @@ def test_a_private_model_shows_its_promise_above_the_diagram():
     assert shown(model.tradeoff_.advantage(), "rate", "upper") in html
     assert "sk-top-container" in html
     assert "<img src=x" not in html
-    assert "Certificate" in read(model.certificate_._repr_html_())
+    assert "was in the data" in read(model.certificate_._repr_html_())
 
 
 def test_assessment_audit_and_profile():

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, Seed, choice, number, numbers, seeded
+from deniable._notebook import Textual
 from deniable._optional import require
 from deniable.audit.fixed_sample import Ceiling, Evidence, NestedTests, Threshold
 from deniable.audit.intervals import EpsilonDelta, Gaussian, Interval, Ranking, as_interval, tpr_lower, tpr_upper
@@ -75,7 +76,7 @@ class ReversedScoresWarning(UserWarning):
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreAudit:
+class ScoreAudit(Textual):
     """What an attack's scores show about membership, each number with an exact interval.
 
     Every interval holds on its own with probability at least ``confidence``, over independent scores drawn from the
@@ -232,13 +233,6 @@ class ScoreAudit:
         lines = [*(self.tpr(a) for a in USUAL_FPRS), self.advantage(), self.auc(), self.epsilon(), self.mu()]
         head = f"attack scores of {self.evidence.full.m} members and {self.evidence.full.n} nonmembers"
         return "\n  ".join([head, *map(str, lines)])
-
-    def _repr_html_(self) -> str:
-        from deniable._notebook import panel
-
-        head, *rows = str(self).splitlines()
-        pairs = [line.strip().partition(": ")[::2] for line in rows]
-        return panel("Measured attack", [(name, value) for name, value in pairs], [head.capitalize()])
 
     def plot(self, ax: Axes | None = None, *, label: str = "measured attack") -> Axes:
         """Draw the measured ROC with its pointwise intervals on log–log axes and return the matplotlib axes."""

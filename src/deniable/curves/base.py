@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, choice, numbers
 from deniable._floats import EPS
-from deniable._notebook import curve_panel, lines, panel, two_lines
+from deniable._notebook import Textual, curve_text, two_lines
 from deniable.curves.answer import Answer, Charged, Question, explained
 from deniable.curves.epsilon_search import EpsilonSearch
 from deniable.curves.safe import (
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Tradeoff(ABC):
+class Tradeoff(Textual, ABC):
     """Bounds on every membership attack against one mechanism.
 
     Methods are vectorised: a float for scalars, else an array. ``side="upper"`` (the default) is never below the truth,
@@ -374,10 +374,7 @@ class Tradeoff(ABC):
         cls.__repr__ = vars(cls).get("__repr__", two_lines)  # type: ignore[method-assign]  # not every array
 
     def __str__(self) -> str:
-        return lines(*curve_panel(self))
-
-    def _repr_html_(self) -> str:
-        return panel(*curve_panel(self))
+        return curve_text(self)
 
     def _advantage(self, prior: FloatArray, side: Side) -> FloatArray:
         """2·min(π, 1−π)·H_γ with γ ≥ 1, in the direction that keeps relative precision (theory: Bayes accuracy)."""

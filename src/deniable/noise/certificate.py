@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from deniable import testing
 from deniable._check import InputError
 from deniable._files import plain, to_json
-from deniable._notebook import curve_rows, panel
+from deniable._notebook import Textual
 from deniable._shown import plural, shown
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
@@ -47,7 +47,7 @@ def enter(ledger: Account | None, mechanism: Mechanism, *, unit: str, what: str)
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class Certificate(Textual):
     """What private queries of a table guarantee, and what their budget was spent on; ``print`` shows both in words.
 
     It covers everything that the queries released together: a fitted model, a table of statistics.
@@ -178,10 +178,6 @@ class Certificate:
             *(f"{line.capitalize()}." for line in entered(self.entry)),
         ]
         return "\n".join(testing.marked(tuple(lines), self.insecure))
-
-    def _repr_html_(self) -> str:
-        first, promise, *rest = str(self).splitlines()
-        return panel("Certificate", curve_rows(self.tradeoff), rest, headline=f"{first} {promise}")
 
 
 def _listed(names: list[str]) -> str:

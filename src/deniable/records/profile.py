@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, Seed, choice, integer, number, numbers, seeded
 from deniable._files import check_writable, replacing
-from deniable._notebook import lines, panel
+from deniable._notebook import Textual, lines
 from deniable._optional import require
 from deniable._shown import shown
 from deniable.curves import Side, Tradeoff
@@ -36,7 +36,7 @@ WARNING = (
 
 
 @dataclass(frozen=True, eq=False)
-class PrivacyProfile:
+class PrivacyProfile(Textual):
     """How far the released model and typical ones expose each training record.
 
     Worlds: *in*, the model was trained on all rows; *out*, on all rows but this one. n and the noise are public and
@@ -111,10 +111,7 @@ class PrivacyProfile:
         return rows
 
     def __str__(self) -> str:
-        return lines("Privacy profile", self._rows(), self.notes, headline=self.warning)
-
-    def _repr_html_(self) -> str:
-        return panel("Privacy profile", self._rows(), self.notes, headline=self.warning, tone="bad")
+        return lines(f"Privacy profile\n{self.warning}", self._rows(), self.notes)
 
     def leave_one_out(self, records: ArrayLike | None = None) -> FloatArray:
         """Parameters of the model trained without record i, (n, parameters); for softmax (d, classes), flattened.

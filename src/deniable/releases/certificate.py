@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from deniable import testing
 from deniable._check import FloatArray, choice, number
 from deniable._files import plain, to_json
-from deniable._notebook import curve_rows, lines, panel
+from deniable._notebook import Textual, lines
 from deniable._optional import require
 from deniable._plot import new_axes
 from deniable._shown import shown
@@ -48,7 +48,7 @@ def runs_for_fine(number: int, least: float) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class HalfCertificate:
+class HalfCertificate(Textual):
     """The membership guarantee of one release from a secret part of the records (:func:`deniable.release`).
 
     Attributes
@@ -155,11 +155,6 @@ class HalfCertificate:
             lines.insert(0, testing.INSECURE)
         return "\n".join([*lines, *(f"assumes: {text}" for text in self.assumptions)])
 
-    def _repr_html_(self) -> str:
-        rows = [("certified advantage", f"≤ {shown(self.advantage, 'number', 'upper')}"), *curve_rows(self.tradeoff)]
-        headline = testing.INSECURE if self.insecure else self.warning or ""
-        return panel("Certificate of a release", rows, str(self).splitlines(), headline=headline, tone="none")
-
     def _floor(self) -> str:
         """Say what the number of runs leaves open at the lowest FPR, and how many would close it."""
         if self.kind != "sampled" or self.floor >= 1:
@@ -206,7 +201,7 @@ class Alternative:
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Textual):
     """A released value with its guarantee; nothing of the training set is kept here but the value itself.
 
     Attributes
@@ -289,20 +284,15 @@ class Release:
             axes.set_title("NOT a guarantee")
         return axes
 
-    def _panel(self) -> tuple[str, list[tuple[str, str]], list[str]]:
+    def __str__(self) -> str:
         values, errors = np.ravel(self.value), np.ravel(self.standard_error)
         rows = [
             (name, f"{value:.6g} ± {error:.2g}")
             for name, value, error in zip(self._labels(), values, errors, strict=True)
         ]
         left = [f"… and {len(rows) - _SHOWN:,} more"] if len(rows) > _SHOWN else []
-        return "Released value", rows[:_SHOWN], [*left, "± is a standard error: noise and sampling together."]
-
-    def __str__(self) -> str:
-        return f"{lines(*self._panel())}\n{self.certificate}"
-
-    def _repr_html_(self) -> str:
-        return panel(*self._panel()) + self.certificate._repr_html_()
+        notes = [*left, "± is a standard error: noise and sampling together.", str(self.certificate)]
+        return lines("Released value", rows[:_SHOWN], notes)
 
     def _labels(self) -> tuple[str, ...]:
         if self.names is not None:

@@ -113,14 +113,14 @@ class PrivateModel(Certified):
         return state
 
     def _html_repr(self) -> str:  # what a notebook shows: the promise of a fitted model above scikit-learn's diagram
-        from deniable._notebook import curve_rows, panel
+        from deniable._notebook import as_html, curve_rows, lines
 
         diagram = str(super()._html_repr())
         if not self.__sklearn_is_fitted__():
             return diagram
         notes = [f"Target: {self.certificate_.target}.", f"Covers {AS_GIVEN}."]
         notes.append("print(model.certificate_) lists every query of the data.")
-        return panel(f"Fitted {type(self).__name__}", curve_rows(self.tradeoff_), notes) + diagram
+        return as_html(lines(f"Fitted {type(self).__name__}", curve_rows(self.tradeoff_), notes)) + diagram
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
