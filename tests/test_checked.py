@@ -6,7 +6,7 @@ from typing import Annotated
 import pytest
 
 from deniable import InputError
-from deniable._checked import Checked, real, whole
+from deniable.mechanisms.fields import Checked, real, whole
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ A mechanism is a frozen, validated description of a randomised algorithm seen by
 out of its input. It computes nothing: ``deniable.curves`` turns it into what an attacker can do.
 """
 
-from deniable.mechanisms.allocation import RandomAllocation
 from deniable.mechanisms.core import (
     ADJACENCIES,
     ApproximateDP,
@@ -18,7 +17,6 @@ from deniable.mechanisms.core import (
     parts_of as parts_of,
     sampling_of as sampling_of,
 )
-from deniable.mechanisms.descent import NoisyGradientDescent
 from deniable.mechanisms.guarantees import RenyiDP, ZeroConcentratedDP
 from deniable.mechanisms.holders import Receipt as Receipt, entered as entered, held as held, together as together
 from deniable.mechanisms.laws import (
@@ -29,11 +27,15 @@ from deniable.mechanisms.laws import (
     Laplace,
     RandomizedResponse,
 )
-from deniable.mechanisms.loaders import ShuffledBatches
 from deniable.mechanisms.matrix import MatrixMechanism, bands as bands
 from deniable.mechanisms.plain import from_plain as from_plain, to_plain as to_plain
-from deniable.mechanisms.replacement import WithoutReplacement
-from deniable.mechanisms.truncated import TruncatedPoisson
+from deniable.mechanisms.training import (
+    NoisyGradientDescent,
+    RandomAllocation,
+    ShuffledBatches,
+    TruncatedPoisson,
+    WithoutReplacement,
+)
 from deniable.mechanisms.tuning import Tuned, tuned
 
 __all__ = [

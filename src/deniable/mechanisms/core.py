@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from deniable._check import InputError, integer
-from deniable._checked import Checked, real
-from deniable.mechanisms.fields import Count, NoiseScale, NotNegative, Rate
+from deniable.mechanisms.fields import Checked, Count, NoiseScale, NotNegative, Rate, real
 
 _MOST_RECORDS = 1000  # of a person: as many terms has the likelihood ratio
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from deniable._check import InputError, integer, number, numbers
-from deniable._checked import real, whole
 from deniable._floats import MOST_EXPONENT
 from deniable.mechanisms.core import Mechanism
-from deniable.mechanisms.fields import Count, LargestLoss, Positive, Rate
+from deniable.mechanisms.fields import Count, LargestLoss, Positive, Rate, real, whole
 
 _MOST_MOVED = 100_000  # integers by which discrete noise is moved: as many outcomes are kept
 

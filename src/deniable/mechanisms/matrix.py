@@ -3,15 +3,38 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable._check import FloatArray, InputError, finite, integer, number
+from deniable._check import FloatArray, InputError, finite, number
 from deniable.mechanisms.core import Mechanism
+from deniable.mechanisms.fields import Count, Positive, Rate
 
 _LARGEST = 2000  # columns of a strategy whose patterns of participation are searched
+
+
+def _matrix(name: str, value: ArrayLike | None) -> FloatArray | None:
+    if value is None:
+        return None
+    matrix = finite(name, value)
+    if matrix.ndim != 2 or matrix.size == 0:
+        raise InputError(f"{name} must be a matrix with one column per step, got shape {matrix.shape}")
+    if matrix.shape[1] > _LARGEST:
+        raise InputError(
+            f"{name} must have at most {_LARGEST} columns, got {matrix.shape[1]}; compute its sensitivity and give that"
+        )
+    if not np.any(matrix):
+        raise InputError(f"{name} must not be 0")
+    matrix = matrix.copy()
+    matrix.flags.writeable = False
+    return matrix
+
+
+def _sensitivity(name: str, value: float | None) -> float | None:
+    return None if value is None else number(name, value, at_least=0.0, below=math.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,50 +98,30 @@ class MatrixMechanism(Mechanism):
     0.2087
     """
 
-    noise_multiplier: float
-    strategy: FloatArray | None = None
-    sensitivity: float | None = None
-    participations: int = 1
-    separation: int = 1
-    sample_rate: float = 1.0
+    noise_multiplier: Positive
+    strategy: Annotated[FloatArray | None, _matrix] = None
+    sensitivity: Annotated[float | None, _sensitivity] = field(default=None, kw_only=True)
+    participations: Count = field(default=1, kw_only=True)
+    separation: Count = field(default=1, kw_only=True)
+    sample_rate: Rate = field(default=1.0, kw_only=True)
 
-    def __init__(
-        self,
-        noise_multiplier: float,
-        strategy: ArrayLike | None = None,
-        *,
-        sensitivity: float | None = None,
-        participations: int = 1,
-        separation: int = 1,
-        sample_rate: float = 1.0,
-    ) -> None:
-        if (strategy is None) == (sensitivity is None):
+    def _check_together(self) -> None:
+        if (self.strategy is None) == (self.sensitivity is None):
             raise InputError("MatrixMechanism needs either strategy or sensitivity")
-        sigma = number("noise_multiplier", noise_multiplier, above=0.0, below=math.inf)
-        rate = number("sample_rate", sample_rate, above=0.0, at_most=1.0)
-        matrix = None if strategy is None else _checked(strategy)
-        if sensitivity is not None:
-            sensitivity = number("sensitivity", sensitivity, at_least=0.0, below=math.inf)
-            if rate < 1:
-                raise InputError("sample_rate needs the strategy: how much sampling amplifies depends on its bands")
-            if (participations, separation) != (1, 1):
-                raise InputError("participations and separation go with strategy; sensitivity already includes them")
-        if matrix is not None and rate < 1:
-            if (participations, separation) != (1, 1):
-                raise InputError(
-                    "participations and separation are not used with sample_rate: the sampling groups determine them"
-                )
-            if bands(matrix) == matrix.shape[1] > 1:
-                raise InputError(
-                    "strategy must have fewer bands than steps for cyclic sampling (BandMF), but one of its rows "
-                    "reaches from the first step to the last one; without sampling leave out sample_rate"
-                )
-        object.__setattr__(self, "noise_multiplier", sigma)
-        object.__setattr__(self, "strategy", matrix)
-        object.__setattr__(self, "sensitivity", sensitivity)
-        object.__setattr__(self, "participations", integer("participations", participations, at_least=1))
-        object.__setattr__(self, "separation", integer("separation", separation, at_least=1))
-        object.__setattr__(self, "sample_rate", rate)
+        sampled, limited = self.sample_rate < 1, (self.participations, self.separation) != (1, 1)
+        if self.strategy is None and sampled:
+            raise InputError("sample_rate needs the strategy: how much sampling amplifies depends on its bands")
+        if self.strategy is None and limited:
+            raise InputError("participations and separation go with strategy; sensitivity already includes them")
+        if sampled and limited:
+            raise InputError(
+                "participations and separation are not used with sample_rate: the sampling groups determine them"
+            )
+        if self.strategy is not None and sampled and bands(self.strategy) == self.strategy.shape[1] > 1:
+            raise InputError(
+                "strategy must have fewer bands than steps for cyclic sampling (BandMF), but one of its rows "
+                "reaches from the first step to the last one; without sampling leave out sample_rate"
+            )
 
     @property
     def adjacency(self) -> str:  # type: ignore[override]
@@ -131,19 +134,3 @@ def bands(strategy: FloatArray) -> int:
     used = strategy[np.any(strategy != 0, axis=1)] != 0
     first, last = np.argmax(used, axis=1), used.shape[1] - 1 - np.argmax(used[:, ::-1], axis=1)
     return int(np.max(last - first)) + 1
-
-
-def _checked(strategy: ArrayLike) -> FloatArray:
-    matrix = finite("strategy", strategy)
-    if matrix.ndim != 2 or matrix.size == 0:
-        raise InputError(f"strategy must be a matrix with one column per step, got shape {matrix.shape}")
-    if matrix.shape[1] > _LARGEST:
-        raise InputError(
-            f"strategy must have at most {_LARGEST} columns, got {matrix.shape[1]}; compute its sensitivity and give "
-            "that"
-        )
-    if not np.any(matrix):
-        raise InputError("strategy must not be 0")
-    matrix = matrix.copy()
-    matrix.flags.writeable = False
-    return matrix

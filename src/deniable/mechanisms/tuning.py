@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from deniable._check import InputError, number
-from deniable._checked import real
 from deniable._floats import MOST_EXPONENT
 from deniable._search import bisect
 from deniable.mechanisms.core import Grouped, Mechanism, a_mechanism
+from deniable.mechanisms.fields import real
 
 _RUNS = "it is the mean number of runs"
 
