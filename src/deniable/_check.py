@@ -35,19 +35,6 @@ class InputError(ValueError):
     """
 
 
-def _rule(above: float | None, at_least: float | None, below: float | None, at_most: float | None) -> str:
-    parts = []
-    if above is not None:
-        parts.append(f"above {above:g}")
-    if at_least is not None:
-        parts.append(f"at least {at_least:g}")
-    if below is not None:
-        parts.append(f"below {below:g}")
-    if at_most is not None:
-        parts.append(f"at most {at_most:g}")
-    return " and ".join(parts) or "a number"
-
-
 def numbers(
     name: str,
     value: ArrayLike,
@@ -66,19 +53,15 @@ def numbers(
         raise InputError(
             f"{name} must be a number or an array of numbers, got {reprlib.repr(value)}{_tail(hint)}"
         ) from None
+    rules = {"above": above, "at least": at_least, "below": below, "at most": at_most}
     fine = ~np.isnan(array)
-    if above is not None:
-        fine &= array > above
-    if at_least is not None:
-        fine &= array >= at_least
-    if below is not None:
-        fine &= array < below
-    if at_most is not None:
-        fine &= array <= at_most
+    for bound, holds in zip(rules.values(), (np.greater, np.greater_equal, np.less, np.less_equal), strict=True):
+        if bound is not None:
+            fine &= holds(array, bound)
     if not fine.all():
-        bad = float(array[~fine].flat[0])
+        rule = " and ".join(f"{words} {bound:g}" for words, bound in rules.items() if bound is not None) or "a number"
         row = f" in row {np.argmin(fine)} (the first is 0)" if array.ndim == 1 else ""
-        raise InputError(f"{name} must be {_rule(above, at_least, below, at_most)}, got {bad:g}{row}{_tail(hint)}")
+        raise InputError(f"{name} must be {rule}, got {float(array[~fine].flat[0]):g}{row}{_tail(hint)}")
     return array
 
 
@@ -186,11 +169,7 @@ def refuse_unknown(where: str, given: Iterable[Any], known: Sequence[str]) -> No
     """Raise ``InputError`` that names the first key that is not known, the nearest one and all that are."""
     for key in given:
         if key not in known:
-            import difflib
-
-            near = difflib.get_close_matches(str(key), known, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            raise InputError(f"{where} has no {key!r}; {hint}known are {', '.join(known)}")
+            raise InputError(f"{where} has no {key!r}; {_meant(str(key), known)}known are {', '.join(known)}")
 
 
 def nearest_names(function: Callable[P, R]) -> Callable[P, R]:
@@ -201,14 +180,17 @@ def nearest_names(function: Callable[P, R]) -> Callable[P, R]:
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         for name in kwargs:
             if name not in known:
-                import difflib
-
-                near = difflib.get_close_matches(name, known, n=1)
-                meant = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known[1:])}"
-                raise TypeError(f"unknown argument {name!r}{meant}")
+                raise TypeError(f"unknown argument {name!r}; {_meant(name, known)}known: {', '.join(known[1:])}")
         return function(*args, **kwargs)
 
     return checked
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    """Ask whether the nearest of the known names was meant, if one is near."""
+    import difflib
+
+    return "".join(f"did you mean {near!r}? " for near in difflib.get_close_matches(name, known, n=1))
 
 
 def _tail(hint: str) -> str:

@@ -80,8 +80,7 @@ def test_the_least_noise_comes_first(plan):
         noise = [row.noise_multiplier for row in plan.rows if row.adjacency == adjacency]
         assert noise == sorted(noise)
     assert [row.sampler for row in plan.rows][-1] == "shuffled"
-    assert plan.to_frame()["sampler"].tolist() == [row.sampler for row in plan.rows]
-    assert len(plan.plot().patches) == len(plan.rows) == 4
+    assert len(plan.rows) == 4
 
 
 def test_the_command_prints_the_same(plan, capsys, monkeypatch):
@@ -107,14 +106,13 @@ def test_the_end_of_a_range_that_decides_is_named(capsys):
     assert "less noise was not tried" in capsys.readouterr().out
 
 
-def test_noise_out_of_range_is_infinite_and_not_drawn(monkeypatch, capsys):
+def test_noise_out_of_range_is_infinite(monkeypatch, capsys):
     makers = samplers._makers
     monkeypatch.setattr(samplers, "_makers", lambda *run: {"shuffled": makers(*run)["shuffled"]})
     plan = dn.planning.plan_samplers(40, 20, 1, advantage=0.2, noise_multipliers=(0.5, 0.6))
     (row,) = plan.rows
     assert row.noise_multiplier == math.inf
     assert row.leakage > 0.2
-    assert not plan.plot().patches
     words = ["plan", "dpsgd,?,0.5,2", "--records", "40", "--advantage", "0.2"]
     assert run([*words, "--low", "0.5", "--high", "0.6"]) == 1
     assert any(line.startswith("shuffled") and "> 0.6" in line for line in capsys.readouterr().out.splitlines())

@@ -47,7 +47,6 @@ def plan(
     ] = None,
     low: Annotated[float, options.more(help="Smallest noise multiplier to try.")] = 0.01,
     high: Annotated[float, options.more(help="Largest noise multiplier to try.")] = 1e6,
-    plot: options.PlotOption = None,
     as_json: options.JsonFlag = False,
 ) -> int:
     """Find the least noise for each way of drawing batches.
@@ -79,7 +78,6 @@ def plan(
         else:
             print(f"{compared.limit.words()}; batches of {batch:,} of {count:,} records, epochs: {epochs:,}\n")
             _show_samplers(compared, "record" if ran.records_per_person == 1 else "person", high)
-        options.draw(compared, plot)
         return FINE if any(row.noise_multiplier < math.inf for row in compared.rows) else MISSED
     if fpr is None:
         raise InputError("--precision needs --fpr, the false positive rate at which it is promised")
@@ -96,7 +94,6 @@ def plan(
             settings: Any = {"sample_rate": float(found.sample_rate[best]), "steps": int(found.steps[best])}
             words = _dpsgd(dataclasses.replace(ran, **settings), float(found.noise_multiplier[best]))
             suggest("assess", words, "--prior", f"{found.rate[best]:g}", "--fpr", f"{fpr:g}", "--report", "report.html")
-    options.draw(found, plot)
     return FINE if found.feasible.any() else MISSED
 
 

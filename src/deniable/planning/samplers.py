@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from deniable._check import InputError, integer, interval
-from deniable._optional import require
 from deniable._progress import track
-from deniable._shown import shown
 from deniable.accounting import tradeoff
 from deniable.limits import Limit
 from deniable.mechanisms import (
@@ -23,9 +20,6 @@ from deniable.mechanisms import (
     WithoutReplacement,
 )
 from deniable.planning.calibration import AsTellingAs, as_limit, search
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _TOLERANCE = 1e-5
 ADJACENCIES = ("add-remove", "replace")
@@ -86,28 +80,6 @@ class SamplerPlan:
 
     limit: Limit | AsTellingAs
     rows: tuple[SamplerNoise, ...]
-
-    def to_frame(self) -> Any:
-        """Return a pandas frame, one row per sampler and adjacency."""
-        pandas = require("pandas", purpose="a plan as a data frame")
-        names = ("sampler", "adjacency", "noise_multiplier", "leakage", "advantage", "attained")
-        frame = pandas.DataFrame({name: [getattr(row, name) for row in self.rows] for name in names})
-        return frame.assign(mechanism=[repr(row.mechanism) for row in self.rows])
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the noise multipliers as bars, one colour for each adjacency."""
-        from deniable._plot import new_axes
-
-        axes = ax if ax is not None else new_axes()
-        known = [row for row in reversed(self.rows) if row.noise_multiplier < math.inf]
-        labels = [f"{row.sampler}\n({PROTECTS[row.adjacency]})" for row in known]
-        colours = ["C0" if row.adjacency == "add-remove" else "C1" for row in known]
-        bars = axes.barh(range(len(known)), [row.noise_multiplier for row in known], color=colours)
-        axes.bar_label(bars, [" " + shown(row.noise_multiplier, "number", "upper", 3) for row in known])
-        axes.set_yticks(range(len(known)), labels)
-        axes.margins(x=0.15)
-        axes.set(xlabel="noise multiplier needed", title=self.limit.words())
-        return axes
 
 
 PROTECTS = {"add-remove": "added or removed", "replace": "replaced"}

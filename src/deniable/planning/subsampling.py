@@ -11,21 +11,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, integer, interval, number, numbers
-from deniable._optional import require
 from deniable.accounting import tradeoff
 from deniable.curves import ApproximateTradeoff
 from deniable.limits import Limit
 from deniable.mechanisms import SubsampledGaussian
 from deniable.planning.calibration import search
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +56,6 @@ class SubsamplingPlan:
         question ("was it in the pool?") and is not to be multiplied into ``precision``.
     """
 
-    pool_size: float
-    batch_size: float
-    epochs: float
-    target: float
-    fpr: float
-    delta: float | None
     rate: FloatArray
     noise_multiplier: FloatArray
     expected_size: FloatArray
@@ -89,35 +78,6 @@ class SubsamplingPlan:
         more_data = self.expected_size[None, :] >= self.expected_size[:, None]
         less_noise = self.noise_multiplier[None, :] < self.noise_multiplier[:, None]
         return np.asarray(self.feasible & ~(more_data & less_noise).any(axis=1))
-
-    def to_frame(self) -> Any:
-        """Return a pandas frame: one row per rate, in increasing order; ``efficient`` marks the frontier."""
-        pandas = require("pandas", purpose="a plan as a data frame")
-        columns = (
-            "rate", "expected_size", "noise_multiplier", "sample_rate", "steps", "precision",
-            "precision_without_thinning", "precision_from_dp", "epsilon", "pool_epsilon",
-        )  # fmt: skip
-        return pandas.DataFrame({name: getattr(self, name) for name in columns} | {"efficient": self.efficient})
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the noise needed against the expected training size, the frontier marked."""
-        from deniable._plot import new_axes
-
-        axes = ax if ax is not None else new_axes()
-        axes.loglog(self.expected_size[self.feasible], self.noise_multiplier[self.feasible], color="grey", zorder=1)
-        for chosen, label, colour in (
-            (self.efficient, "frontier", "C0"),
-            (self.feasible & ~self.efficient, "beaten", "grey"),
-        ):
-            if chosen.any():
-                axes.scatter(self.expected_size[chosen], self.noise_multiplier[chosen], label=label, color=colour)
-        axes.set(
-            xlabel="expected training set size",
-            ylabel="noise multiplier needed",
-            title=f"precision ≤ {100 * self.target:g} % at FPR {100 * self.fpr:g} %",
-        )
-        axes.legend()
-        return axes
 
 
 def plan_subsampling(
@@ -204,12 +164,6 @@ def plan_subsampling(
     with np.errstate(over="ignore"):
         pool_epsilon = np.where(epsilon > 30, epsilon + np.log(thinning), np.log1p(thinning * np.expm1(epsilon)))
     return SubsamplingPlan(
-        pool_size=pool,
-        batch_size=batch,
-        epochs=passes,
-        target=target,
-        fpr=alpha,
-        delta=delta,
         rate=thinning,
         noise_multiplier=noise,
         expected_size=thinning * pool,
