@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,28 +30,13 @@ def draw_rocs(
     return draw_curves(drawn, ax=ax)
 
 
-def draw_side_by_side(
-    given: Sequence[Any], ax: Axes | None, label: str | Sequence[str] | None, *, kind: type[Any]
-) -> Axes:
-    """Draw the curves of ``kind`` among ``given`` with their labels; an axes among them is where to draw."""
-    curves = [one for one in given if isinstance(one, kind)]
-    places = [one for one in given if one is not None and not isinstance(one, kind)]
-    wrong = next((type(place).__name__ for place in places if not hasattr(place, "loglog")), None)
-    if wrong is not None:
-        raise InputError(f"curves to draw must be trade-offs, got {wrong}; deniable.tradeoff(mechanism) makes one")
-    if len(places) + (ax is not None) > 1:
-        raise InputError("ax must be given only once: all curves are drawn on the same axes")
-    return draw_rocs([curve.tpr for curve in curves], _labels(curves, label), ax=places[0] if places else ax)
-
-
-def _labels(curves: Sequence[Any], label: str | Sequence[str] | None) -> list[str]:
+def labels_of(methods: Sequence[str], label: str | Sequence[str] | None) -> list[str]:
     """A name for each curve: what was given, or its method, numbered where two are the same."""
     if label is None:
-        methods = [str(curve.method) for curve in curves]
         return [f"{i}: {m}" if methods.count(m) > 1 else m for i, m in enumerate(methods, 1)]
     labels = [label] if isinstance(label, str) else list(label)
-    if len(labels) != len(curves):
-        raise InputError(f"label must hold one text for each of the {len(curves)} curves, got {len(labels)}")
+    if len(labels) != len(methods):
+        raise InputError(f"label must hold one text for each of the {len(methods)} curves, got {len(labels)}")
     return labels
 
 

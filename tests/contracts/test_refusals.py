@@ -111,10 +111,10 @@ tradeoff(RUN, engine="fft") -> engine must be one of
 tradeoff(RUN, adjacency="swap") -> adjacency must be one of
 tradeoff(RUN, tolerance=0.0) -> tolerance must be above 0
 CURVE.tpr(-0.1); CURVE.tpr(1.1); CURVE.tpr(nan); CURVE.tpr([0.1, nan]); CURVE.tpr("x") -> fpr must be
-GAUSS.explain(fpr=0.1, epsilon=1.0) -> one of fpr, epsilon and gamma
+GAUSS.explain(fpr=0.1, epsilon=1.0) -> one of fpr and epsilon
 GAUSS.explain(fpr=0.1, direction="remove"); GAUSS.explain(direction="remove") -> direction goes with
 GAUSS.explain(fpr=[0.1, 0.2]); GAUSS.explain(fpr=nan) -> fpr must be
-GAUSS.explain(epsilon=1.0, direction="sideways"); GAUSS.explain(gamma=2.0, direction="both") -> direction
+GAUSS.explain(epsilon=1.0, direction="sideways") -> direction
 CURVE.advantage(0.0) -> prior
 CURVE.hockey_stick(-1.0) -> gamma
 CURVE.delta(1.0, direction="sideways") -> direction
@@ -234,7 +234,6 @@ bounds.SubsetIndicator(7) -> even
 bounds.TwoRecordResponse(1.0).law(2) -> record
 GAUSS.plot(GaussianDP(1.0)) -> must be trade-offs, got GaussianDP
 GAUSS.plot(GAUSS, label="one") -> one text for each of the 2 curves, got 1
-GAUSS.plot(GAUSS.plot(), ax=GAUSS.plot()) -> ax must be given only once
 PURE.reconstruction(1.5); PURE.reconstruction(nan) -> baseline must be
 PURE.attribute([0.5, 0.1]) -> adding up to 1
 PURE.attribute([[0.5, 0.5]], weights=[1, 2]) -> weights must be

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from deniable.curves.safe import (
     Direction,
     Side,
     directions,
-    lower_or_higher,
 )
 
 if TYPE_CHECKING:
@@ -135,17 +133,12 @@ class Answer(Textual):
         ]
 
 
-def explained(
-    curve: Tradeoff, fpr: float | None, epsilon: float | None, gamma: float | None, direction: AnyDirection | None
-) -> Answer:
+def explained(curve: Tradeoff, fpr: float | None, epsilon: float | None, direction: AnyDirection | None) -> Answer:
     """Return what a curve knows at one point and how: see :meth:`deniable.curves.Tradeoff.explain`."""
-    given = [name for name, value in (("fpr", fpr), ("epsilon", epsilon), ("gamma", gamma)) if value is not None]
-    if len(given) > 1:
-        raise InputError(
-            f"explain needs one of fpr, epsilon and gamma, or none of them for the advantage, got {' and '.join(given)}"
-        )
-    if direction is not None and given not in (["epsilon"], ["gamma"]):
-        raise InputError("direction goes with epsilon or gamma; for the ROC with the worlds exchanged use inverse()")
+    if fpr is not None and epsilon is not None:
+        raise InputError("explain needs one of fpr and epsilon, or none of them for the advantage, got both")
+    if direction is not None and epsilon is None:
+        raise InputError("direction goes with epsilon; for the ROC with the worlds exchanged use inverse()")
     if fpr is not None:
         at = number("fpr", fpr, at_least=0.0, at_most=1.0, hint="it is a rate, not a percentage")
         found = curve.charges("roc", max(at, _LEAST), "remove") if 0 < at < 1 else Charged("definition", exact=True)
@@ -157,36 +150,20 @@ def explained(
         way: AnyDirection = "both" if direction is None else direction
         low, high = curve.delta(at, way, "lower"), curve.delta(at, way)
         name = f"δ at ε = {at:g}" + ("" if way == "both" else f", {way}")
-        return _answer(curve, name, low, high, _of_the_larger(curve, lambda _: at, directions(way)))
-    if gamma is not None:
-        at = number("gamma", gamma, at_least=0.0)
-        one = cast(Direction, direction or "remove")
-        low, high = curve.hockey_stick(at, one, "lower"), curve.hockey_stick(at, one)
-        with np.errstate(divide="ignore"):
-            log_gamma = np.log(np.array([at]))
-
-        def rounded(side: Side) -> float:
-            return float(lower_or_higher(log_gamma, side)[0])
-
-        return _answer(curve, f"H at γ = {at:g}, {one}", low, high, _of_the_larger(curve, rounded, (one,)))
+        return _answer(curve, name, low, high, _of_the_larger(curve, at, directions(way)))
     low, high = curve.advantage(side="lower"), curve.advantage()
-    return _answer(curve, "advantage at prior 0.5", low, high, _of_the_larger(curve, lambda _: 0.0, ("remove",)))
+    return _answer(curve, "advantage at prior 0.5", low, high, _of_the_larger(curve, 0.0, ("remove",)))
 
 
-def _of_the_larger(curve: Tradeoff, at: Callable[[Side], float], ways: tuple[Direction, ...]) -> Charged:
+def _of_the_larger(curve: Tradeoff, log_gamma: float, ways: tuple[Direction, ...]) -> Charged:
     """Who supplied the larger upper bound of the ways, and who the larger lower one."""
-    if not np.isfinite(at("upper")):
+    if not np.isfinite(log_gamma):
         return Charged("definition", exact=True)
-
-    def largest(side: Side) -> Direction:
-        return max(ways, key=lambda way: float(curve.hockey_sticks(np.array([at(side)]), way, side)[0]))
-
-    upper, lower = largest("upper"), largest("lower")
-    found = curve.charges("hockey stick", at("upper"), upper)
-    if upper == lower:
-        return found
-    below = curve.charges("hockey stick", at("lower"), lower)
-    return found.with_lower(below)
+    upper, lower = (
+        max(ways, key=lambda way: bound_of(curve, "hockey stick", log_gamma, way, side)) for side in get_args(Side)
+    )
+    found = curve.charges("hockey stick", log_gamma, upper)
+    return found if upper == lower else found.with_lower(curve.charges("hockey stick", log_gamma, lower))
 
 
 def _answer(curve: Tradeoff, question: str, low: float, high: float, found: Charged) -> Answer:

@@ -295,7 +295,6 @@ class Tradeoff(Textual, ABC):
         *,
         fpr: float | None = None,
         epsilon: float | None = None,
-        gamma: float | None = None,
         direction: AnyDirection | None = None,
     ) -> Answer:
         """Return one point of the curve with both bounds, the engine that supplied them, and what it charged.
@@ -306,19 +305,17 @@ class Tradeoff(Textual, ABC):
             A false positive rate: the answer is about ``tpr(fpr)``.
         epsilon
             The answer is about ``delta(epsilon)``, in the larger of both directions unless ``direction`` says which.
-        gamma
-            The answer is about ``hockey_stick(gamma)``, in the direction ``"remove"`` if ``direction`` is left out.
         direction
-            With ``epsilon``: ``"add"``, ``"remove"`` or ``"both"``; with ``gamma``: ``"add"`` or ``"remove"``.
+            With ``epsilon``: ``"add"``, ``"remove"`` or ``"both"``.
 
         Without any of them the answer is about ``advantage()``.
 
         Raises
         ------
         InputError
-            If more than one point is given, or a direction without ``epsilon`` or ``gamma``.
+            If both points are given, or a direction without ``epsilon``.
         """
-        return explained(self, fpr, epsilon, gamma, direction)
+        return explained(self, fpr, epsilon, direction)
 
     def charges(self, question: Question, at: float, direction: Direction) -> Charged:
         """Who supplies the bounds at a log γ or a false positive rate inside (0, 1), and what was charged."""
@@ -351,24 +348,29 @@ class Tradeoff(Textual, ABC):
         """Return bounds for a picture: just as valid, but up to about 0.1 % wider where that is quicker."""
         return self
 
-    def plot(
-        self, *beside: Tradeoff | Axes | None, ax: Axes | None = None, label: str | Sequence[str] | None = None
-    ) -> Axes:
+    def plot(self, *beside: Tradeoff, ax: Axes | None = None, label: str | Sequence[str] | None = None) -> Axes:
         """Draw the upper ROC, and those of other curves ``beside`` it, on log–log axes; return the matplotlib axes.
 
         Parameters
         ----------
         beside
-            Other curves: ``t.plot(u, v)``. Axes among them are where to draw.
+            Other curves: ``t.plot(u, v)``.
         ax
             Where to draw; fresh axes if None.
         label
             What the legend calls the curves: a text for one, as many texts as curves for several. By default the
             methods, numbered where two are the same.
         """
-        from deniable._plot import draw_side_by_side
+        from deniable._plot import draw_rocs, labels_of
 
-        return draw_side_by_side([self, *beside], ax, label, kind=Tradeoff)
+        curves = (self, *beside)
+        for one in beside:
+            if not isinstance(one, Tradeoff):
+                name = type(one).__name__
+                raise InputError(
+                    f"curves to draw must be trade-offs, got {name}; deniable.tradeoff(mechanism) makes one"
+                )
+        return draw_rocs([one.tpr for one in curves], labels_of([one.method for one in curves], label), ax=ax)
 
     def __init_subclass__(cls) -> None:
         cls.__repr__ = vars(cls).get("__repr__", two_lines)  # type: ignore[method-assign]  # not every array
