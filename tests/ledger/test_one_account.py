@@ -34,11 +34,17 @@ def test_what_was_entered_adds_up_to_the_composition(path):
     assert any("no limit was fixed" in note for note in ledger.tradeoff().assumptions.notes)
 
 
-def test_steps_that_are_alike_become_one_part(path):
+def test_releases_that_are_alike_are_composed_as_one(path):
     ledger = dn.Ledger(path)
     for _ in range(3):
         ledger.add(dn.SubsampledGaussian(1.0, 0.01, 100))
-    assert ledger.mechanism() == dn.SubsampledGaussian(1.0, 0.01, 300)
+    assert ledger.tradeoff().tpr(1e-3) == dn.tradeoff(dn.SubsampledGaussian(1.0, 0.01, 300)).tpr(1e-3)
+
+
+@pytest.mark.parametrize("release", [dn.GaussianDP(1e200), dn.SubsampledGaussian(1e-200, 1.0, 5)])
+def test_a_budget_beyond_a_double_is_refused_in_words(path, release):
+    with pytest.raises(LedgerError, match="too little"):
+        dn.Ledger(path, limit=dn.Limit(advantage=0.5)).add(release)
 
 
 def test_the_limit_holds_for_all_that_is_ever_admitted(path):

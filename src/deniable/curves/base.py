@@ -364,12 +364,8 @@ class Tradeoff(Textual, ABC):
         from deniable._plot import draw_rocs, labels_of
 
         curves = (self, *beside)
-        for one in beside:
-            if not isinstance(one, Tradeoff):
-                name = type(one).__name__
-                raise InputError(
-                    f"curves to draw must be trade-offs, got {name}; deniable.tradeoff(mechanism) makes one"
-                )
+        if wrong := [type(one).__name__ for one in beside if not hasattr(one, "tpr")]:
+            raise InputError(f"curves must be trade-offs, got {wrong[0]}; deniable.tradeoff(mechanism) makes one")
         return draw_rocs([one.tpr for one in curves], labels_of([one.method for one in curves], label), ax=ax)
 
     def __init_subclass__(cls) -> None:

@@ -58,7 +58,7 @@ class MembershipRocDisplay:
         self.ax_ = ax if ax is not None else new_axes()
         self.figure_ = self.ax_.figure
         first = len(self.ax_.lines)
-        self.roc.plot(self.ax_, label=name or self.name or _default_name(self.roc))
+        self.roc.plot(ax=self.ax_, label=name or self.name or _default_name(self.roc))
         self.line_ = self.ax_.lines[first]
         if kwargs:
             self.line_.set(**kwargs)

@@ -15,42 +15,50 @@ post-processing of what was reserved.
 
 from __future__ import annotations
 
+import copy
 import csv
 import io
 import json
 import math
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from deniable._check import integer
 from deniable._files import to_json, write_atomically
 from deniable._shown import shown
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, of_persons, with_assumptions
-from deniable.ledger.admission import ROOM, beside, composed, described, mechanisms_of, of_person, reserved, take, uses
-from deniable.ledger.entry import Entry, LedgerCheck, content_of, entry_of
-from deniable.ledger.file import LedgerError, about, create, first_head, next_head, opened
+from deniable.ledger.admission import ROOM, adds_up, beside, described, for_unit, reserved, take, uses
+from deniable.ledger.file import Entry, LedgerError, Row, create, first_head, next_head, opened
 from deniable.limits import Limit
-from deniable.mechanisms import (
-    ApproximateDP,
-    Composition,
-    Mechanism,
-    from_plain,
-    parts_of,
-    to_plain,
-)
-from deniable.planning import budget, search
+from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, from_plain, to_plain
+from deniable.planning import budget, largest_mu
 
-_LARGEST = 60.0  # μ that hides nothing
-_MOST_RECORDS = 1000  # of a person, as of DP-SGD
 _DEFAULT_FAILURE = 1e-5  # δ* of a ledger with a limit: ten fits that find categories
 ODOMETER = "no limit was fixed beforehand: the sum holds if no release was planned by looking at an earlier one"
+
+
+@dataclass(frozen=True)
+class LedgerCheck:
+    """What :meth:`Ledger.verify` found: ``faults`` is empty where nothing is wrong.
+
+    A tail that was cut off, and a chain that was computed anew, cannot be seen from the file alone: compare ``head``
+    with the one on a published page or certificate.
+    """
+
+    faults: tuple[str, ...]
+    entries: int
+    head: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether no fault was found."""
+        return not self.faults
 
 
 class Ledger:
@@ -102,41 +110,40 @@ class Ledger:
         self.labels: dict[str, str] = {}  # the words of the next entries
         if not self.path.exists():
             create(self.path, _new_about(unit, limit, reserve))
-        with opened(self.path) as file:
-            made = about(file)
+        with opened(self.path) as (_, made, _):
             self.unit: str = made["unit"]
             self.limit = None if made["limit"] is None else Limit(**made["limit"])
             self.reserve = None if made["reserve"] is None else from_plain(made["reserve"])
             self._most = float(made["mu"] or 0)
             self._born = first_head(made)
-        for name, asked, kept in (("unit", unit, self.unit), ("limit", limit, self.limit)):
-            if asked is not None and asked != kept:
+        asked = {"unit": unit, "limit": limit, "reserve": reserve}
+        for name, value in asked.items():
+            if value is not None and value != getattr(self, name):
+                kept = getattr(self, name)
                 raise LedgerError(
-                    f"{name} of {str(path)!r} is {kept!r} and cannot be changed, got {asked!r}; leave it out"
+                    f"{name} of {str(path)!r} is {kept!r} and cannot be changed, got {value!r}; leave it out"
                 )
-        if reserve is not None and (self.reserve is None or to_plain(reserve) != to_plain(self.reserve)):
-            raise LedgerError(f"reserve of {str(path)!r} is {self.reserve!r} and cannot be changed; leave it out")
 
     def __repr__(self) -> str:
         return f"Ledger({str(self.path)!r}, unit={self.unit!r}, limit={self.limit!r})"
 
     def named(self, name: str, purpose: str = "", source: str = "") -> Ledger:
         """Return this ledger with the words of the next entries, as ``ledger=l.named("churn model")`` of a fit."""
-        other = Ledger(self.path)
+        other = copy.copy(self)
         other.labels = {"name": name, "purpose": purpose, "source": source}
         return other
 
     @property
     def entries(self) -> tuple[Entry, ...]:
         """All entries, the first first."""
-        with self._file() as file:
-            return tuple(entry_of(*row) for row in file.execute("SELECT * FROM entries ORDER BY number"))
+        with self._file() as (_, rows):
+            return tuple(map(Entry.read, rows))
 
     @property
     def head(self) -> str:
         """The chain's digest: of the last entry, or of the empty ledger."""
-        with self._file() as file:
-            return _head(file)
+        with self._file() as (_, rows):
+            return self._head(rows)
 
     def add(
         self,
@@ -167,24 +174,21 @@ class Ledger:
         LedgerError
             If it has no mechanism, hides another unit, or does not fit into the limit. Nothing is written then.
         """
-        said = self.labels | {k: v for k, v in (("name", name), ("purpose", purpose), ("source", source)) if v}
-        mechanism, hidden, apart = described(release)
-        if mechanism is not None:
-            mechanism = self._fitting(mechanism, hidden, unit, records_per_person)
-        words = {key: said.get(key, "") for key in ("name", "purpose", "source")}
+        words = {"name": name, "purpose": purpose, "source": source}
+        words = {key: text or self.labels.get(key, "") for key, text in words.items()}
         for key, text in words.items():
             if not isinstance(text, str) or text.encode("utf-8", "ignore").decode() != text:
                 raise LedgerError(f"{key} must be a text, got {text!r}")
-        with self._file() as file:
-            file.execute("BEGIN IMMEDIATE")
-            rows = list(file.execute("SELECT * FROM entries ORDER BY number"))
-            if mechanism is not None and self.limit is not None:
-                self._admit([*mechanisms_of([entry_of(*row) for row in rows]), mechanism])
+        mechanism, hidden, apart = described(release)
+        if mechanism is not None:
+            mechanism = for_unit(self.unit, mechanism, hidden, unit, records_per_person)
+        with self._file(write=True) as (file, rows):
+            if mechanism is not None:
+                self._admit([*_mechanisms(map(Entry.read, rows)), mechanism])
             now = datetime.now(UTC).isoformat(timespec="seconds")
             new = Entry(len(rows) + 1, now, **words, mechanism=mechanism, apart=apart)
-            content = content_of(new)
-            new = replace(new, head=next_head(_head(file), content))
-            file.execute("INSERT INTO entries VALUES (?, ?, ?)", (new.number, content, new.head))
+            new = replace(new, head=next_head(self._head(rows), new.content))
+            file.execute("INSERT INTO entries VALUES (?, ?, ?)", (new.number, new.content, new.head))
             file.execute("COMMIT")
         return new
 
@@ -194,8 +198,8 @@ class Ledger:
         return entry.number, entry.head
 
     def mechanism(self) -> Mechanism:
-        """Return everything that was entered, composed: equal parts together."""
-        return composed(mechanisms_of(self.entries))
+        """Return everything that was entered, composed."""
+        return Composition([GaussianDP(0.0), *_mechanisms(self.entries)])
 
     def tradeoff(self) -> Tradeoff:
         """Return the curve of everything: with a limit of all that it will ever admit, else of what was entered."""
@@ -208,9 +212,9 @@ class Ledger:
         mechanism, hidden, _ = described(release)
         if mechanism is None:
             raise LedgerError("a release that protects a secret half does not add up with others")
-        every = [*mechanisms_of(self.entries), self._fitting(mechanism, hidden, unit, records_per_person)]
+        every = [*_mechanisms(self.entries), for_unit(self.unit, mechanism, hidden, unit, records_per_person)]
         self._admit(every)
-        return self._of_all(composed(every))
+        return self._of_all(Composition(every))
 
     def remaining(self, advantage: float | None = None, limit: Limit | None = None) -> float:
         """Return the largest μ that is left; with a limit, how many more Gaussian releases that each keep it.
@@ -219,7 +223,7 @@ class Ledger:
         """
         if self.limit is None:
             raise LedgerError(f"{str(self.path)!r} has no limit, so nothing remains or runs out; see tradeoff()")
-        squares, _, _ = uses(mechanisms_of(self.entries))
+        squares, _, _ = uses(_mechanisms(self.entries))
         left = math.sqrt(max(self._most**2 - squares, 0.0))
         if advantage is None and limit is None:
             return left
@@ -228,25 +232,22 @@ class Ledger:
 
     def verify(self, head: str | None = None) -> LedgerCheck:
         """Compute the chain and the limit anew; ``head`` is that of a page or certificate, to be found in the chain."""
-        faults = []
-        with opened(self.path) as file:
-            rows, heads = list(file.execute("SELECT * FROM entries ORDER BY number")), [first_head(about(file))]
-            entries = [entry_of(*row) for row in rows]
-        before = ""
+        with opened(self.path) as (_, made, rows):
+            entries = [Entry.read(row) for row in rows]
+        faults, heads, before = list[str](), [first_head(made)], ""
         for place, ((number, content, stated), entry) in enumerate(zip(rows, entries, strict=True), 1):
-            heads.append(next_head(heads[-1], content))
             if number != place or entry.number != place:
                 faults.append(f"entry {place} is missing, or its number was changed")
-            if stated != heads[-1]:
+            if stated != next_head(heads[-1], content):
                 faults.append(f"entry {place} ({entry.name or 'unnamed'}) or one before it was changed")
-                heads[-1] = stated
             if entry.time < before:
                 faults.append(f"entry {place} is dated before the one before it: a clock was set back")
+            heads.append(stated)
             before = max(before, entry.time)
         if head is not None and not any(one.startswith(head) for one in heads if len(head) >= 12):
             faults.append(f"no entry has the head {head!r}: entries were cut off, or the chain was computed anew")
         try:
-            self._admit(mechanisms_of(entries))
+            self._admit(_mechanisms(entries))
         except LedgerError as error:
             faults.append(str(error))
         if self.limit is not None and not self.limit.is_met(self.tradeoff()):
@@ -263,7 +264,7 @@ class Ledger:
             "head": self.head,
             "advantage": None if curve is None else curve.advantage(),
             "remaining_mu": None if self.limit is None else self.remaining(),
-            "entries": [entry.to_dict() for entry in self.entries],
+            "entries": [entry.to_dict() | {"advantage": entry.advantage} for entry in self.entries],
         }
 
     def lines(self) -> list[str]:
@@ -271,18 +272,14 @@ class Ledger:
         limit = "no limit" if self.limit is None else self.limit.words(self._whom)
         said = [f"Ledger of {self._whom}s{'' if self.unit == 'record' else f' ({self.unit!r})'}: {limit}."]
         for entry in self.entries:
-            alone = (
-                "apart"
-                if entry.mechanism is None
-                else f"≤ {shown(tradeoff(entry.mechanism).advantage(), 'rate', 'upper')}"
-            )
+            alone = "apart" if entry.advantage is None else f"≤ {shown(entry.advantage, 'rate', 'upper')}"
             said.append(f"  {entry.number:4}  {entry.time[:10]}  {alone:>9}  {entry.name} {entry.purpose}".rstrip())
         if self.limit is not None:
             said.append(
                 f"Remaining: μ {self.remaining():.4g} of {self._most:.4g}, as for {self.remaining(0.1)} releases "
                 "of advantage 0.1."
             )
-        elif mechanisms_of(self.entries):
+        elif self.entries:
             said.append(
                 f"Together: advantage at even odds at most {shown(self.tradeoff().advantage(), 'rate', 'upper')}; "
                 f"{ODOMETER}."
@@ -296,46 +293,15 @@ class Ledger:
     def to_csv(self, path: str | Path | None = None) -> str:
         """Return one line an entry as CSV and, if ``path`` is given, write it there."""
         text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["number", "time", "name", "purpose", "source", "advantage", "apart", "mechanism", "head"])
-        for entry in self.entries:
-            curve = None if entry.mechanism is None else tradeoff(entry.mechanism)
-            row = (entry.number, entry.time, entry.name, entry.purpose, entry.source)
-            told = "" if curve is None else curve.advantage()
-            writer.writerow([*map(_safe, row), told, entry.apart, json.dumps(entry.to_dict()["mechanism"]), entry.head])
+        columns = ("number", "time", "name", "purpose", "source", "advantage", "apart", "mechanism", "head")
+        writer = csv.DictWriter(text, columns, lineterminator="\n")
+        writer.writeheader()
+        for row in self.to_dict()["entries"]:
+            row["mechanism"] = json.dumps(row["mechanism"])
+            writer.writerow({key: _safe(value) for key, value in row.items()})
         if path is not None:
             write_atomically(path, text.getvalue())
         return text.getvalue()
-
-    def _fitting(self, mechanism: Mechanism, told: str | None, unit: str | None, records: int | None) -> Mechanism:
-        """Return the mechanism for the ledger's unit; refused where the release hides another, or says another."""
-        unit = "record" if unit == "line of the file" else unit
-        if None not in (told, unit) and told != unit and (told != "person" or unit == "record"):
-            raise LedgerError(f"unit must be what the release hides, {told!r}, got {unit!r}")
-        hidden = unit or told  # "person" where a certificate does not say by which column
-        if records is not None and (self.unit == "record" or hidden not in (None, "record")):
-            raise LedgerError(
-                f"records_per_person converts a release that hides records for a ledger of persons; the ledger is of "
-                f"{self.unit!r}, the release hides {hidden or 'records'!r}: leave out what does not hold"
-            )
-        Composition([mechanism])  # refuses what could be added to nothing
-        if "add-remove" not in (mechanism.adjacency, *mechanism.also):
-            raise LedgerError(
-                f"a ledger adds up what holds for adding or removing, got adjacency {mechanism.adjacency!r}"
-            )
-        persons = self.unit != "record"
-        if not persons and hidden not in (None, "record"):
-            raise LedgerError(f"the ledger is of records, and the release hides {hidden!r}: enter it in one of persons")
-        if persons and unit != self.unit:
-            if records is None:
-                raise LedgerError(
-                    f"the ledger is of persons ({self.unit!r}), and the release hides {hidden or 'nobody says whom'}: "
-                    f"give unit={self.unit!r} if it hides whole persons, or records_per_person=k if it hides records"
-                )
-            if (count := integer("records_per_person", records, at_least=1)) > _MOST_RECORDS:
-                raise LedgerError(f"records_per_person must be at most {_MOST_RECORDS}: beyond, nothing is hidden")
-            return composed([of_person(part, count) for part in parts_of(mechanism)])
-        return mechanism
 
     def _admit(self, mechanisms: Sequence[Mechanism]) -> None:
         """Refuse what the limit does not cover."""
@@ -357,12 +323,15 @@ class Ledger:
             take(part, kept)
 
     @contextmanager
-    def _file(self) -> Iterator[sqlite3.Connection]:
+    def _file(self, *, write: bool = False) -> Iterator[tuple[sqlite3.Connection, list[Row]]]:
         """Open the file, if it is still the ledger that this object was made from."""
-        with opened(self.path) as file:
-            if first_head(about(file)) != self._born:
+        with opened(self.path, write=write) as (file, made, rows):
+            if first_head(made) != self._born:
                 raise LedgerError(f"{str(self.path)!r} became another ledger since it was opened: open it anew")
-            yield file
+            yield file, rows
+
+    def _head(self, rows: Sequence[Row]) -> str:
+        return rows[-1][2] if rows else self._born
 
     def _of_all(self, mechanism: Mechanism) -> Tradeoff:
         curve = tradeoff(mechanism)
@@ -377,29 +346,21 @@ def _new_about(unit: str | None, limit: Limit | None, reserve: Mechanism | None)
     """What a ledger is made with; μ* is the largest that keeps the limit beside the reserve."""
     if unit is not None and (not isinstance(unit, str) or not unit.strip()):
         raise LedgerError(f"unit must be 'record' or the name of the column of persons, got {unit!r}")
-    if limit is None:
-        if reserve is not None:
-            raise LedgerError("reserve goes with a limit: without one everything is taken")
-        return {"unit": unit or "record", "limit": None, "reserve": None, "mu": None, "salt": os.urandom(16).hex()}
+    made = {"unit": unit or "record", "limit": None, "reserve": None, "mu": None, "salt": os.urandom(16).hex()}
+    if limit is None and reserve is None:
+        return made
     if not isinstance(limit, Limit):
-        raise LedgerError(f"limit must be a Limit, such as Limit(advantage=0.2), got {limit!r}")
+        raise LedgerError(f"limit must be a Limit, such as Limit(advantage=0.2), got {limit!r}; reserve goes with one")
     kept = ApproximateDP(0.0, _DEFAULT_FAILURE) if reserve is None else reserve
-    if not isinstance(kept, Mechanism) or "add-remove" not in (kept.adjacency, *kept.also):
+    if not isinstance(kept, Mechanism) or not adds_up(kept):
         raise LedgerError(f"reserve must be a mechanism for adding or removing, got {reserve!r}")
-    found = search(limit, lambda mu: beside(mu, kept), (1e-6, _LARGEST))
-    if found.score > 0:
-        raise LedgerError(f"no entry could meet the limit {limit.words()} beside the reserve {kept!r}: reserve less")
-    if limit.is_met(tradeoff(beside(_LARGEST, kept))):
-        raise LedgerError(f"the limit {limit.words()} promises nothing: next to no noise meets it")
-    return {
-        "unit": unit or "record", "limit": limit.arguments, "reserve": to_plain(kept), "mu": found.parameter,
-        "salt": os.urandom(16).hex(),
-    }  # fmt: skip
+    most = largest_mu(limit, lambda mu: beside(mu, kept), " beside what is reserved (reserve less)")
+    return made | {"limit": limit.arguments, "reserve": to_plain(kept), "mu": most}
 
 
-def _head(file: sqlite3.Connection) -> str:
-    last = file.execute("SELECT head FROM entries ORDER BY number DESC LIMIT 1").fetchone()
-    return str(last[0]) if last else first_head(about(file))
+def _mechanisms(entries: Iterable[Entry]) -> list[Mechanism]:
+    """What ran in those entries that add up."""
+    return [entry.mechanism for entry in entries if entry.mechanism is not None]
 
 
 def _safe(value: Any) -> Any:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from deniable._check import InputError
+from deniable._check import InputError, integer
 from deniable._floats import EPS
-from deniable.accounting import tradeoff
-from deniable.curves import GaussianTradeoff
 from deniable.ledger.file import LedgerError
 from deniable.mechanisms import (
     ApproximateDP,
@@ -23,11 +21,9 @@ from deniable.mechanisms import (
     parts_of,
     to_plain,
 )
+from deniable.planning import squared_mu
 
-if TYPE_CHECKING:
-    from deniable.ledger.entry import Entry
-
-
+_MOST_RECORDS = 1000  # of a person, as of DP-SGD
 ROOM = 1e-11  # of sums against what was fixed, as of GaussianFilter: the promise includes it
 
 
@@ -56,9 +52,42 @@ def _foreign(release: Any) -> Mechanism:
         ) from None
 
 
-def mechanisms_of(entries: Sequence[Entry]) -> list[Mechanism]:
-    """Return what ran in those entries that add up."""
-    return [entry.mechanism for entry in entries if entry.mechanism is not None]
+def adds_up(mechanism: Mechanism) -> bool:
+    """Whether its curve holds for adding or removing, as all that a ledger adds up."""
+    return "add-remove" in (mechanism.adjacency, *mechanism.also)
+
+
+def for_unit(unit: str, mechanism: Mechanism, hidden: str | None, said: str | None, records: int | None) -> Mechanism:
+    """Return the mechanism for a ledger of this unit.
+
+    ``hidden`` is whom the release says that it hides ("person" where it does not say by which column), ``said`` whom
+    its owner says, ``records`` how many of them a person has. Refused where they contradict each other or the ledger.
+    """
+    said = "record" if said == "line of the file" else said
+    if None not in (hidden, said) and hidden != said and (hidden != "person" or said == "record"):
+        raise LedgerError(f"unit must be what the release hides, {hidden!r}, got {said!r}")
+    hidden = said or hidden
+    if records is not None and (unit == "record" or hidden not in (None, "record")):
+        raise LedgerError(
+            f"records_per_person converts a release that hides records for a ledger of persons; the ledger is of "
+            f"{unit!r}, the release hides {hidden or 'records'!r}: leave out what does not hold"
+        )
+    Composition([mechanism])  # refuses what could be added to nothing
+    if not adds_up(mechanism):
+        raise LedgerError(f"a ledger adds up what holds for adding or removing, got adjacency {mechanism.adjacency!r}")
+    if records is not None:
+        if (count := integer("records_per_person", records, at_least=1)) > _MOST_RECORDS:
+            raise LedgerError(f"records_per_person must be at most {_MOST_RECORDS}: beyond, nothing is hidden")
+        parts = [of_person(part, count) for part in parts_of(mechanism)]
+        return parts[0] if len(parts) == 1 else Composition(parts)
+    if unit == "record" and hidden not in (None, "record"):
+        raise LedgerError(f"the ledger is of records, and the release hides {hidden!r}: enter it in one of persons")
+    if unit not in ("record", hidden):
+        raise LedgerError(
+            f"the ledger is of persons ({unit!r}), and the release hides {hidden or 'nobody says whom'}: "
+            f"give unit={unit!r} if it hides whole persons, or records_per_person=k if it hides records"
+        )
+    return mechanism
 
 
 def uses(mechanisms: Sequence[Mechanism]) -> tuple[float, float, list[Mechanism]]:
@@ -67,19 +96,11 @@ def uses(mechanisms: Sequence[Mechanism]) -> tuple[float, float, list[Mechanism]
     for part in (part for one in mechanisms for part in parts_of(one)):
         if isinstance(part, ApproximateDP) and part.epsilon == 0:
             failures.append(part.delta)
-        elif (mu := _gaussian(part)) is not None:
-            squares.append(mu**2 * (1 + 8 * EPS))
+        elif (squared := squared_mu(part)) is not None:
+            squares.append(squared * (1 + 16 * EPS))
         else:
             others.append(part)
     return math.fsum(squares), math.fsum(failures), others
-
-
-def _gaussian(part: Mechanism) -> float | None:
-    """μ of a part whose curve is Gaussian."""
-    if not isinstance(part, GaussianDP) and getattr(part, "sample_rate", 0.0) < 1:
-        return None
-    curve = tradeoff(part)
-    return curve.mu if isinstance(curve, GaussianTradeoff) else None
 
 
 def of_person(part: Mechanism, k: int) -> Mechanism:
@@ -121,24 +142,6 @@ def take(part: Mechanism, kept: list[Mechanism]) -> None:
         f"{part!r} is not Gaussian and was not reserved when the ledger was made (reserve=); what is left of the "
         f"reserve: {', '.join(map(repr, kept)) or 'nothing'}. Do not make this release"
     )
-
-
-def composed(mechanisms: Sequence[Mechanism]) -> Mechanism:
-    """Return all together; what is Gaussian, and steps that are alike, as one part."""
-    squares, failures, others = uses(mechanisms)
-    alike: dict[Mechanism, int] = {}
-    parts: list[Mechanism] = []
-    for part in others:
-        if isinstance(part, SubsampledGaussian):
-            one = replace(part, steps=1)
-            alike[one] = alike.get(one, 0) + part.steps
-        else:
-            parts.append(part)
-    parts += [replace(one, steps=steps) for one, steps in alike.items() if isinstance(one, SubsampledGaussian)]
-    gaussian = [GaussianDP(math.sqrt(squares) * (1 + EPS))] if squares or not (parts or failures) else []
-    failed = [ApproximateDP(0.0, min(failures * (1 + EPS), 1.0))] if failures else []
-    every = [*gaussian, *failed, *parts]
-    return every[0] if len(every) == 1 else Composition(every)
 
 
 def beside(mu: float, reserve: Mechanism | None) -> Mechanism:

@@ -1,4 +1,7 @@
-"""The file of a ledger: SQLite, made in one step, opened only if it is one; what goes wrong is said in words."""
+"""The file of a ledger: SQLite, made in one step, opened only if it is one; what goes wrong is said in words.
+
+An entry's content is a text; its head is the digest of that text and of the head before it.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,16 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from deniable._check import InputError
 from deniable._files import check_writable
+from deniable.accounting import tradeoff
+from deniable.mechanisms import Mechanism, from_plain, to_plain
 
+Row = tuple[int, str, str]  # of the file: number, content, head
 _IS_LEDGER, _FORMAT = 0x64656E79, 1  # SQLite's application_id ("deny") and user_version
 _PATIENCE = 60  # seconds that a writer waits for others
 _TABLES = """
@@ -24,6 +31,58 @@ CREATE TABLE entries (number INTEGER PRIMARY KEY, content TEXT NOT NULL, head TE
 
 class LedgerError(InputError):
     """The ledger does not take an entry, or cannot be read or written: what was to be released must not be."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One release: what it is called, when it was entered, what ran.
+
+    Attributes
+    ----------
+    number, time
+        Its place, from 1; the clock's time in UTC, which may have been set wrong.
+    name, purpose, source
+        As their owner writes them.
+    mechanism
+        What ran; None for a release that protects a secret half of the records.
+    apart
+        "" or the game of a release that does not add up with others.
+    head
+        The chain's digest up to this entry.
+    """
+
+    number: int
+    time: str
+    name: str
+    purpose: str
+    source: str
+    mechanism: Mechanism | None
+    apart: str = ""
+    head: str = ""
+
+    @classmethod
+    def read(cls, row: Row) -> Entry:
+        """Return the entry of a row of the file."""
+        _, content, head = row
+        told = json.loads(content)
+        mechanism = None if told["mechanism"] is None else from_plain(told["mechanism"])
+        return cls(**(told | {"mechanism": mechanism}), head=head)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain Python types."""
+        plain = None if self.mechanism is None else to_plain(self.mechanism)
+        return asdict(replace(self, mechanism=None)) | {"mechanism": plain}
+
+    @property
+    def content(self) -> str:
+        """What the file holds of it, besides the head."""
+        kept = {name: value for name, value in self.to_dict().items() if name != "head"}
+        return json.dumps(kept, sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+    @property
+    def advantage(self) -> float | None:
+        """The largest advantage from this release alone; None of one that does not add up with others."""
+        return None if self.mechanism is None else tradeoff(self.mechanism).advantage()
 
 
 def create(path: Path, made: dict[str, Any]) -> None:
@@ -49,8 +108,11 @@ def create(path: Path, made: dict[str, Any]) -> None:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open the file that is there; a fault becomes an error in words, and what was not committed is gone."""
+def opened(path: Path, *, write: bool = False) -> Iterator[tuple[sqlite3.Connection, dict[str, Any], list[Row]]]:
+    """Open the file that is there; yield it, what the ledger was made with, and its rows, locked if ``write``.
+
+    A fault becomes an error in words, and what was not committed is gone.
+    """
     if not path.is_file():
         raise LedgerError(f"ledger {str(path)!r} does not exist; make it: deniable ledger new")
     refuse_network(path)
@@ -61,12 +123,10 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
             raise LedgerError(f"{str(path)!r} is no ledger of deniable; name another file")
         if file.execute("PRAGMA user_version").fetchone()[0] != _FORMAT:
             raise LedgerError(f"ledger {str(path)!r} was made by a newer deniable: update it")
-        yield file
-
-
-def about(file: sqlite3.Connection) -> dict[str, Any]:
-    """Return what the ledger was made with."""
-    return {name: json.loads(value) for name, value in file.execute("SELECT * FROM about ORDER BY name")}
+        if write:
+            file.execute("BEGIN IMMEDIATE")
+        made = {name: json.loads(value) for name, value in file.execute("SELECT * FROM about ORDER BY name")}
+        yield file, made, list(file.execute("SELECT number, content, head FROM entries ORDER BY number"))
 
 
 def first_head(made: dict[str, Any]) -> str:

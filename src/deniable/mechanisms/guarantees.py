@@ -14,17 +14,6 @@ from deniable.mechanisms.core import Mechanism
 from deniable.mechanisms.fields import real
 
 
-def _orders(name: str, value: ArrayLike) -> tuple[float, ...]:
-    alpha = np.atleast_1d(numbers(name, value, above=1.0, hint="an order just above 1 stands for KL"))
-    if alpha.ndim != 1 or alpha.size == 0 or not np.all(np.diff(alpha) > 0):
-        raise InputError(f"{name} must be a non-empty increasing sequence, got {value!r}")
-    return tuple(alpha.tolist())
-
-
-def _divergences(name: str, value: ArrayLike) -> tuple[float, ...]:
-    return tuple(np.ravel(numbers(name, value, at_least=0.0)).tolist())
-
-
 @dataclass(frozen=True)
 class RenyiDP(Mechanism):
     """Any mechanism whose Rényi divergences of these ``orders`` are at most ``epsilons``, in both directions.
@@ -49,12 +38,18 @@ class RenyiDP(Mechanism):
     [0.55, 1.2]
     """
 
-    orders: Annotated[tuple[float, ...], _orders]
-    epsilons: Annotated[tuple[float, ...], _divergences]
+    orders: tuple[float, ...]
+    epsilons: tuple[float, ...]
 
-    def _check_together(self) -> None:
-        if len(self.orders) != len(self.epsilons):
-            raise InputError(f"epsilons must be as many as orders, got {len(self.epsilons)} for {len(self.orders)}")
+    def __init__(self, orders: ArrayLike, epsilons: ArrayLike) -> None:
+        alpha = np.atleast_1d(numbers("orders", orders, above=1.0, hint="an order just above 1 stands for KL"))
+        bound = np.atleast_1d(numbers("epsilons", epsilons, at_least=0.0))
+        if alpha.ndim != 1 or alpha.size == 0 or not np.all(np.diff(alpha) > 0):
+            raise InputError(f"orders must be a non-empty increasing sequence, got {orders!r}")
+        if bound.shape != alpha.shape:
+            raise InputError(f"epsilons must be as many as orders, got {bound.size} for {alpha.size}")
+        object.__setattr__(self, "orders", tuple(alpha.tolist()))
+        object.__setattr__(self, "epsilons", tuple(bound.tolist()))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,12 @@ from deniable.planning.calibration import (
     domain as domain,
     search as search,
 )
-from deniable.planning.gaussian_budget import Budget as Budget, budget as budget
+from deniable.planning.gaussian_budget import (
+    Budget as Budget,
+    budget as budget,
+    largest_mu as largest_mu,
+    squared_mu as squared_mu,
+)
 from deniable.planning.samplers import PROTECTS as PROTECTS, SamplerNoise, SamplerPlan, plan_samplers
 from deniable.planning.subsampling import SubsamplingPlan as SubsamplingPlan, plan_subsampling
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -53,15 +54,33 @@ def budget(limit: Limit | AsTellingAs, *, unit: str = "record", failure: float =
 
 @lru_cache(maxsize=64)
 def _largest_mu(failure: float, limit: Limit) -> float:
-    """Return the largest μ that keeps a limit together with a failure probability; the search takes milliseconds."""
-    if limit.is_met(tradeoff(_spent(_BRACKET[1], failure))):
+    beside = f" with a failure probability of {failure:g}" if failure else ""
+    return largest_mu(limit, lambda mu: _spent(mu, failure), beside)
+
+
+def largest_mu(limit: Limit, spent: Callable[[float], Mechanism], beside: str = "") -> float:
+    """Return the largest μ for which what ``spent`` makes of it keeps a limit; the search takes milliseconds.
+
+    Raises ``InputError`` where next to no noise meets the limit, and where none does; ``beside`` says in words what
+    else is spent.
+    """
+    if limit.is_met(tradeoff(spent(_BRACKET[1]))):
         raise InputError(f"the limit, {limit.words()}, promises nothing: next to no noise meets it")
-    found = search(limit, lambda mu: _spent(mu, failure), _BRACKET)
+    found = search(limit, spent, _BRACKET)
     if found.score > 0:
-        beside = f" with a failure probability of {failure:g}" if failure else ""
         raise InputError(f"no Gaussian noise{beside} meets {limit!r}: with the most, {limit.name} is still "
                          f"{limit.leakage(found.curve):.3g}")  # fmt: skip
     return found.parameter
+
+
+def squared_mu(part: Mechanism) -> float | None:
+    """Return μ² of a full-batch Gaussian mechanism, None of others."""
+    if isinstance(part, GaussianDP):
+        return part.mu * part.mu  # not **, which raises where it overflows
+    if isinstance(part, SubsampledGaussian) and part.sample_rate == 1:
+        one = part.records_per_person / part.noise_multiplier
+        return part.steps * one * one
+    return None
 
 
 def _spent(mu: float, failure: float) -> Mechanism:
@@ -71,15 +90,12 @@ def _spent(mu: float, failure: float) -> Mechanism:
 def _given(mechanism: Mechanism, failure: float) -> Budget:
     total = 0.0
     for part in parts_of(mechanism):
-        if isinstance(part, GaussianDP):
-            total += part.mu**2
-        elif isinstance(part, SubsampledGaussian) and part.sample_rate == 1:
-            total += part.steps * (part.records_per_person / part.noise_multiplier) ** 2
-        else:
+        if (squared := squared_mu(part)) is None:
             raise InputError(
                 "a mechanism as limit must be full-batch Gaussian here (GaussianDP, SubsampledGaussian with "
                 f"sample_rate 1, or both), not {part!r}; say what is wanted instead, as epsilon=1, delta=1e-6"
             )
+        total += squared
     mu = math.sqrt(total) * (1 - MANY_ROUNDINGS)
     if not 0 < mu < math.inf:
         raise InputError(f"a mechanism as limit must leave a positive, finite budget, got μ = {mu:g}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from deniable._shown import shown
-from deniable.accounting import tradeoff
 from deniable.ledger import Ledger
 from deniable.report import Asked, Assessment, Grid, Section
 from deniable.workflows.assessing import assesses
@@ -18,7 +17,7 @@ def assess_ledger(source: Ledger, asked: Asked) -> Assessment:
     made = assess_mechanism(source.tradeoff(), replace(asked, title=asked.title or "Everything that was released"))
     rows = []
     for entry in source.entries:
-        alone = None if entry.mechanism is None else tradeoff(entry.mechanism).advantage()
+        alone = entry.advantage
         told = "another game: not added" if alone is None else shown(alone, "rate", "upper")
         rows.append([entry.number, entry.time[:10], entry.name, entry.purpose, entry.source, told, entry.head[:12]])
     heads = ["entry", "date", "name", "purpose", "source", "advantage alone, at most", "head of the chain"]
