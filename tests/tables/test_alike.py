@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import deniable as dn
-from deniable.tables import read_alike, read_column
+from deniable.tables import read_alike
 
 
 def records(n, rng):
@@ -53,7 +53,8 @@ def test_the_members_themselves_are_found_in_any_spelling(tmp_path, people, how)
     """Read cell by cell as texts, the members' table with decimal commas "showed no leakage"."""
     path, separator = tmp_path / "released.csv", ";" if "comma" in how or "points" in how else ","
     spelled(people["members"], how).to_csv(path, sep=separator, index=False)
-    schema = dn.Schema(decimal="," if "comma" in how or "thousands" in how else ".")
+    order = how.split()[0] if how.endswith("first") else ""
+    schema = dn.Schema(decimal="," if "comma" in how or "thousands" in how else ".", order=order)
     if separator == ";":  # 1,234 may be either: a person says which, once
         with pytest.raises(dn.InputError, match="say --decimal"):
             dn.attack_synthetic(path, people["members"], people["nonmembers"])
@@ -78,16 +79,34 @@ def test_an_independent_parse_agrees(people, how):
             expected = [(datetime.date(y, m, d) - epoch).days for d, m, y in parts]
         else:
             expected = [undo[how](text) for text in table[name]]
-        np.testing.assert_array_equal(read_column(table[name]).number, expected)
+        declared = dn.Schema(decimal="," if how == "decimal commas" else "", order="day")
+        if how == "points for thousands":
+            declared = dn.Schema(decimal=",")
+        np.testing.assert_array_equal(declared.column(name).read(table[name]).number, expected)
 
 
-def test_a_cell_alone_may_mean_two_things_and_its_column_decides():
-    assert read_column(["1,234", "2,5"]).number.tolist() == [1.234, 2.5]
-    assert read_column(["1,234", "2.5"]).number.tolist() == [1234, 2.5]
-    open_ones = read_column(["1,234", "7,125"])
-    assert open_ones.number.tolist() == [1234, 7125]
-    near = read_column(np.array([1.1, 2.2, 7.3]))
-    assert read_column(["1,234", "7,125"], [near]).number.tolist() == [1.234, 7.125]
+def test_no_cell_decides_how_another_is_read():
+    """Next to 0,5 a comma was the decimal mark of 1,234: one record's cell changed all others."""
+    one, two = (read_alike({"a": [[cell], ["1,234"]]})[0][0].numbers for cell in ("0,5", "2.5"))
+    assert one[1] == two[1] == 1234
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "declared"),
+    [
+        ("share", lambda v: f"{v:.3f}".replace(".", ","), {"decimal": ","}),
+        ("born", lambda v: v.strftime("%d/%m/%Y"), {"order": "day"}),
+    ],
+)
+def test_what_two_tables_write_in_two_ways_is_declared_or_refused(people, name, write, declared):
+    """Read alone, the texts of one table are other values than those of the other: the copies would not be seen."""
+    released = people["members"].assign(**{name: people["members"][name].map(write)})
+    tables = (released, people["members"], people["nonmembers"])
+    (settles,) = declared
+    with pytest.raises(dn.InputError, match=f"column '{name}' is not written alike .* declare its {settles}"):
+        dn.attack_synthetic(*tables)
+    found = dn.attack_synthetic(*tables, schema=dn.Schema(**declared)).audit()
+    assert found.copies.copied_members == 400
 
 
 @pytest.mark.parametrize(

@@ -75,8 +75,22 @@ def written(path, content):
     ],
 )
 def test_texts_as_people_write_them(tmp_path, content):
-    inside, outside = read_scores(written(tmp_path / "scores.txt", content))
+    path = written(tmp_path / "scores.txt", content)
+    if ";" in content:  # the header alone says that there are two readings
+        with pytest.raises(dn.InputError, match="say --decimal"):
+            read_scores(path)
+    inside, outside = read_scores(path, decimal="," if ";" in content else "")
     assert (inside.tolist(), outside.tolist()) == ([0.9, 0.8], [0.1, 0.3])
+
+
+def test_a_comma_that_may_be_either_mark_is_declared(tmp_path):
+    """Next to 0,5 the comma of 1,234 was the decimal mark: a cell was read by what others hold."""
+    path = written(tmp_path / "scores.csv", 'score,member\n"1,234",1\n"0,5",0\n')
+    with pytest.raises(dn.InputError, match=r"'score' has numbers with a comma .* say --decimal , or \."):
+        read_scores(path)
+    assert read_scores(path, decimal=",")[0].tolist() == [1.234]
+    with pytest.raises(dn.InputError, match="must hold numbers, row 2 has '0,5'"):
+        read_scores(path, decimal=".")
 
 
 def test_json_and_npy(tmp_path):

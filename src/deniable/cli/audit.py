@@ -48,7 +48,7 @@ def audit(
     nonmembers: Annotated[Path | None, typer.Option(help="Records like them that it was not made from.")] = None,
     reference: Annotated[Path | None, options.more(help="Further records that the attacker of a table has.")] = None,
     *,
-    reading: Annotated[options.Reading, "decimal"],
+    reading: options.Reading,
     method: Annotated[str, options.more(help="Attack on a table: auto, nearest, density or marginals.")] = "auto",
     confidence: Annotated[float, options.more(help="Probability with which each interval or verdict holds.")] = 0.95,
     fpr: Annotated[list[float] | None, options.more(help="False positive rate to report; may be repeated.")] = None,
@@ -77,7 +77,9 @@ def audit(
     if plot is not None:
         raise InputError("--plot goes with --stream, whose wealth it draws; for a picture of scores use --owner-report")
     if members is None and nonmembers is None:
-        inside, outside = read_scores(scores, score=score, member=member)
+        inside, outside = read_scores(
+            scores, score=score, member=member, decimal=reading.decimal or "", sheet=reading.sheet
+        )
         found = dn.audit_scores(
             inside, outside, confidence, direction="smaller" if reverse else None, command=command_line()
         )
@@ -85,8 +87,10 @@ def audit(
     elif members is None or nonmembers is None:
         raise InputError("--members and --nonmembers go together; give both")
     else:
+        paths = {"synthetic": scores, "members": members, "nonmembers": nonmembers, "reference": reference}
+        tables: dict[str, Any] = {name: path and reading.opened(path)[0] for name, path in paths.items()}
         told = reading.declared()
-        attack = dn.attack_synthetic(scores, members, nonmembers, reference, cast("Any", method), schema=told, rng=seed)
+        attack = dn.attack_synthetic(**tables, method=cast("Any", method), schema=told, rng=seed)
         found, title = attack.audit(confidence, command=command_line()), f"{attack.method}: {scores.name}"
     rates: dict[str, Any] = {"fpr": tuple(fpr)} if fpr else {}
     with stage("comparing scores"):

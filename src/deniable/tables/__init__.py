@@ -1,6 +1,6 @@
 """Tables: cells that are each read alone, a draft of what columns hold, matrices out of it, files of attack scores."""
 
-from deniable.tables.alike import SharedColumn, read_alike, read_column
+from deniable.tables.alike import SharedColumn, read_alike
 from deniable.tables.blocks import Block, RowPart, Source, as_source, values_of
 from deniable.tables.cell import (
     DATE,
@@ -31,6 +31,6 @@ __all__ = [
     "ColumnCells", "ColumnSchema", "ColumnsOnDisk", "Encoded", "Opened", "RowPart", "Schema", "SharedColumn", "Source",
     "TableWarning", "Understood", "as_frame", "as_schema", "as_source", "as_table", "copies_line", "draft_schema",
     "each_pair", "encode", "few", "flag_of", "listed", "mapped_rows", "near", "on_disk", "open_table", "persons_of",
-    "read_alike", "read_cell", "read_cells", "read_column", "read_scores", "shorthand", "spelled", "target_among",
+    "read_alike", "read_cell", "read_cells", "read_scores", "shorthand", "spelled", "target_among",
     "understand", "values_of",
 ]  # fmt: skip

@@ -1,29 +1,24 @@
 """Tables that different people wrote, column by column: equal cells are equal values, however each table spells them.
 
-For those who hold all of the tables: how a column is written is inferred from all of its cells.
+For those who hold all of the tables. Each cell is read alone, as in training: what two tables write in two ways is
+declared, or refused.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate, product
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from deniable._check import FloatArray, InputError, IntArray
 from deniable.tables.cell import DATE, MISSING, NUMBER, WORD, ColumnCells, flag_of
 from deniable.tables.files import open_table
-from deniable.tables.schema import ColumnSchema, Schema
+from deniable.tables.remarks import doubts, texts_of
+from deniable.tables.schema import Schema
 
-_DOUBTFUL = re.compile(
-    r"\D{0,4}(?:[\d.' ]*,\d[\d.,]*|\d{1,3}(?:\.\d{3})+)\D{0,4}|\d?\d([/.-]) ?\d?\d\1 ?\d\d.*"  # 1,234  1.234  4/5/21
-)
-_WAYS = [*product(".,", ("day", "month"))]
-_LOOKED_AT = 1000  # distinct texts from which it is inferred how a column is written
 _ALIKE = 0.9  # share of a column's cells that must be of one kind
 _MANY = 20  # filled cells from which on two columns must have something in common
 _KINDS = {NUMBER: "numbers", DATE: "dates", WORD: "words"}
@@ -53,7 +48,7 @@ def read_alike(tables: dict[str, Any], schema: Schema | None = None) -> tuple[li
     tables
         The tables by name, each in whatever holds one; columns are those of the first.
     schema
-        What is declared of how cells are written holds for all tables; the rest is inferred.
+        What is declared of how cells are written; it holds for all tables.
 
     Returns
     -------
@@ -63,14 +58,13 @@ def read_alike(tables: dict[str, Any], schema: Schema | None = None) -> tuple[li
     Raises
     ------
     InputError
-        If a table is none, lacks a column, or if less than 90 % of a column's filled cells are of the kind that most
-        cells of the second table, the records, are of: the column is written otherwise, or is another one.
+        If a table is none, lacks a column, writes what can be read in two ways (1,234 or 04/05/2021) where another
+        does not, or if less than 90 % of a column's filled cells are of the kind that most cells of the second table,
+        the records, are of: the column is written otherwise, or is another one.
 
     Examples
     --------
     >>> import deniable as dn
-    >>> dn.tables.read_column(["1,234", "0,5"]).number.tolist()      # next to 0,5 the comma is the decimal mark
-    [1.234, 0.5]
     >>> columns, rows = dn.tables.read_alike({"a": [["7", "x"], ["8", "y"]], "b": [[7.0, "X"], [9.0, "y"]]})
     >>> isinstance(columns[0], dn.tables.SharedColumn), columns[0].codes.tolist(), rows["b"]
     (True, [0, 1, 0, 2], slice(2, 4, None))
@@ -80,55 +74,6 @@ def read_alike(tables: dict[str, Any], schema: Schema | None = None) -> tuple[li
     columns = [_shared(title, parts) for title, parts in _matched(frames, declared)]
     ends = [0, *accumulate(len(frame) for frame in frames.values())]
     return columns, dict(zip(frames, map(slice, ends, ends[1:]), strict=False))
-
-
-def read_column(values: Any, others: Sequence[ColumnCells] = (), own: ColumnSchema | None = None) -> ColumnCells:
-    """Return the cells of a column, read in the one way in which all of them are numbers or dates, if there is one.
-
-    A cell alone, 1,234 is 1234 and 04/05/2021 is 5 April; next to 0,5 and 19/04/2021 they are not. Where a column
-    leaves it open, it is read in the way that agrees with ``others``.
-
-    Parameters
-    ----------
-    values
-        The cells, one-dimensional.
-    others
-        Columns of the same table that were read before.
-    own
-        What is declared of the column, which stays.
-
-    Returns
-    -------
-    ColumnCells
-        The cells as numbers and as texts, shape (cells,).
-
-    Examples
-    --------
-    See ``read_alike``.
-    """
-    series = values if isinstance(values, pd.Series) else pd.Series(values, dtype=getattr(values, "dtype", object))
-    own = own or ColumnSchema()
-    usual = own.read(series)
-    cells = () if pd.api.types.is_numeric_dtype(series.dtype) else series.array
-    texts = list(dict.fromkeys(cell for cell in cells if isinstance(cell, str)))[:_LOOKED_AT]
-    if not any(_DOUBTFUL.fullmatch(text.strip()) for text in texts):
-        return usual
-    ways = [replace(own, decimal=own.decimal or mark, order=own.order or first) for mark, first in _WAYS]
-    known = [int(np.sum(~np.isnan(way.read(texts).number))) for way in ways]
-    if max(known) < _ALIKE * np.sum(~np.isnan(own.read(texts).number)):
-        return usual
-    read = [way.read(series) for way, count in zip(ways, known, strict=True) if count == max(known)]
-    if all(np.array_equal(one.number, read[0].number, equal_nan=True) for one in read):
-        return read[0]
-    theirs = np.concatenate([np.zeros(0), *(one.number[~np.isnan(one.number)] for one in others)])
-    return max((usual, *read), key=lambda one: _agreement(one.number[~np.isnan(one.number)], theirs))
-
-
-def _agreement(own: FloatArray, theirs: FloatArray) -> tuple[float, float]:
-    """Return the share of numbers that the others have, too, and how near the medians are."""
-    if not own.size or not theirs.size:
-        return 0.0, 0.0
-    return float(np.isin(own, theirs).mean()), -abs(float(np.median(own) - np.median(theirs)))
 
 
 def _frame(name: str, table: Any, schema: Schema) -> Any:
@@ -152,13 +97,25 @@ def _matched(frames: dict[str, Any], schema: Schema) -> Iterator[tuple[Any, list
     if not by_name and len({frame.shape[1] for frame in frames.values()}) > 1:
         raise InputError("synthetic, members, nonmembers and reference must be tables with the same columns")
     for i, title in enumerate(names):
-        parts = []
-        for name, frame in frames.items():
-            place = list(frame.columns).index(title) if by_name else i
-            parts.append((name, frame.iloc[:, place] if hasattr(frame, "iloc") else frame.column(place)))
-        own, each = schema.column(title), enumerate(parts)
-        usual = [read_column(part, (), own) for _, part in parts]
-        yield title, [(name, read_column(part, usual[:j] + usual[j + 1 :], own)) for j, (name, part) in each]
+        places = {name: list(frame.columns).index(title) if by_name else i for name, frame in frames.items()}
+        parts = {
+            name: frame.iloc[:, places[name]] if hasattr(frame, "iloc") else frame.column(places[name])
+            for name, frame in frames.items()
+        }
+        own = schema.column(title)
+        _refuse_two_ways(title, {name: doubts(texts_of(raw), own.settled) for name, raw in parts.items()})
+        yield title, [(name, own.read(raw)) for name, raw in parts.items()]
+
+
+def _refuse_two_ways(title: Any, doubtful: dict[str, dict[str, str]]) -> None:
+    """Refuse what may be read in two ways in one table, and not in another: what it reveals would be missed."""
+    for settles in ("decimal", "order"):
+        where = [name for name, found in doubtful.items() if settles in found]
+        if 0 < len(where) < len(doubtful):
+            raise InputError(
+                f"column {title!r} is not written alike in all tables: in {where[0]} {doubtful[where[0]][settles]}; "
+                f"declare its {settles} in a schema (--schema{', or --decimal' * (settles == 'decimal')})"
+            )
 
 
 def _shared(title: Any, parts: list[tuple[str, ColumnCells]]) -> SharedColumn:

@@ -108,7 +108,7 @@ def _said(column: ColumnSchema, raw: Any, before: ColumnCells, is_target: bool) 
     cells = column.read(raw)
     if lost := int(np.sum((before.kind > 0) & (cells.kind == 0))):
         yield f"{lost} {'cell does' if lost == 1 else 'cells do'} not fit and would be missing"
-    yield from doubts(texts_of(raw), column.settled)
+    yield from doubts(texts_of(raw), column.settled).values()
     numbers = cells.number[~np.isnan(cells.number)]
     if column.kind in ("category", "code"):
         counts = pd.Series(cells.spelled).value_counts()

@@ -56,7 +56,7 @@ def remarks(kind: str, values: pd.Series[Any], cells: ColumnCells, raw: Any, dec
     other = (cells.kind > 0) & values.isna().to_numpy()
     if other.any():
         yield f"{_many(other.sum())} with something else than a {kind} read as missing"
-    yield from doubts(texts, declared.settled)
+    yield from doubts(texts, declared.settled).values()
     if len({sign for text in texts for sign in _SIGNS if sign in text}) > 1:
         yield "signs of several units were left out"
     numbers = values.dropna().to_numpy()
@@ -66,12 +66,14 @@ def remarks(kind: str, values: pd.Series[Any], cells: ColumnCells, raw: Any, dec
             yield f"{word:g} appears as a number; if it means missing, empty these cells"
 
 
-def doubts(texts: Collection[str], settled: Collection[str] = ()) -> Iterable[str]:
-    """Say what in the texts of a column may be meant otherwise, unless what would say it is ``settled``."""
+def doubts(texts: Collection[str], settled: Collection[str] = ()) -> dict[str, str]:
+    """Return what in the texts of a column may be meant otherwise, by what would settle it and is not ``settled``."""
+    found = dict[str, str]()
     for settles, written, beside, unless, said in _DOUBTS:
         seen = [bool(form) and any(re.fullmatch(form, text) for text in texts) for form in (written, beside, unless)]
         if settles not in settled and seen[0] and (seen[1] or not beside) and not seen[2]:
-            yield said
+            found[settles] = said
+    return found
 
 
 def written(raw: Any, declared: ColumnSchema) -> str:

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError
-from deniable.tables.alike import read_column
-from deniable.tables.cell import flag_of
+from deniable.tables.cell import flag_of, read_cells
 from deniable.tables.files import open_table
+from deniable.tables.remarks import doubts, texts_of
 from deniable.tables.schema import Schema
 
 SCORE_NAMES = ("score", "scores", "mia_score", "mia_scores", "llr", "signal_values", "member_prob", "headline_score")
@@ -36,12 +36,16 @@ _EXPORTS = {  # a name that a tool's file has, and what to export from the tool
     "attack_experiment_logger": "SACRO-ML: run LIRAAttack(report_individual=True), and give the .npz beside its report",
     "tpr": "that is a ROC; save the scores and memberships that it was made of",
 }
-_IN_ONE_WAY = Schema(decimal=".")  # stops at no header; each column is read in the one way in which all are numbers
 _HOW = "np.savez('scores.npz', scores=scores, member=member)"
 
 
 def read_scores(
-    path: str | Path, *, score: str | None = None, member: str | None = None
+    path: str | Path,
+    *,
+    score: str | None = None,
+    member: str | None = None,
+    decimal: str = "",
+    sheet: str | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     r"""Return (member scores, nonmember scores) from a file.
 
@@ -49,7 +53,7 @@ def read_scores(
     train/test), or there is one for each side ("member" and "nonmember", "in" and "out", "train" and "test"; shorter
     columns end in empty cells). Text tables, .parquet, .xlsx, .npz, .npy (named fields, or rows of score and
     membership), and .json (columns, or records, at any depth), among them the files of Privacy Meter, LeakPro and
-    SACRO-ML and memaudit. Numbers are read as the column writes them (0,5 or 0.5).
+    SACRO-ML and memaudit.
 
     Parameters
     ----------
@@ -57,6 +61,10 @@ def read_scores(
         The file; its ending says its format.
     score, member
         Names of the score and membership columns, if they are not among the usual ones.
+    decimal
+        The decimal mark, "." or ","; a header with ";" and scores such as 1,234 need it.
+    sheet
+        Sheet of a workbook, if not the first.
 
     Returns
     -------
@@ -78,7 +86,8 @@ def read_scores(
     >>> members.tolist(), others.tolist()
     ([0.9, 0.7], [0.2])
     """
-    found = list(_tables(Path(path)))
+    schema = Schema(decimal=decimal)
+    found = list(_tables(Path(path), schema, sheet))
     usable = [table for table in found if _layout(table, score, member) is not None]
     if not usable:
         names = list(dict.fromkeys(name for table in found for name in table))
@@ -89,9 +98,10 @@ def read_scores(
     table, layout = usable[0], _layout(usable[0], score, member)
     assert layout is not None
     if layout in _SIDES:
-        first, second = (_padded(side, _column(table, side)) for side in layout)
+        first, second = (_padded(side, _column(table, side), schema) for side in layout)
         return first, second
-    values, inside = _numbers(layout[0], _column(table, layout[0])), _membership(layout[1], _column(table, layout[1]))
+    values = _numbers(layout[0], _column(table, layout[0]), schema)
+    inside = _membership(layout[1], _column(table, layout[1]))
     if values.shape != inside.shape:
         raise InputError(f"scores and membership must have one length, got {values.shape} and {inside.shape}")
     _check_filled(layout[0], values)
@@ -114,7 +124,7 @@ def each_pair(lines: Iterable[str]) -> Iterator[tuple[float, float]]:
         where = f"line {rows.line_num}: "
         value, inside = (np.array([row[name]], dtype=object) for name in layout)
         try:
-            now = float(_numbers(layout[0], value)[0]), bool(_membership(layout[1], inside)[0])
+            now = float(_numbers(layout[0], value, Schema())[0]), bool(_membership(layout[1], inside)[0])
         except InputError as error:
             raise InputError(f"{where}{error}") from None
         if np.isnan(now[0]):
@@ -126,7 +136,7 @@ def each_pair(lines: Iterable[str]) -> Iterator[tuple[float, float]]:
             waiting = None
 
 
-def _tables(path: Path) -> Iterator[Mapping[str, Any]]:
+def _tables(path: Path, schema: Schema, sheet: str | None) -> Iterator[Mapping[str, Any]]:
     """Yield what the file holds as columns, by their names in small letters."""
     name = path.name.lower()
     if not path.is_file():
@@ -147,7 +157,7 @@ def _tables(path: Path) -> Iterator[Mapping[str, Any]]:
         elif name.endswith(".json"):
             yield from _in_json(json.loads(path.read_text(encoding="utf-8")))
         else:
-            opened = open_table(path, _IN_ONE_WAY).checked()
+            opened = open_table(path, schema, sheet=sheet).checked()
             if opened.odd:
                 raise InputError(f"score file {str(path)!r}: line {opened.odd[0] + 1} has another number of cells")
             yield {str(name).strip().lower(): opened.frame[name] for name in opened.frame.columns}
@@ -209,11 +219,14 @@ def _column(table: Mapping[str, Any], name: str) -> Any:
     return np.ravel(table[name]) if len(shape) != 1 else table[name]
 
 
-def _numbers(name: str, column: Any) -> FloatArray:
+def _numbers(name: str, column: Any, schema: Schema) -> FloatArray:
     """Return a column of numbers, NaN where a cell is empty."""
     if getattr(getattr(column, "dtype", None), "kind", "") in ("b", "i", "u", "f"):
         return np.asarray(column, dtype=np.float64)
-    cells = read_column(column)
+    own = schema.column(name)
+    if said := doubts(texts_of(column), own.settled).get("decimal"):
+        raise InputError(f"{name!r} has numbers with a comma that may be either mark ({said}): say --decimal , or .")
+    cells = own.read(column)
     values = cells.number.copy()
     for row in np.flatnonzero(np.isnan(values)):
         text = str(column[row]).strip().lower()
@@ -229,9 +242,9 @@ def _check_filled(name: str, values: FloatArray) -> None:
         raise InputError(f"{name!r} must be a number in every row, got nan in row {row + 1}; drop or repair it")
 
 
-def _padded(name: str, column: Any) -> FloatArray:
+def _padded(name: str, column: Any, schema: Schema) -> FloatArray:
     """Drop the empty cells at the end of a shorter column; one in the middle is a missing score."""
-    values = _numbers(name, column)
+    values = _numbers(name, column, schema)
     filled = np.flatnonzero(~np.isnan(values))
     values = values[: filled[-1] + 1] if filled.size else values[:0]
     _check_filled(name, values)
@@ -240,7 +253,7 @@ def _padded(name: str, column: Any) -> FloatArray:
 
 def _membership(name: str, column: Any) -> NDArray[np.bool_]:
     """Return who is a member: 1 of 0/1, −1/1 and 1/2; yes, in and train of words."""
-    cells = read_column(column)
+    cells = read_cells(column)
     said = {word.casefold(): flag_of(word) or ("yes" if word.casefold() in _INSIDE else "") for word in cells.words}
     yes = np.array([*(said[word.casefold()] == "yes" for word in cells.words), False])[cells.word] | (cells.number == 1)
     out = [said[word.casefold()] == "no" or word.casefold() in _OUTSIDE for word in cells.words]
