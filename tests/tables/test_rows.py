@@ -16,7 +16,7 @@ import deniable as dn
 from deniable import InputError
 from deniable.releases import Mean
 from deniable.tables import as_source, on_disk
-from deniable.tables.rows import mapped_rows
+from deniable.tables.blocks import mapped_rows
 from deniable.testing import insecure_noise
 
 RNG = np.random.default_rng(0)

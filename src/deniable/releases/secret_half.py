@@ -55,7 +55,7 @@ def release(
     data
         Array, DataFrame, or tuple such as (X, y), with one record in each row; at least 4 records. A Parquet file or
         folder, a Dask data frame, an iterator of blocks or a function that returns one becomes an array, or a tuple
-        (X, y), in a file that the operating system maps (:func:`deniable.tables.rows.mapped_rows`).
+        (X, y), in a file that the operating system maps (:func:`deniable.tables.mapped_rows`).
     advantage
         Largest membership advantage of any attack, 2·(accuracy − max(π, 1 − π)), in (0, 2·min(π, 1 − π)). With a secret
         half (π = ½) 0.2: at even odds, no attack names a record's half more often than 60 % of the time. Izzo et al.

@@ -1,7 +1,7 @@
 """Tables: cells that are each read alone, a draft of what columns hold, matrices out of it, files of attack scores."""
 
 from deniable.tables.alike import SharedColumn, read_alike
-from deniable.tables.blocks import Block, RowPart, Source, as_source, values_of
+from deniable.tables.blocks import Block, RowPart, Source, as_source, mapped_rows, values_of
 from deniable.tables.cell import (
     DATE,
     MISSING,
@@ -14,15 +14,13 @@ from deniable.tables.cell import (
     read_cells,
     spelled,
 )
-from deniable.tables.columnar import PAIR_TARGET, ColumnsOnDisk, on_disk
-from deniable.tables.containers import as_frame
+from deniable.tables.columnar import PAIR_TARGET, ColumnsOnDisk, on_disk, target_among
+from deniable.tables.containers import as_frame, few
 from deniable.tables.draft import PUBLIC, Column, TableWarning, Understood, listed, near, understand
 from deniable.tables.drafting import draft_schema
 from deniable.tables.encoding import Encoded, encode
 from deniable.tables.files import WHICH_MARK, Opened, as_table, open_table
-from deniable.tables.parquet import few, target_among
 from deniable.tables.persons import copies_line, persons_of
-from deniable.tables.rows import mapped_rows
 from deniable.tables.schema import ColumnSchema, Schema, as_schema, shorthand
 from deniable.tables.score_files import each_pair, read_scores
 

@@ -6,10 +6,12 @@ task yields does not depend on who reads it, or when.
 
 from __future__ import annotations
 
+import weakref
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,12 +19,21 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError
-from deniable._files import Spilled
+from deniable._files import Spill, Spilled
 from deniable._parallel import on_cluster
 from deniable.tables.cell import WORD, read_cells
-from deniable.tables.columnar import BATCH, PAIR_TARGET, ColumnsOnDisk, as_given, is_dask, on_disk, opened
-from deniable.tables.containers import as_frame
-from deniable.tables.parquet import target_among
+from deniable.tables.columnar import (
+    BATCH,
+    PAIR_TARGET,
+    Chunk,
+    ColumnsOnDisk,
+    is_dask,
+    on_disk,
+    opened,
+    read_part,
+    target_among,
+)
+from deniable.tables.containers import as_frame, as_series
 
 _TASK = 262_144  # rows of a task, about: enough that starting it costs nothing
 _TRUTH = {"false": 0.0, "true": 1.0}
@@ -56,22 +67,30 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class FilePart:
-    """Some row groups of a file, the first of whose rows is number ``first`` of ``table``; a worker reads them."""
+    """Some rows of a file or a chunk, the first of which is number ``first`` of ``table``; a worker reads them."""
 
-    table: ColumnsOnDisk  # this file, and the columns, the last of which is the target
-    groups: tuple[int, ...]
+    table: ColumnsOnDisk  # this part, and the columns, the last of which is the target
+    groups: tuple[int, ...]  # of rows in a file
     first: int
 
     def blocks(self) -> Iterator[Block]:
         """Yield the rows, at most ``BATCH`` at a time; none are empty."""
-        (path,), names, at = self.table.paths, list(self.table.stored), self.first
-        with opened(path, f"{self.table.names[0]} …") as file:
-            for batch in file.iter_batches(BATCH, row_groups=list(self.groups), columns=names, use_threads=False):
-                if batch.num_rows:
-                    cells = [as_given(batch.column(name), path) for name in names]
-                    *columns, y = map(values_of, cells, self.table.names)
-                    yield Block(columns, y, lambda row, at=at: self.table.place_of(at + row))  # type: ignore[misc]
-                    at += batch.num_rows
+        at = self.first
+        for cells in self._batches():
+            *columns, y = map(values_of, cells, self.table.names)
+            yield Block(columns, y, lambda row, at=at: self.table.place_of(at + row))  # type: ignore[misc]
+            at += len(y)
+
+    def _batches(self) -> Iterator[list[Any]]:
+        (part,), names = self.table.parts, list(self.table.stored)
+        if isinstance(part, Chunk):
+            whole = [read_part(part, name) for name in names]
+            yield from ([one.iloc[at : at + BATCH] for one in whole] for at in range(0, part.rows, BATCH))
+        else:
+            with opened(part, f"{self.table.names[0]} …") as file:
+                for batch in file.iter_batches(BATCH, row_groups=list(self.groups), columns=names, use_threads=False):
+                    if batch.num_rows:
+                        yield [as_series(batch.column(name)) for name in names]
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,16 +140,22 @@ def as_source(data: Any, target: Any) -> Source | None:
     target = PAIR_TARGET if PAIR_TARGET in table.names else target_among(table.names, target, table.labels[0])
     names = [name for name in table.names if name != target]
     if travels:
-        table = replace(table, paths=tuple(bytes(p.view()) if isinstance(p, Spilled) else p for p in table.paths))
+        table = replace(table, parts=tuple(map(_carried, table.parts)))
     return Source(tuple(map(str, names)), list(row_parts(table[[*names, target]])), table.held)
+
+
+def _carried(part: Path | Chunk) -> Path | Chunk:
+    """Return a chunk that holds its bytes; a file is to be where the worker is."""
+    if isinstance(part, Path):
+        return part
+    return replace(part, columns=tuple(bytes(one.view()) if isinstance(one, Spilled) else one for one in part.columns))
 
 
 def row_parts(table: ColumnsOnDisk) -> Iterator[FilePart]:
     """Cut each file at its row groups; a part names the files or blocks that it needs, and holds no row."""
     starts, end = [0, *accumulate(table.rows)], 0
-    for path in table.paths:
-        with opened(path, f"{table.names[0]} …") as file:
-            sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+    for part in table.parts:
+        sizes = [part.rows] if isinstance(part, Chunk) else _group_sizes(part)
         groups: list[int] = []
         first = end
         for group, size in enumerate(sizes):
@@ -138,9 +163,14 @@ def row_parts(table: ColumnsOnDisk) -> Iterator[FilePart]:
             end += size
             if end - first >= _TASK or (group == len(sizes) - 1 and end > first):
                 few = slice(bisect_right(starts, first) - 1, bisect_left(starts, end))
-                own = replace(table, paths=(path,), rows=table.rows[few], labels=table.labels[few], held=None)
+                own = replace(table, parts=(part,), rows=table.rows[few], labels=table.labels[few], held=None)
                 yield FilePart(own, tuple(groups), first - starts[few.start])
                 groups, first = [], end
+
+
+def _group_sizes(path: Path) -> list[int]:
+    with opened(path) as file:
+        return [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
 
 
 def values_of(series: Any, name: Any) -> NDArray[Any]:
@@ -153,3 +183,28 @@ def values_of(series: Any, name: Any) -> NDArray[Any]:
     if set(cells.words) - set(_TRUTH):
         raise InputError(f"column {name!r} must hold numbers, dates, texts or truth values; drop or convert it")
     return np.where(cells.kind == WORD, np.array([*map(_TRUTH.get, cells.words), np.nan])[cells.word], cells.number)
+
+
+def mapped_rows(data: Any) -> Any:
+    """Return the rows of a Parquet file or folder, a Dask data frame, or blocks as a mapped array; else ``data``.
+
+    Blocks come from an iterator or a function that returns one. They are data frames of numbers, which become one array
+    (n, d), or pairs (X, y), which become a pair of arrays.
+
+    Raises
+    ------
+    InputError
+        For texts, gaps and infinite numbers: with the column and the file or block and row.
+    """
+    table = on_disk(data)
+    if table is None:
+        return data
+    spill = Spill()
+    made = np.memmap(spill.path, dtype=np.float64, mode="w+", shape=table.shape)
+    weakref.finalize(made.base, spill.close)  # the file goes when the last array of it does
+    at = 0
+    for block in (block for part in row_parts(table) for block in part.blocks()):
+        rows = made[at : (at := at + len(block.y))]
+        for place, (column, name) in enumerate(zip((*block.columns, block.y), table.names, strict=True)):
+            rows[:, place] = block.numeric(column, name)
+    return (made[:, :-1], made[:, -1]) if PAIR_TARGET in table.names else made

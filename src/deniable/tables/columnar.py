@@ -4,37 +4,45 @@ from __future__ import annotations
 
 import pickle
 from collections import UserString
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from deniable._check import InputError
 from deniable._files import Spill, Spilled
-from deniable.tables.cell import text_of
-from deniable.tables.containers import arrow_batches, as_frame
-from deniable.tables.parquet import as_series, fault, few, parquet_files
+from deniable._optional import require
+from deniable.tables.cell import WHOLE, text_of
+from deniable.tables.containers import arrow_batches, as_frame, as_series, fault, few, index_columns
 
 BATCH = 65_536  # rows that are in memory at a time, in each worker
 PAIR_TARGET = "(y)"  # what the second part of a pair (X, y) is called
 
 
+@dataclass(frozen=True)
+class Chunk:
+    """Some rows that were spilled: each column as pandas holds it, pickled."""
+
+    rows: int
+    columns: tuple[Spilled | bytes, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class ColumnsOnDisk:
-    """The columns of some Parquet files, in the order of the files; what is held is their names.
+    """The columns of some Parquet files, in the order of the files, or of chunks; what is held is their names.
 
     A column that is read is the one that pandas makes of the files: numbers, texts, dates, truth values, gaps.
     """
 
     names: tuple[Any, ...]  # as the caller knows them
-    stored: tuple[str, ...]  # as the files do
-    paths: tuple[Path | Spilled | bytes, ...]
-    rows: tuple[int, ...]  # of each file, or of each block in them
+    stored: tuple[Any, ...]  # their names in the files, or their places in the chunks
+    parts: tuple[Path | Chunk, ...]
+    rows: tuple[int, ...]  # of each file, or of each block in the chunks
     labels: tuple[str, ...]  # what a message calls these
     title: str = "blocks"
     index: tuple[str, ...] = ()  # columns that pandas wrote as the index, and that are left out
@@ -64,37 +72,12 @@ class ColumnsOnDisk:
         import pyarrow as pa
 
         try:
-            made = self._any(place)
+            made = _joined([read_part(part, self.stored[place]) for part in self.parts])
         finally:
             pa.default_memory_pool().release_unused()
         made.name = self.names[place]
         return made
 
-    def _any(self, place: int) -> pd.Series[Any]:
-        import pyarrow as pa
-
-        name = self.stored[place]
-        parts = []
-        for path in self.paths:
-            with opened(path, name) as file:
-                part = file.read(columns=[name], use_threads=False)
-            kind = part.schema.field(name).type
-            if pa.types.is_dictionary(kind):
-                part = part.set_column(0, name, part.column(0).cast(kind.value_type))
-            parts.append(part.replace_schema_metadata())
-        kinds = {part.schema.field(name).type for part in parts} - {pa.null()}
-        numbers = all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds)
-        try:  # numbers keep their values, or are refused
-            whole = pa.concat_tables(parts, promote_options="permissive" if numbers else "default")
-        except pa.ArrowException:  # other types in other files: a column of cells
-            found = [as_given(part.column(0), path) for part, path in zip(parts, self.paths, strict=True)]
-            return pd.concat([one.astype(object) for one in found], ignore_index=True)
-        return as_given(whole.column(0), self.paths[0])
-
-    @overload
-    def __getitem__(self, name: list[Any]) -> ColumnsOnDisk: ...
-    @overload
-    def __getitem__(self, name: Any) -> pd.Series[Any]: ...
     def __getitem__(self, name: Any) -> Any:
         if not isinstance(name, list):
             return self.column(self.names.index(name))
@@ -127,18 +110,44 @@ class ColumnsOnDisk:
 
 
 @contextmanager
-def opened(path: Path | Spilled | bytes, name: str) -> Iterator[Any]:
-    """Open a file; errors while it is read name the file and the column."""
+def opened(path: Path, name: str = "") -> Iterator[Any]:
+    """Open a Parquet file; errors while it is read name the file and the column."""
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
-        source = path if isinstance(path, Path) else pa.BufferReader(path if isinstance(path, bytes) else path.view())
-        with parquet.ParquetFile(source, page_checksum_verification=True) as file:
+        with parquet.ParquetFile(path, page_checksum_verification=True) as file:
             yield file
     except (OSError, pa.ArrowException) as error:
-        which = path if isinstance(path, Path) else "the blocks"
-        raise InputError(f"column {name!r} of {which} could not be read: {fault(error)}") from None
+        what = f"column {name!r} of {path}" if name else f"{path}"
+        raise InputError(f"{what} could not be read: {fault(error)}; is the Parquet file complete?") from None
+
+
+def read_part(part: Path | Chunk, stored: Any) -> pd.Series[Any]:
+    """Read one column of a file or a chunk."""
+    if isinstance(part, Path):
+        with opened(part, stored) as file:
+            return as_series(file.read(columns=[stored], use_threads=False).column(0))
+    spilled = part.columns[stored]
+    found: pd.Series[Any] = pickle.loads(spilled.view() if isinstance(spilled, Spilled) else spilled)
+    return found
+
+
+def _joined(parts: Sequence[pd.Series[Any]]) -> pd.Series[Any]:
+    """Return columns one below the other; those of several types cell by cell, unless all numbers stay what they are.
+
+    No part may change how the cells of another one are read.
+    """
+    is_a = pd.api.types
+    exact = (
+        len({part.dtype for part in parts}) == 1
+        or all(map(is_a.is_signed_integer_dtype, parts))
+        or all(
+            is_a.is_float_dtype(part) or (is_a.is_integer_dtype(part) and part.between(-WHOLE, WHOLE).all())
+            for part in parts
+        )
+    )
+    return pd.concat([part if exact else part.astype(object) for part in parts], ignore_index=True)
 
 
 def on_disk(data: Any) -> ColumnsOnDisk | None:
@@ -151,121 +160,85 @@ def on_disk(data: Any) -> ColumnsOnDisk | None:
     if isinstance(data, ColumnsOnDisk):
         return data
     if isinstance(data, str | Path):
-        files = parquet_files(Path(data))
-        names, paths = files[0].names, tuple(file.path for file in files)
-        rows, labels = tuple(file.rows for file in files), tuple(map(str, paths))
-        return ColumnsOnDisk(names, names, paths, rows, labels, Path(data).name, files[0].index)
+        return _parquet(Path(data))
     if is_dask(data):
-        return _written((part.compute(scheduler="synchronous") for part in data.to_delayed()), "partition")
+        return _spilled((part.compute(scheduler="synchronous") for part in data.to_delayed()), "partition")
     if callable(data) and not hasattr(data, "shape"):
         found = data()
         if not isinstance(found, Iterable):
             raise InputError(f"the function must return an iterator of blocks, it returned {type(found).__name__}")
-        return _written(found, "block")
+        return _spilled(found, "block")
     if hasattr(data, "__arrow_c_stream__") and not (hasattr(data, "to_pandas") or isinstance(data, pd.DataFrame)):
-        return _written(arrow_batches(data), "batch")
+        return _spilled(arrow_batches(data), "batch")
     if isinstance(data, Iterator) or (isinstance(data, list) and data and _is_block(data[0])):
-        return _written(data, "block")
+        return _spilled(data, "block")
     return None
 
 
-def _written(blocks: Iterable[Any], word: str) -> ColumnsOnDisk:
-    """Write blocks to files; those without rows are left out."""
-    import pyarrow as pa
+def _parquet(path: Path) -> ColumnsOnDisk:
+    """Return a file, or all files below a folder in the order of their names; only their footers are read."""
+    require("pyarrow", purpose="Reading Parquet")
+    paths = sorted(p for p in path.rglob("*.parquet") if p.is_file()) if path.is_dir() else [path]
+    if not paths or not paths[0].is_file():
+        raise InputError(f"data file {str(path)!r} does not exist, or is a folder without .parquet files")
+    rows, names, index = [], (), ()
+    for one in paths:
+        with opened(one) as file:
+            rows.append(file.metadata.num_rows)
+            held = file.schema_arrow
+        if twice := [name for i, name in enumerate(held.names) if name in held.names[:i]]:
+            raise InputError(f"{one} must have columns of different names, got {twice[0]!r} twice")
+        if len(rows) == 1:
+            index = index_columns(held)
+            names = tuple(name for name in held.names if name not in index)
+        found = [name for name in held.names if name not in index_columns(held)]
+        if found != [*names]:
+            difference = few(sorted({*names} ^ {*found})) or "their order"
+            raise InputError(f"{one} must have the columns of {paths[0]}; they differ in {difference}")
+    return ColumnsOnDisk(names, names, tuple(paths), tuple(rows), tuple(map(str, paths)), path.name, index)
 
+
+def _spilled(blocks: Iterable[Any], word: str) -> ColumnsOnDisk:
+    """Write blocks to a file, small ones together; those without rows are left out."""
     spill = Spill()
-    file = _Files(spill)
-    rows: list[int] = []
-    labels: list[str] = []
+    chunks, waiting, rows, labels = list[Chunk](), list[pd.DataFrame](), list[int](), list[str]()
     names: tuple[Any, ...] | None = None
     for i, block in enumerate(blocks):
-        where = f"{word} {i}"
-        frame = _frame(block, where)
+        frame = _frame(block, where := f"{word} {i}")
         names = names or tuple(frame.columns)
         if tuple(frame.columns) != names:
             raise InputError(f"{where} must have the columns {few(names)} of the first, got {few(list(frame.columns))}")
         if not len(frame):
             continue
-        file.add(pa.table({str(j): _stored(frame.iloc[:, j]) for j in range(len(names))}))
         rows.append(len(frame))
         labels.append(where)
+        waiting.append(frame)
+        if sum(map(len, waiting)) >= BATCH:
+            chunks.append(_chunk(waiting, spill))
+            waiting = []
     if names is None or not rows:
         raise InputError("the data have no rows" if names else "the data have no blocks")
-    stored_names = tuple(str(j) for j in range(len(names)))
-    return ColumnsOnDisk(names, stored_names, file.closed(), tuple(rows), tuple(labels), held=spill)
+    chunks += [_chunk(waiting, spill)] if waiting else []
+    return ColumnsOnDisk(names, (*range(len(names)),), tuple(chunks), tuple(rows), tuple(labels), held=spill)
 
 
-def _stored(column: pd.Series[Any]) -> Any:
-    """Return a column of a block for Arrow: one of one type as it is, else its cells, pickled one by one."""
-    import pyarrow as pa
-
-    if isinstance(column.dtype, pd.CategoricalDtype) and set(map(type, column.cat.categories)) != {str}:
-        column = column.astype(object)  # Parquet gives back other categories as numbers, and has none without any
-    if _of_one_type(column):
-        with suppress(pa.ArrowException, TypeError, ValueError, OverflowError):  # a lone surrogate, a time too large
-            made = pa.array(column, from_pandas=True)
-            seconds = str(made.type).startswith("timestamp[s")  # which Parquet lacks
-            return made.cast(pa.timestamp("ms", made.type.tz)) if seconds else made
-    return pa.array([_pickled(cell) for cell in column.tolist()], pa.large_binary())
+def _chunk(frames: Sequence[pd.DataFrame], spill: Spill) -> Chunk:
+    columns = (_joined([frame.iloc[:, j] for frame in frames]) for j in range(frames[0].shape[1]))
+    return Chunk(sum(map(len, frames)), tuple(spill.append(_pickled(column)) for column in columns))
 
 
-def _of_one_type(column: pd.Series[Any]) -> bool:
-    """Whether Arrow holds each cell as it is, whatever the others are."""
-    dtype: Any = column.dtype
-    if isinstance(dtype, pd.CategoricalDtype | pd.StringDtype):
-        return True
-    if isinstance(dtype, pd.ArrowDtype):
-        return dtype.kind in "UbiufmM"
-    kinds = set(map(type, column.dropna())) if dtype.kind == "O" else set()
-    plain = dtype.kind in "OUbiufmM" and getattr(dtype, "itemsize", 16) <= 8
-    return plain and len(kinds) < 2 and kinds <= {str, int, float, bool}
-
-
-def _pickled(cell: Any) -> bytes:
-    """Return what the same cell is read from."""
+def _pickled(column: pd.Series[Any]) -> bytes:
     try:
-        return pickle.dumps(cell, protocol=5)
-    except Exception:  # of a type that cannot be copied: its text is all that is read of it
-        return pickle.dumps(UserString(text_of(cell)), protocol=5)
+        return pickle.dumps(column, protocol=5)
+    except Exception:  # a cell of a type that cannot be copied: its text is all that is read of it
+        return pickle.dumps(pd.Series(map(_copied, column), dtype=object), protocol=5)
 
 
-def as_given(column: Any, path: Path | Spilled | bytes) -> pd.Series[Any]:
-    """Return a column of Arrow as one of pandas, with the cells that were pickled."""
-    if not isinstance(path, Path) and str(column.type) == "large_binary":
-        return pd.Series([None if cell is None else pickle.loads(cell) for cell in column.to_pylist()], dtype=object)
-    return as_series(column)
-
-
-class _Files:
-    """Small blocks in a row share a file, as long as their columns are of the same types."""
-
-    def __init__(self, spill: Spill) -> None:
-        self._spill = spill
-        self._paths: list[Spilled] = []
-        self._waiting: list[Any] = []
-
-    def add(self, table: Any) -> None:
-        """Take the rows of the next block."""
-        if self._waiting and not self._waiting[0].schema.equals(table.schema):
-            self._write()
-        self._waiting.append(table)
-        if sum(map(len, self._waiting)) >= BATCH:
-            self._write()
-
-    def closed(self) -> tuple[Spilled, ...]:
-        """Write what is left; return the files in order."""
-        self._write()
-        return tuple(self._paths)
-
-    def _write(self) -> None:
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        if self._waiting:
-            written = pa.BufferOutputStream()
-            parquet.write_table(pa.concat_tables(self._waiting).unify_dictionaries(), written)
-            self._paths.append(self._spill.append(written.getvalue()))
-            self._waiting = []
+def _copied(cell: Any) -> Any:
+    try:
+        return pickle.loads(pickle.dumps(cell, protocol=5))
+    except Exception:
+        return UserString(text_of(cell))
 
 
 def _frame(block: Any, where: str) -> pd.DataFrame:
@@ -298,3 +271,12 @@ def _is_block(block: Any) -> bool:
     return hasattr(block, "columns") or (
         isinstance(block, tuple) and len(block) == 2 and getattr(block[0], "ndim", 0) == 2
     )
+
+
+def target_among(names: Sequence[Any], target: Any, where: Any) -> Any:
+    """Return the name of the target, which must be given and be a column."""
+    if target is None:
+        raise InputError("target must name the column to predict when the data are a file or a Dask frame")
+    if target not in names:
+        raise InputError(f"target must be a column of {where}, got {target!r}; known are {few(names)}")
+    return target

@@ -11,8 +11,8 @@ import pandas as pd
 
 from deniable._check import InputError
 from deniable._optional import require
-from deniable.tables.parquet import as_series, fault, few, frame_of
 
+_DAY = 86_400e9  # nanoseconds
 CONTAINERS = (
     "a path, a data frame (pandas, Polars, PyArrow, DuckDB, Dask, what else Narwhals knows or has __arrow_c_stream__), "
     "an array, a dict of columns, or blocks"
@@ -134,3 +134,42 @@ def _unmasked(values: Any) -> Any:
         hidden, values = np.ma.getmaskarray(values), values.data.astype(object)
         values[hidden] = None
     return values
+
+
+def index_columns(schema: Any) -> tuple[str, ...]:
+    """Return the names of columns that pandas wrote as the index."""
+    known = (schema.pandas_metadata or {}).get("index_columns", [])
+    return tuple(name for name in known if isinstance(name, str) and name in schema.names)
+
+
+def as_series(column: Any) -> pd.Series[Any]:
+    """Return a column of Arrow as one of pandas, in which no whole number is rounded for the gaps next to it."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_null(kind):
+        return pd.Series(column.to_pylist(), dtype=object)
+    if str(kind) == "month_day_nano_interval":  # days, a month as 30 of them
+        spans = [None if span is None else (span[0] * 30 + span[1], span[2] / _DAY) for span in column.to_pylist()]
+        return pd.Series([None if span is None else sum(span) for span in spans], dtype="float64")
+    if pa.types.is_integer(kind) and column.null_count:
+        return pd.Series(column.to_pylist(), dtype="Int64" if pa.types.is_signed_integer(kind) else "UInt64")
+    found: pd.Series[Any] = column.to_pandas()
+    return found
+
+
+def frame_of(table: Any) -> pd.DataFrame:
+    """Return a table of Arrow as a data frame, each column by :func:`as_series`."""
+    series = [as_series(table.column(i)) for i in range(table.num_columns)]
+    frame = pd.DataFrame(dict(enumerate(series)), index=range(table.num_rows))
+    return frame.set_axis(list(table.column_names), axis=1)
+
+
+def few(names: Sequence[Any]) -> str:
+    """Return some names in a row."""
+    return ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")
+
+
+def fault(error: Exception) -> str:
+    """Return what kind of error it was. Its own text may quote a cell: it is shown by ``--debug`` alone."""
+    return getattr(error, "strerror", None) or type(error).__name__

@@ -21,8 +21,7 @@ import pandas as pd
 from deniable._check import InputError
 from deniable._optional import require
 from deniable.tables.columnar import ColumnsOnDisk, on_disk
-from deniable.tables.containers import CONTAINERS, as_frame, of_records
-from deniable.tables.parquet import fault, frame_of, index_columns
+from deniable.tables.containers import CONTAINERS, as_frame, fault, frame_of, index_columns, of_records
 from deniable.tables.schema import Schema
 
 KINDS = ".csv, .tsv, .txt, .parquet, .feather, .xlsx, .xls, .ods, .dta or .jsonl (also .gz, .zip)"
