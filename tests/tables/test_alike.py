@@ -54,7 +54,8 @@ def test_the_members_themselves_are_found_in_any_spelling(tmp_path, people, how)
     path, separator = tmp_path / "released.csv", ";" if "comma" in how or "points" in how else ","
     spelled(people["members"], how).to_csv(path, sep=separator, index=False)
     order = how.split()[0] if how.endswith("first") else ""
-    schema = dn.Schema(decimal="," if "comma" in how or "thousands" in how else ".", order=order)
+    flags = {"ill": {"kind": "yes/no"}} if how in ("true and false", "one and zero") else {}
+    schema = dn.Schema(flags, decimal="," if "comma" in how or "thousands" in how else ".", order=order)
     if separator == ";":  # 1,234 may be either: a person says which, once
         with pytest.raises(dn.InputError, match="say --decimal"):
             dn.attack_synthetic(path, people["members"], people["nonmembers"])

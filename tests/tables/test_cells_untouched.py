@@ -21,8 +21,13 @@ from deniable import InputError
 from deniable.tables import NUMBER, ColumnSchema, Schema, read_cell
 from deniable.tables.columnar import on_disk
 from deniable.tables.files import as_table, open_table
-from deniable.tables.persons import person, persons_of
+from deniable.tables.persons import persons_of
 from oracles.sheets import ods, xlsx
+
+
+def person(cell, declared=None):
+    return next(iter(persons_of([cell], declared)[1]), None)
+
 
 TEXTS = [
     *("7", "007", "7.0", "1,5", "1.5", "1,234", "1.234", "1.234,5", "1,234.50", "12  345", "12 345", "1'234", "12 %"),

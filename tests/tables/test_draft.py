@@ -119,7 +119,7 @@ def test_names_that_only_look_alike_are_fine(tmp_path, name):
 def test_the_separator_is_that_of_the_header_and_shown(tmp_path, separator, encoding, notes):
     mark = dn.Schema(decimal=",") if separator == ";" else None
     _, found = column(tmp_path, every("Köln", "Århus"), separator=separator, encoding=encoding, schema=mark)
-    assert found.notes == notes
+    assert [note for note in found.notes if "exact copies" not in note] == [*notes]
     assert set(found.frame["x"]) == {"Köln", "Århus"}
 
 
@@ -176,7 +176,7 @@ def test_no_value_is_kept_in_columns(tmp_path):
         "town": every("Tinyville", "Bigcity"),
     }
     found = understand(file_of(tmp_path, secrets), "y")
-    kept = pickle.dumps((found.columns, found.notes, found.surprises)).decode("latin-1") + repr(found.columns)
+    kept = pickle.dumps((found.columns, found.notes, found.problems)).decode("latin-1") + repr(found.columns)
     assert not any(cell in kept for cells in secrets.values() for cell in cells)
     assert "Secret" not in pickle.dumps(found).decode("latin-1")
 

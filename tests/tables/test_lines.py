@@ -101,7 +101,7 @@ def test_the_owner_is_told_which_rows_could_not_be_read(tmp_path, capsys):
     said = " ".join(capsys.readouterr().out.split())
     assert "an open quote): 1, row 7" in said
     with pytest.warns(TableWarning, match="lines that are no records and were left out: 1"):
-        understand(tmp_path / "t.csv").warn()
+        understand(tmp_path / "t.csv", "town").supervised()
     run(["check", str(tmp_path / "t.csv"), "--json"])
     assert json.loads(capsys.readouterr().out)["odd"] == [7]
 

@@ -40,7 +40,7 @@ def check(
     schema holds some, in comments.
     """
     from deniable.noise import only_our_words
-    from deniable.tables import PUBLIC, WHICH_MARK, copies_line, draft_schema, understand
+    from deniable.tables import PUBLIC, WHICH_MARK, draft_schema, understand
 
     left = tuple(drop or ())
     source, told = reading.opened(data)
@@ -53,10 +53,6 @@ def check(
         )
         if not found.problems and not found.kept:
             found = replace(found, problems=(_NOTHING,))
-        if not found.problems and found.schema.person is None:
-            table = source.frame
-            copied = copies_line(table[name] for name in table.columns if name not in left)
-            found = replace(found, notes=(*found.notes, *copied))
         drafted = "" if schema_out is None else draft_schema(source, target, drop=left, schema=told)
     if schema_out is not None:
         write(schema_out, drafted)

@@ -224,7 +224,4 @@ class Synthesis:
 def _opened(table: Any, schema: Any) -> tuple[Any, str]:
     """Return the columns of any table under names that are texts, and what a row is."""
     opened = open_table(table, schema).checked()
-    names = list(opened.frame.columns)
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise InputError(f"the table must have columns of different names, got {few(twice)} more than once")
     return opened.frame, opened.unit

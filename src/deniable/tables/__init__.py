@@ -16,12 +16,19 @@ from deniable.tables.cell import (
 )
 from deniable.tables.columnar import PAIR_TARGET, ColumnsOnDisk, on_disk, target_among
 from deniable.tables.containers import as_frame, few
-from deniable.tables.draft import PUBLIC, Column, TableWarning, Understood, listed, near, understand
-from deniable.tables.drafting import draft_schema
+from deniable.tables.draft import (
+    PUBLIC,
+    Column,
+    TableWarning,
+    Understood,
+    draft_schema,
+    listed,
+    understand,
+)
 from deniable.tables.encoding import Encoded, encode
 from deniable.tables.files import WHICH_MARK, Opened, as_table, open_table
 from deniable.tables.persons import copies_line, persons_of
-from deniable.tables.schema import ColumnSchema, Schema, as_schema, shorthand
+from deniable.tables.schema import ColumnSchema, Schema, as_schema, near, shorthand
 from deniable.tables.score_files import each_pair, read_scores
 
 __all__ = [

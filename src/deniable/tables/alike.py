@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from deniable._check import FloatArray, InputError, IntArray
-from deniable.tables.cell import DATE, MISSING, NUMBER, WORD, ColumnCells, flag_of
+from deniable.tables.cell import DATE, MISSING, NUMBER, WORD, ColumnCells
 from deniable.tables.files import open_table
-from deniable.tables.remarks import doubts, texts_of
+from deniable.tables.inference import doubts, texts_of
 from deniable.tables.schema import Schema
 
 _ALIKE = 0.9  # share of a column's cells that must be of one kind
@@ -88,20 +88,15 @@ def _frame(name: str, table: Any, schema: Schema) -> Any:
 
 def _matched(frames: dict[str, Any], schema: Schema) -> Iterator[tuple[Any, list[tuple[str, ColumnCells]]]]:
     """Yield each column of the first table as all have it: by its name, or by its place where tables have none."""
-    first, *_ = frames.values()
-    names = list(first.columns)
-    by_name = len(set(names)) == len(names) and not all(name == f"{i}" for i, name in enumerate(names))
+    names = list(next(iter(frames.values())).columns)
+    by_name = not all(name == f"{i}" for i, name in enumerate(names))
     absent = {str(name) for other in frames.values() for name in names if name not in list(other.columns)}
     if by_name and absent:
         raise InputError(f"every table must have the released table's columns; missing: {', '.join(sorted(absent))}")
     if not by_name and len({frame.shape[1] for frame in frames.values()}) > 1:
         raise InputError("synthetic, members, nonmembers and reference must be tables with the same columns")
     for i, title in enumerate(names):
-        places = {name: list(frame.columns).index(title) if by_name else i for name, frame in frames.items()}
-        parts = {
-            name: frame.iloc[:, places[name]] if hasattr(frame, "iloc") else frame.column(places[name])
-            for name, frame in frames.items()
-        }
+        parts = {name: frame[title if by_name else frame.columns[i]] for name, frame in frames.items()}
         own = schema.column(title)
         _refuse_two_ways(title, {name: doubts(texts_of(raw), own.settled) for name, raw in parts.items()})
         yield title, [(name, own.read(raw)) for name, raw in parts.items()]
@@ -120,7 +115,7 @@ def _refuse_two_ways(title: Any, doubtful: dict[str, dict[str, str]]) -> None:
 
 def _shared(title: Any, parts: list[tuple[str, ColumnCells]]) -> SharedColumn:
     """Check that the tables mean one thing by a column, and number its distinct cells."""
-    cells = [_flags_as_words(part, [one for _, one in parts]) for _, part in parts]
+    cells = [part for _, part in parts]
     numbers, kinds = (np.concatenate([getattr(part, name) for part in cells]) for name in ("number", "kind"))
     records = cells[min(1, len(cells) - 1)].kind
     enough = np.sum(records != MISSING) >= _MANY
@@ -154,15 +149,3 @@ def _check_common(title: Any, own: Any, theirs: Any) -> None:
             f"column {title!r}: {100 * np.mean(common):.0f} % of the released cells are words, or lie in the range, of "
             "the records; are its units or words others? write all tables alike, or leave the column out"
         )
-
-
-def _flags_as_words(part: ColumnCells, together: list[ColumnCells]) -> ColumnCells:
-    """Read yes, true and 1 as one word where no table has anything else, and some table has words."""
-    words = [word for one in together for word in one.words]
-    values = np.concatenate([one.number for one in together])
-    if not words or not all(map(flag_of, words)) or not np.isin(values[~np.isnan(values)], (0, 1)).all():
-        return part
-    said = np.array([*(flag_of(word) == "yes" for word in part.words), -1], dtype=np.int32)[part.word]
-    flag = np.where(part.kind == NUMBER, part.number == 1, said).astype(np.int32)
-    kind = np.where(flag < 0, MISSING, WORD).astype(np.uint8)
-    return ColumnCells(kind, np.full(len(part), np.nan), flag, ("no", "yes"))

@@ -27,7 +27,6 @@ from deniable.tables.columnar import (
     PAIR_TARGET,
     Chunk,
     ColumnsOnDisk,
-    is_dask,
     on_disk,
     opened,
     read_part,
@@ -66,7 +65,7 @@ class Block:
 
 
 @dataclass(frozen=True, eq=False)
-class FilePart:
+class RowPart:
     """Some rows of a file or a chunk, the first of which is number ``first`` of ``table``; a worker reads them."""
 
     table: ColumnsOnDisk  # this part, and the columns, the last of which is the target
@@ -94,25 +93,6 @@ class FilePart:
 
 
 @dataclass(frozen=True, eq=False)
-class Partition:
-    """A partition of a Dask frame, which the worker computes, and spills as it would be spilled elsewhere."""
-
-    delayed: Any
-    label: str
-    names: list[Any]  # the last is the target
-
-    def blocks(self) -> Iterator[Block]:
-        """Yield the rows, at most ``BATCH`` at a time; none are empty."""
-        frame = self.delayed.compute(scheduler="synchronous")
-        table = on_disk([frame]) if len(frame) else None
-        for part in row_parts(replace(table[self.names], labels=(self.label,))) if table else ():
-            yield from part.blocks()
-
-
-RowPart = FilePart | Partition
-
-
-@dataclass(frozen=True, eq=False)
 class Source:
     """All rows, as tasks; ``names`` are those of the columns."""
 
@@ -124,14 +104,8 @@ class Source:
 def as_source(data: Any, target: Any) -> Source | None:
     """Return what :func:`deniable.tables.on_disk` makes of ``data``, in tasks; ``None`` for what is in memory.
 
-    On a cluster each worker computes its own partitions of a Dask frame, and spilled blocks travel to it.
+    Workers of a cluster, which see no file of this process, get the bytes of spilled blocks with their tasks.
     """
-    travels = on_cluster()
-    if is_dask(data) and travels:
-        target = target_among(list(data.columns), target, "the Dask frame")
-        names = [name for name in data.columns if name != target]
-        parts = [Partition(one, f"partition {i}", [*names, target]) for i, one in enumerate(data.to_delayed())]
-        return Source(tuple(map(str, names)), parts)
     table = on_disk(data)
     if table is None and target is not None and isinstance(frame := as_frame(data), pd.DataFrame):
         table = on_disk([frame])
@@ -139,7 +113,7 @@ def as_source(data: Any, target: Any) -> Source | None:
         return None
     target = PAIR_TARGET if PAIR_TARGET in table.names else target_among(table.names, target, table.labels[0])
     names = [name for name in table.names if name != target]
-    if travels:
+    if on_cluster():
         table = replace(table, parts=tuple(map(_carried, table.parts)))
     return Source(tuple(map(str, names)), list(row_parts(table[[*names, target]])), table.held)
 
@@ -151,7 +125,7 @@ def _carried(part: Path | Chunk) -> Path | Chunk:
     return replace(part, columns=tuple(bytes(one.view()) if isinstance(one, Spilled) else one for one in part.columns))
 
 
-def row_parts(table: ColumnsOnDisk) -> Iterator[FilePart]:
+def row_parts(table: ColumnsOnDisk) -> Iterator[RowPart]:
     """Cut each file at its row groups; a part names the files or blocks that it needs, and holds no row."""
     starts, end = [0, *accumulate(table.rows)], 0
     for part in table.parts:
@@ -164,7 +138,7 @@ def row_parts(table: ColumnsOnDisk) -> Iterator[FilePart]:
             if end - first >= _TASK or (group == len(sizes) - 1 and end > first):
                 few = slice(bisect_right(starts, first) - 1, bisect_left(starts, end))
                 own = replace(table, parts=(part,), rows=table.rows[few], labels=table.labels[few], held=None)
-                yield FilePart(own, tuple(groups), first - starts[few.start])
+                yield RowPart(own, tuple(groups), first - starts[few.start])
                 groups, first = [], end
 
 

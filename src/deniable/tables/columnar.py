@@ -181,7 +181,8 @@ def _parquet(path: Path) -> ColumnsOnDisk:
     paths = sorted(p for p in path.rglob("*.parquet") if p.is_file()) if path.is_dir() else [path]
     if not paths or not paths[0].is_file():
         raise InputError(f"data file {str(path)!r} does not exist, or is a folder without .parquet files")
-    rows, names, index = [], (), ()
+    rows = list[int]()
+    names, index = tuple[str, ...](), tuple[str, ...]()
     for one in paths:
         with opened(one) as file:
             rows.append(file.metadata.num_rows)

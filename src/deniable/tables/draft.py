@@ -6,10 +6,9 @@ statistics never come here. Cells are read one by one (:mod:`deniable.tables.cel
 
 from __future__ import annotations
 
-import difflib
-import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -17,29 +16,38 @@ import numpy as np
 import pandas as pd
 
 from deniable._check import InputError
-from deniable.tables.cell import DATE, NUMBER, WORD, ColumnCells, flag_of
-from deniable.tables.files import WHICH_MARK, open_table
-from deniable.tables.remarks import RARE, remarks, written
-from deniable.tables.schema import ColumnSchema, Schema, as_schema
+from deniable.tables.cell import NUMBER, WORD, ColumnCells
+from deniable.tables.files import WHICH_MARK, Opened, open_table
+from deniable.tables.inference import (
+    MAX_CATEGORIES,
+    RARE,
+    coarse_range,
+    doubts,
+    format_of,
+    is_code,
+    kind_of,
+    nearly_unique,
+    reason_to_drop,
+    remarks,
+    telling_texts,
+    texts_of,
+    typed,
+)
+from deniable.tables.persons import copies_line
+from deniable.tables.schema import ColumnSchema, Schema, as_schema, near, toml
 
 PUBLIC = (
     "The names and kinds of the columns, how their cells are read and which columns were dropped were decided by "
     "looking at the data; these decisions are taken as public."
 )
-MAX_CATEGORIES = 200  # distinct texts of a column, each of which becomes a column of zeros and ones
 SAID = 6  # columns that a warning names
-_RARE_SHARE = 0.2  # larger shares of rows with rare texts make a column of texts identifying
-_LONG_TEXT = 60  # letters on average: somebody wrote sentences
-_SCALE = 20  # distinct cells up to which numbers and words are a scale like 1, 2, 3+
 _HEADER_COLUMNS = 2  # columns of numbers or dates with a text in the first row: one could be a mistake
 _HEADER_SEEN = 200  # rows that are looked at
-_IDENTIFIER = re.compile(
-    r"(?:^|[^a-z])(?:id|ids|uuid|guid|ssn|iban|e-?mail|phone|telephone|passport|surname|firstname|lastname|fullname"
-    r"|first[_ ]name|last[_ ]name|full[_ ]name|username|user[_ ]name|address)(?:$|[^a-z])"
+_HEAD = (
+    "Drafted by looking at the table: for its owner, who corrects it. What stands here is taken as public, so declare",
+    "what everybody knows. Lines that begin with # are not read; ranges and categories in them were read off the data.",
 )
-_ODD_DATE = re.compile(
-    r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}.*|.*\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*\d.*", re.I
-)
+_CLASSES = 20  # whole numbers up to which a target is of classes
 
 
 class TableWarning(UserWarning):
@@ -69,8 +77,8 @@ class Column:
         Why the column was dropped and what to do if it should not be; empty for the others.
     trained
         Whether a private model is likely to use it: all are used but those of nearly unique words.
-    written
-        How its texts are written: with a decimal comma, with the day or the month first.
+    form
+        How its texts are written: decimal mark, what comes first in dates, unit.
 
     Examples
     --------
@@ -83,7 +91,13 @@ class Column:
     notes: tuple[str, ...] = ()
     reason: str = ""
     trained: bool = True
-    written: str = ""
+    form: ColumnSchema = field(default_factory=ColumnSchema)
+
+    @property
+    def written(self) -> str:
+        """How its numbers or dates are written, in words."""
+        comma = ["decimal comma"] * (self.form.decimal == ",")
+        return ", ".join([*comma, *[f"{self.form.order} first"] * bool(self.form.order)])
 
     @property
     def line(self) -> str:
@@ -95,7 +109,7 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)
-class Understood:
+class Understood(Opened):
     """A table, and what was understood of it.
 
     Attributes
@@ -110,11 +124,11 @@ class Understood:
     target, target_name
         The column to predict, numbers or texts, or None if none was named.
     notes
-        What was guessed of the file: separator, sheet.
+        What was guessed of the file: separator, sheet; how many rows are copies.
     problems
         Why the table cannot be used. :func:`understand` raises if there are any, unless ``strict=False``.
-    odd
-        The lines (1 is the first below the header) that are no record and weigh nothing: for the owner.
+    odd, unit
+        The lines (1 is the first below the header) that are no record and weigh nothing: for the owner; what a row is.
     schema
         What was declared.
 
@@ -123,14 +137,8 @@ class Understood:
     See ``understand``.
     """
 
-    name: str
-    columns: tuple[Column, ...]
-    frame: pd.DataFrame
-    target: pd.Series[Any] | None
-    target_name: str | None
-    notes: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
-    odd: tuple[int, ...] = ()
+    columns: tuple[Column, ...] = ()
+    target: pd.Series[Any] | None = None
     schema: Schema = field(default_factory=Schema)
 
     @property
@@ -138,35 +146,20 @@ class Understood:
         """The columns that are used."""
         return tuple(column for column in self.columns if column.kind != "dropped")
 
-    @property
-    def surprises(self) -> tuple[str, ...]:
-        """The remarks on lines that weigh nothing, on dropped columns and on cells that may be meant otherwise."""
-        lost = [f"lines that are no records and were left out: {len(self.odd)}"] if self.odd else []
-        return (*lost, *(column.line for column in self.columns if column.kind == "dropped" or column.notes))
-
-    def checked(self) -> Understood:
-        """Return the table if it has no problems; otherwise raise ``InputError`` with all of them."""
-        if self.problems:
-            raise InputError(f"{self.name} cannot be used: {'; '.join(self.problems)}")
-        return self
-
     def supervised(self) -> pd.Series[Any]:
-        """Return the target and warn of surprises, or raise where there is none, or nothing to predict it from."""
+        """Return the target and warn of what is odd, or raise where there is none, or nothing to predict it from."""
         if self.target is None:
             names = listed(column.name for column in self.columns)
             raise InputError(f"target is missing; name the column to predict, one of: {names}")
         if not self.kept:
             why = f": {'; '.join(column.line for column in self.columns)}" if self.columns else ""
             raise InputError(f"{self.name} has no column that can be used besides the target {self.target_name!r}{why}")
-        self.warn()
+        lines = [f"lines that are no records and were left out: {len(self.odd)}"] * bool(self.odd)
+        lines += [column.line for column in self.columns if column.kind == "dropped" or column.notes]
+        if lines:
+            more = [f"and {len(lines) - SAID} more columns"] * (len(lines) > SAID)
+            warnings.warn(f"{self.name}: {'; '.join([*lines[:SAID], *more])}", TableWarning, stacklevel=2)
         return self.target
-
-    def warn(self) -> None:
-        """Say in one warning what is surprising; see :attr:`surprises`."""
-        if self.surprises:
-            more = len(self.surprises) - SAID
-            lines = [*self.surprises[:SAID], *([f"and {more} more columns"] if more > 0 else [])]
-            warnings.warn(f"{self.name}: {'; '.join(lines)}", TableWarning, stacklevel=3)
 
 
 def understand(
@@ -224,11 +217,9 @@ def understand(
     """
     declared = as_schema(schema, drafts=True)
     opened = open_table(source, declared, columns=columns)
-    frame, problems, target = opened.frame, list(opened.problems), target or declared.target or opened.target
+    frame, problems, target = opened.frame, list(opened.problems), target or declared.target or opened.target_name
     left = {name for name, one in declared.columns.items() if one.kind == "dropped"} - {target}
     names = [str(column) for column in frame.columns]
-    if twice := sorted({one for one in names if names.count(one) > 1}):
-        problems.append(f"the header has {listed(map(repr, twice))} more than once; rename or remove the copies")
     named = [("target", target), *(("drop", column) for column in drop)]
     named += [("schema", column) for column in (*declared.columns, declared.person)]
     for what, asked in named:
@@ -238,10 +229,11 @@ def understand(
         problems.append(f"column {target!r} is both the target and to be dropped")
     if not len(frame) and not opened.problems:
         problems.append("it has no rows")
-    notes, odd = opened.notes, opened.odd
-    found = Understood(opened.name, (), pd.DataFrame(), None, target, notes, tuple(problems), odd, declared)
-    if not twice and len(frame) and frame.columns.nlevels == 1:
-        found = _columns(found, frame, {*drop, *left, declared.person})
+    known = vars(opened) | {"frame": pd.DataFrame(), "problems": tuple(problems), "target_name": target}
+    found = Understood(**known, schema=declared)
+    if len({*names}) == len(names) and len(frame) and frame.columns.nlevels == 1:
+        out = {*drop, *left, declared.person} - {target}
+        found = _columns(found, frame, [name for name in frame.columns if name not in out])
     if WHICH_MARK in problems:
         found = replace(found, columns=tuple(_both_readings(column, frame) for column in found.columns))
     return found.checked() if strict else found
@@ -255,12 +247,10 @@ def _both_readings(column: Column, frame: Any) -> Column:
     return replace(column, notes=(*column.notes, said)) if comma != point else column
 
 
-def _columns(found: Understood, frame: Any, drop: set[Any]) -> Understood:
+def _columns(found: Understood, frame: Any, names: Sequence[Any]) -> Understood:
     columns, kept, aim, problems, above = [], {}, None, list(found.problems), 0
     place = getattr(frame, "place_of", "row {}".format)
-    for name in frame.columns:
-        if name in drop and name != found.target_name:
-            continue
+    for name in names:
         own = found.schema.column(name)
         cells = own.read(frame[name])
         above += not own.kind and _text_above(cells)
@@ -278,7 +268,9 @@ def _columns(found: Understood, frame: Any, drop: set[Any]) -> Understood:
             "or dates; delete one of the two lines, or correct these cells"
         )
     made = pd.DataFrame(kept, index=range(len(frame)), copy=False)
-    return replace(found, columns=tuple(columns), frame=made, target=aim, problems=tuple(problems))
+    copies = () if found.schema.person is not None else copies_line(frame[name] for name in names)
+    notes = (*found.notes, *copies)
+    return replace(found, columns=tuple(columns), frame=made, target=aim, problems=tuple(problems), notes=notes)
 
 
 def _text_above(cells: ColumnCells) -> bool:
@@ -287,113 +279,31 @@ def _text_above(cells: ColumnCells) -> bool:
     return len(kinds) > RARE and cells.kind[0] == WORD and bool(kinds.any() and not (kinds == WORD).any())
 
 
-def near(asked: str, names: Iterable[str]) -> str:
-    """Suggest the name that was probably meant."""
-    small = {name.casefold(): name for name in names}
-    word = asked.casefold()
-    close = difflib.get_close_matches(word, small, n=1, cutoff=0.6)
-    close = close or [name for name in small if len(word) > 2 and (word in name or (len(name) > 2 and name in word))]
-    return f"; did you mean {small[close[0]]!r}?" if close else ""
-
-
-def kind_of(cells: ColumnCells) -> str:
-    """What most cells are: numbers or dates if at least half of those that are present, but for a scale of few."""
-    counts = np.bincount(cells.kind, minlength=4)
-    flags = np.array([*(bool(flag_of(word)) for word in cells.words), False])[cells.word]
-    if counts[WORD] and flags.sum() == counts[1:].sum():
-        return "yes/no"
-    if cells.words and len(cells.words) + len(np.unique(cells.number[cells.kind != WORD])) <= _SCALE:
-        return "category"
-    if 2 * max(counts[NUMBER], counts[DATE]) >= max(counts[1:].sum(), 1):
-        return "number" if counts[NUMBER] >= counts[DATE] else "date"
-    return "category"
-
-
-def _typed(cells: ColumnCells, kind: str) -> pd.Series[Any]:
-    """Return the cells of a kind; others are NaN."""
-    if kind == "category":
-        return pd.Series(cells.spelled, dtype=object).where(cells.kind > 0, np.nan)
-    if kind == "yes/no":
-        ends = {"yes": 1.0, "no": 0.0}
-        return pd.Series(np.array([*(ends.get(flag_of(word), np.nan) for word in cells.words), np.nan])[cells.word])
-    return pd.Series(np.where(cells.kind == (DATE if kind == "date" else NUMBER), cells.number, np.nan))
-
-
 def _understood(name: str, raw: Any, cells: ColumnCells, declared: ColumnSchema) -> tuple[Column, pd.Series[Any]]:
     """Decide of what kind a column is and read it."""
     kind: Any = {"whole": "number", "code": "category"}.get(declared.kind, declared.kind) or kind_of(cells)
-    values = _typed(cells, kind)
+    values = typed(cells, kind)
+    texts, missing = texts_of(raw), float(values.isna().mean())
+    made = Column(name, kind, missing, form=format_of(texts, declared))
     if declared.kind:
-        return Column(name, kind, float(values.isna().mean())), values
-    made = Column(
-        name, kind, float(values.isna().mean()), trained=not _nearly_unique(cells), written=written(raw, declared)
-    )
-    if reason := _reason_to_drop(name, kind, values, raw):
+        return made, values
+    made = replace(made, trained=not nearly_unique(cells))
+    if reason := reason_to_drop(name, kind, values, raw):
         return replace(made, kind="dropped", missing=0.0, reason=reason), values
-    return replace(made, notes=tuple(remarks(kind, values, cells, raw, declared))), values
-
-
-def _nearly_unique(cells: ColumnCells) -> bool:
-    """Whether words, nearly all of which are different, are most of the cells."""
-    counts = np.bincount(cells.kind, minlength=4)
-    return bool(len(cells.words) > counts[WORD] / 2 and counts[WORD] > max(counts[NUMBER], counts[DATE]))
-
-
-def _reason_to_drop(name: str, kind: str, values: pd.Series[Any], raw: Any) -> str:
-    """Say why a readable column must not be used, or nothing."""
-    present = values.dropna()
-    counts = present.value_counts()
-    if not len(counts):
-        return "it is empty"
-    if len(counts) == 1 and any(type(cell).__name__ == counts.index[0] for cell in raw):  # read as the type's name
-        return f"its cells are nested ({counts.index[0]}); give their parts columns of their own"
-    if len(counts) == 1:
-        return "it is constant" if len(present) == len(values) else "all cells that hold anything are equal"
-    way_out = "if this is not an identifier, declare it in a schema"
-    if _IDENTIFIER.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()):
-        return f"the name looks like an identifier; {way_out}"
-    if kind == "number":
-        return _numeric_identifier(present, way_out)
-    return _telling_texts(present, counts, way_out) if kind == "category" else ""
-
-
-def _numeric_identifier(present: pd.Series[Any], way_out: str) -> str:
-    numbers = np.sort(present.to_numpy(dtype=np.float64))
-    if len(numbers) < 10 or not np.all(numbers == np.round(numbers)):
-        return ""
-    if np.all(np.diff(numbers) == 1):
-        return f"it numbers the rows; {way_out}"
-    unique = np.sum(np.diff(numbers) > 0) + 1
-    if unique > 0.9 * len(numbers) and np.median(np.abs(numbers)) >= 1e8:
-        return f"its long whole numbers are nearly unique, as identifiers are; {way_out}"
-    return ""
-
-
-def _telling_texts(present: pd.Series[Any], counts: pd.Series[Any], way_out: str) -> str:
-    """Say why a column of texts tells who somebody is, or nothing."""
-    words = [str(word) for word in counts.index]
-    if sum(bool(_ODD_DATE.fullmatch(word)) for word in words) > 0.9 * len(words):
-        return "its dates are in a form that is not understood; write them as 2024-12-31"
-    if np.mean([len(word) for word in words]) > _LONG_TEXT:
-        return "it is free text"
-    if float(counts[counts < RARE].sum()) / len(present) > _RARE_SHARE:
-        return f"its texts are nearly unique and identify people; {way_out}"
-    if len(words) > MAX_CATEGORIES:
-        return f"it has more than {MAX_CATEGORIES} different texts; group them, or {way_out}"
-    return ""
+    return replace(made, notes=tuple(remarks(kind, values, cells, raw, made.form, declared))), values
 
 
 def _target(name: str, raw: Any, cells: ColumnCells, place: Any) -> tuple[pd.Series[Any] | None, list[str]]:
     """Read the column to predict: numbers stay numbers, everything else texts (booleans stay booleans)."""
     kind = kind_of(cells)
-    values = _typed(cells, "category" if kind == "yes/no" else kind)
+    values = typed(cells, "category" if kind == "yes/no" else kind)
     if pd.api.types.is_bool_dtype(raw) and not values.isna().any():
         values = values == "true"
     elif kind == "number" and not values.isna().any() and np.all(values == np.round(values)):
         values = values.astype(np.int64) if np.abs(values).max() < 2.0**53 else values
     present, faults = values.dropna(), []
     asked = kind == "category" and len(present) >= 10
-    if asked and (why := _telling_texts(present, present.value_counts(), "choose another target")):
+    if asked and (why := telling_texts(present, present.value_counts(), "choose another target")):
         return values, [f"target {name!r} cannot be predicted: {why}"]
     if gaps := int(values.isna().sum()):
         many = f"{gaps} missing {'cell' if gaps == 1 else 'cells'}"
@@ -408,3 +318,112 @@ def listed(values: Iterable[Any], most: int = 12) -> str:
     """Return names in a row, shortened if there are many."""
     items = [str(value) for value in values]
     return ", ".join(items[:most]) + (f", … ({len(items)} in all)" if len(items) > most else "")
+
+
+def draft_schema(
+    source: Any, target: str | None = None, *, drop: Sequence[str] = (), schema: Schema | None = None
+) -> str:
+    """Return a schema as TOML, with comments: what was inferred from all cells, and what a person has to decide.
+
+    For the owner's terminal only. What ``schema`` declares stays. Ranges and categories stand in comments: whoever
+    knows that they are public removes the "#".
+
+    Parameters
+    ----------
+    source
+        A table, as for :func:`understand`.
+    target
+        Name of the column to predict, if there is one.
+    drop
+        Columns to leave out.
+    schema
+        What is declared already.
+
+    Returns
+    -------
+    str
+        TOML, in the form that :meth:`Schema.read` reads.
+
+    Raises
+    ------
+    InputError
+        If the table cannot be read, or a column is unknown.
+
+    Examples
+    --------
+    See ``Schema``.
+    """
+    declared = as_schema(schema, drafts=True)
+    opened = open_table(source, declared)
+    frame, target = opened.frame, target or declared.target or opened.target_name
+    if WHICH_MARK in opened.problems:  # the mark of most columns that show one is the file's
+        marks = Counter(format_of(texts_of(frame[name]), ColumnSchema()).decimal for name in frame.columns)
+        declared = replace(declared, decimal=max(",.", key=lambda mark: marks[mark]))
+        opened = replace(opened, problems=tuple(set(opened.problems) - {WHICH_MARK}))
+    known = {one.name: one for one in understand(opened, drop=drop, schema=declared).columns}
+    if target is not None and target not in frame.columns:
+        raise InputError(f"target {target!r} is not a column{near(target, map(str, frame.columns))}")
+    columns = dict[str, ColumnSchema]()
+    notes: dict[str | None, list[str]] = {None: list(_HEAD)}
+    for name in map(str, frame.columns):
+        raw, own = frame[name], declared.column(name)
+        texts = texts_of(raw)
+        drafted = format_of(texts, own)
+        cells = drafted.read(raw)
+        kind, reason = ("dropped", "") if name in drop else _drafted_kind(known.get(name), cells, drafted, texts)
+        said = {key: value for key, value in vars(own).items() if value not in ("", None, ())}
+        columns[name] = replace(drafted, **{"kind": kind} | said)
+        notes[name] = [reason] if reason else list(_comments(columns[name], raw, cells, name == target))
+        if reason.startswith("the name") and cells.spelled.size > len(set(cells.spelled)):
+            notes[None].append(f"If this column says whose record it is: person = {toml(name)}")
+    task = "" if target is None else _task(columns[target], columns[target].read(frame[target]))
+    if mark := declared.decimal:
+        columns = {name: replace(one, decimal=one.decimal.replace(mark, "")) for name, one in columns.items()}
+    made = Schema(columns, target, declared.task or task, declared.person, mark, drafted=True)
+    return made.to_toml(notes)
+
+
+def _drafted_kind(
+    column: Column | None, cells: ColumnCells, drafted: ColumnSchema, texts: Collection[str]
+) -> tuple[str, str]:
+    """Return the kind as it is inferred, but codes, and numbers whose unit is known now; and why it is dropped."""
+    kind = kind_of(cells)
+    if column is not None and column.kind == "dropped" and not (drafted.unit and kind == "number"):
+        return "dropped", column.reason.partition(";")[0]
+    numbers = cells.number[cells.kind == NUMBER]
+    if is_code(texts):
+        return "code", ""
+    return ("whole" if kind == "number" and np.all(numbers == np.rint(numbers)) else kind), ""
+
+
+def _comments(column: ColumnSchema, raw: Any, before: ColumnCells, is_target: bool) -> Iterator[str]:
+    """Say what does not fit, what may be meant otherwise, and what could be declared besides."""
+    cells = column.read(raw)
+    if lost := int(np.sum((before.kind > 0) & (cells.kind == 0))):
+        yield f"{lost} {'cell does' if lost == 1 else 'cells do'} not fit and would be missing"
+    yield from doubts(texts_of(raw), column.settled).values()
+    numbers = cells.number[~np.isnan(cells.number)]
+    if column.kind in ("category", "code"):
+        counts = pd.Series(cells.spelled).value_counts()
+        words = sorted(counts.index[counts >= RARE])[:MAX_CATEGORIES]
+        if words:
+            yield f"categories = {toml(tuple(words))}"
+    elif column.range is None and numbers.size and not is_target:
+        yield from _range(numbers, column.kind)
+
+
+def _range(numbers: Any, kind: str) -> Iterable[str]:
+    low, high = float(numbers.min()), float(numbers.max())
+    if low < high:
+        ends = tuple(coarse_range(low, high))
+        days = tuple(str(np.datetime64(int(end), "D")) for end in ends)
+        yield f"range = {toml(days if kind == 'date' else ends)}"
+
+
+def _task(column: ColumnSchema, cells: ColumnCells) -> str:
+    few = len(np.unique(cells.number[~np.isnan(cells.number)])) <= _CLASSES
+    return (
+        "classification"
+        if column.kind in ("category", "code", "yes/no") or (column.kind == "whole" and few)
+        else "regression"
+    )

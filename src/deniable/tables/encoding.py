@@ -12,9 +12,8 @@ import pandas as pd
 
 from deniable._check import FloatArray, InputError
 from deniable.tables.draft import Column, Understood
-from deniable.tables.remarks import RARE
+from deniable.tables.inference import RARE, coarse_range
 
-_GRID = 8  # a range that is read off the data is rounded outward to about this share of itself
 GAP = "(missing)"
 
 
@@ -123,23 +122,3 @@ def _read_off(column: Column, values: pd.Series[Any]) -> list[Any]:
         return coarse_range(float(values.min()), float(values.max()))
     counts = values.astype(str)[values.notna()].value_counts()
     return sorted(counts.index[counts >= min(RARE, counts.max())].tolist())
-
-
-def coarse_range(low: float, high: float) -> list[float]:
-    """Return round numbers strictly outside ``low`` and ``high``; 0 stays the end of what is never negative.
-
-    Flags of 0 and 1 keep [0, 1]. Other ends are multiples of 1, 2 or 5 times a power of ten, an eighth of the range or
-    finer: they say about how wide a column is, and are nobody's value.
-    """
-    if low >= 0 and high <= 1 and {low, high} <= {0.0, 1.0}:
-        return [0.0, 1.0]
-    span = high - low
-    if not 0 < span < np.inf:
-        raise InputError(f"a column of numbers must have a finite range, got one from {low:.1g} to {high:.1g}")
-    power = 10.0 ** math.floor(math.log10(span / _GRID)) if span > 1e-290 else 0.0
-    step = max((k * power for k in (1, 2, 5) if k * power <= span / _GRID), default=power)
-    ends = [(math.ceil(low / step) - 1) * step, (math.floor(high / step) + 1) * step] if step > 0 else [low, high]
-    rounded = [float(f"{end:.12g}") for end in ends]
-    if not (rounded[0] < low and high < rounded[1]) or not np.isfinite(rounded[1] - rounded[0]):
-        rounded = [low - span / 3, high + span / 3]  # numbers so close or so large that no grid lies between them
-    return [0.0 if low >= 0 > rounded[0] else rounded[0], 0.0 if high <= 0 < rounded[1] else rounded[1]]

@@ -9,10 +9,11 @@ import io
 import json
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from zipfile import ZipFile
 
 import numpy as np
@@ -21,7 +22,7 @@ import pandas as pd
 from deniable._check import InputError
 from deniable._optional import require
 from deniable.tables.columnar import ColumnsOnDisk, on_disk
-from deniable.tables.containers import CONTAINERS, as_frame, fault, frame_of, index_columns, of_records
+from deniable.tables.containers import CONTAINERS, as_frame, fault, few, frame_of, index_columns, of_records
 from deniable.tables.schema import Schema
 
 KINDS = ".csv, .tsv, .txt, .parquet, .feather, .xlsx, .xls, .ods, .dta or .jsonl (also .gz, .zip)"
@@ -42,7 +43,7 @@ class Opened:
     ``frame`` is a data frame, or reads a column on request; ``problems`` are the reasons not to use it;
     ``notes`` say what was guessed;
     ``odd`` are the lines (1 is the first below the header, empty ones are none) that are no record; ``name`` is what
-    to call it; ``target`` is known of a built-in one; ``unit`` is what a row is.
+    to call it; ``target_name`` is known of a built-in one; ``unit`` is what a row is.
     """
 
     frame: Any
@@ -50,10 +51,10 @@ class Opened:
     problems: tuple[str, ...] = ()
     odd: tuple[int, ...] = ()
     name: str = "data frame"
-    target: str | None = None
+    target_name: str | None = None
     unit: str = "record"
 
-    def checked(self) -> Opened:
+    def checked(self) -> Self:
         """Return the table if it has no problems; otherwise raise ``InputError``."""
         if self.problems:
             raise InputError(f"{self.name} cannot be used: {'; '.join(self.problems)}")
@@ -306,7 +307,13 @@ def open_table(
     """
     if isinstance(source, Opened):
         return source
-    schema = (schema or Schema()).saying({name: {} for name in columns})
+    opened = _opened(source, (schema or Schema()).saying({name: {} for name in columns}), sheet)
+    twice = [name for name, times in Counter(opened.frame.columns).items() if times > 1]
+    said = f"the header has {few(twice)} more than once; rename or remove the copies"
+    return replace(opened, problems=(*opened.problems, said)) if twice else opened
+
+
+def _opened(source: Any, schema: Schema, sheet: str | None) -> Opened:
     if isinstance(source, str | Path):
         path = Path(source)
         if str(source) in BUILTIN:
@@ -331,7 +338,7 @@ def _builtin(name: str) -> Opened:
     from sklearn.datasets import load_breast_cancer, load_digits
 
     if name == "breast-cancer":
-        return Opened(load_breast_cancer(as_frame=True).frame, target="target")
+        return Opened(load_breast_cancer(as_frame=True).frame, target_name="target")
     frame = load_digits(as_frame=True).frame
     frame = frame[frame["target"].isin([3, 8])].reset_index(drop=True)
-    return Opened(frame.loc[:, frame.nunique() > 1], target="target")
+    return Opened(frame.loc[:, frame.nunique() > 1], target_name="target")

@@ -40,11 +40,6 @@ def persons_of(column: Any, declared: ColumnSchema | None = None) -> tuple[NDArr
     return np.array([places.get(name, len(places)) for name in names.tolist()], dtype=np.int64), tuple(places)
 
 
-def person(cell: Any, declared: ColumnSchema | None = None) -> str | None:
-    """Return the canonical text of one cell, read alone; None says that it names nobody."""
-    return next(iter(persons_of([cell], declared)[1]), None)
-
-
 def _canonical(cell: Any, form: CellFormat) -> str | None:
     kind, value = read_cell(cell, form)
     large = kind == NUMBER and isinstance(value, float) and not abs(value) < WHOLE
@@ -67,23 +62,18 @@ def copies_line(columns: Iterable[Any]) -> tuple[str, ...]:
     >>> copies_line([["a", "b", "a"], [1, 2, 1]])
     ('1 of 3 rows are exact copies of another row: a person with k of them counts as k, unless ... (--group)',)
     """
-    keys, rows, total = np.zeros(1, dtype=np.uint64), np.zeros(0, dtype=np.intp), 0
-    for k, column in enumerate(columns):
-        given = column if isinstance(column, pd.Series) else pd.Series(column, dtype=object)
-        cells = given if k == 0 else given.iloc[rows]
+    keys, copies = np.zeros(1, dtype=np.uint64), 0
+    for column in columns:
+        series = column if isinstance(column, pd.Series) else pd.Series(column, dtype=object)
         try:
-            found = pd.util.hash_array(np.asarray(cells))
+            found = pd.util.hash_array(np.asarray(series))
         except Exception:  # a list, a lone surrogate: no cell refuses a table
-            found = read_cells(cells).coded[0].astype(np.uint64)
+            found = read_cells(series).coded[0].astype(np.uint64)
         keys = keys * np.uint64(1_000_003) + found
-        alike = pd.Series(keys).duplicated(keep=False).to_numpy()  # the others are no copies, whatever follows
-        total, rows = (len(given), np.flatnonzero(alike)) if k == 0 else (total, rows[alike])
-        keys = keys[alike]
-        if not rows.size:
-            return ()
-    copies = len(keys) - len(np.unique(keys))
-    words = (
-        f"{copies:,} of {total:,} rows are exact copies of another row: a person with k of them counts as k, "
+        if not (copies := int(pd.Series(keys).duplicated().sum())):
+            break
+    said = (
+        f"{copies:,} of {len(keys):,} rows are exact copies of another row: a person with k of them counts as k, "
         "unless a column says whose each is (--group)"
     )
-    return (words,) * bool(copies)
+    return (said,) * bool(copies)

@@ -261,8 +261,7 @@ class Schema:
         known = {*names, self.target, self.person}
         for name in self.columns:
             if name not in known:
-                near = difflib.get_close_matches(str(name), [str(one) for one in names], n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
+                hint = near(str(name), map(str, names))
                 raise InputError(f"the column {name!r} is declared, which {whose} does not have{hint}")
 
     @classmethod
@@ -292,6 +291,15 @@ def as_schema(schema: Any, *, drafts: bool = False) -> Schema:
     if schema is not None and schema.drafted and not drafts:
         raise InputError(f'schema must have been read by a person, this one begins with "# {_DRAFTED}"')
     return schema or Schema()
+
+
+def near(asked: str, names: Iterable[str]) -> str:
+    """Suggest the name that was probably meant."""
+    small = {name.casefold(): name for name in names}
+    word = asked.casefold()
+    close = difflib.get_close_matches(word, small, n=1, cutoff=0.6)
+    close = close or [name for name in small if len(word) > 2 and (word in name or (len(name) > 2 and name in word))]
+    return f"; did you mean {small[close[0]]!r}?" if close else ""
 
 
 def span_of(option: str, span: Any) -> tuple[tuple[float, float], int]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from deniable._check import FloatArray, InputError
 from deniable.tables.cell import flag_of, read_cells
 from deniable.tables.files import open_table
-from deniable.tables.remarks import doubts, texts_of
+from deniable.tables.inference import doubts, texts_of
 from deniable.tables.schema import Schema
 
 SCORE_NAMES = ("score", "scores", "mia_score", "mia_scores", "llr", "signal_values", "member_prob", "headline_score")
@@ -51,8 +51,8 @@ def read_scores(
 
     One column or array holds the scores and one says which are members (1/0, 1/2, yes/no in some languages, in/out,
     train/test), or there is one for each side ("member" and "nonmember", "in" and "out", "train" and "test"; shorter
-    columns end in empty cells). Text tables, .parquet, .xlsx, .npz, .npy (named fields, or rows of score and
-    membership), and .json (columns, or records, at any depth), among them the files of Privacy Meter, LeakPro and
+    columns end in empty cells). Text tables, .parquet, .xlsx, .npz, .npy (with named fields)
+    and .json (columns, or records, at any depth), among them the files of Privacy Meter, LeakPro and
     SACRO-ML and memaudit.
 
     Parameters
@@ -142,12 +142,7 @@ def _tables(path: Path, schema: Schema, sheet: str | None) -> Iterator[Mapping[s
     if not path.is_file():
         raise InputError(f"score file {str(path)!r} does not exist; give a {_KINDS} file")
     if name.endswith(_PICKLES):
-        raise InputError(
-            f"score file {str(path)!r}: pickles may run code and are not read. From TensorFlow Privacy: "
-            "np.savez('scores.npz', member=-data.loss_train, nonmember=-data.loss_test); from ART: scores = "
-            f"attack.infer(x, y, probabilities=True), then {_HOW}. From opake-auditing: inside, outside = "
-            "coins.split_scores(scores), then np.savez('scores.npz', member=inside, nonmember=outside)"
-        )
+        raise InputError(f"score file {str(path)!r}: pickles may run code and are not read; save arrays: {_HOW}")
     try:
         if name.endswith(".npz"):
             with np.load(path, allow_pickle=False) as arrays:
@@ -168,12 +163,9 @@ def _tables(path: Path, schema: Schema, sheet: str | None) -> Iterator[Mapping[s
 
 
 def _fields(array: NDArray[Any]) -> Mapping[str, Any]:
-    if array.dtype.names:
-        return {name.lower(): array[name] for name in array.dtype.names}
-    flags = [i for i in range(2) if array.ndim == 2 and array.shape[1] == 2 and np.isin(array[:, i], (0, 1)).all()]
-    if len(flags) != 1:
+    if not array.dtype.names:
         raise InputError(f"a .npy file of shape {array.shape} does not say who is a member; save both: {_HOW}")
-    return {"member": array[:, flags[0]], "score": array[:, 1 - flags[0]]}
+    return {name.lower(): array[name] for name in array.dtype.names}
 
 
 def _in_json(value: Any) -> Iterator[Mapping[str, Any]]:

@@ -10,7 +10,7 @@ from deniable._shown import plural, shown
 from deniable.noise import only_our_words
 from deniable.report import Assessment, Bars, Grid, Number, Section
 from deniable.statistics import Row, Statistic, StatisticsRelease
-from deniable.tables import Schema, copies_line, understand
+from deniable.tables import Schema, understand
 
 _DRAWN = 40  # rows of one picture
 _COUNTED = ("count", "share", "histogram")  # sorted by size where their categories have no order of their own
@@ -78,7 +78,6 @@ def for_owner(assessment: Assessment, data: Any, made: StatisticsRelease, schema
     """Return the page of the table's owner: also how the file was read, in exact counts that no noise protects."""
     with only_our_words():
         found = understand(data, schema=schema, strict=False)
-        copied = copies_line(found.frame[name] for name in found.frame.columns) if found.schema.person is None else ()
     asked = {name for one in made.statistics for name in (*one.columns, *one.by)}
     rows = [
         [one.name, one.kind, shown(one.missing, "rate", "nearest", 2), one.reason or "; ".join(one.notes)]
@@ -89,6 +88,6 @@ def for_owner(assessment: Assessment, data: Any, made: StatisticsRelease, schema
         "reading", "How the file was read", "Exact counts, without noise.",
         (Number("reading.rows", "Rows of the file", float(len(found.frame)), "Counted exactly.", "exact", "count"),),
         grids=(Grid("reading", "Columns that were asked for", ["column", "kind", "missing", "understood"], rows),),
-        notes=(*found.notes, *copied), protected=False,
+        notes=found.notes, protected=False,
     )  # fmt: skip
     return replace(assessment, sections=(*assessment.sections, section))

@@ -198,10 +198,8 @@ def train_table(
 
 def _checked(opened: Opened, target: str | None) -> tuple[pd.DataFrame, str]:
     """Return the cells as they stand, and the name of the target."""
-    name, frame, target = opened.name, opened.checked().frame, target or opened.target
+    name, frame, target = opened.name, opened.checked().frame, target or opened.target_name
     names = list(frame.columns)
-    if twice := sorted({one for one in names if names.count(one) > 1}):
-        raise InputError(f"{name} must have columns of different names, got {few(twice)} more than once")
     if target is None:
         raise InputError(f"{name}: target is missing; name the column to predict, one of: {few(names)}")
     _known("target", target, names)

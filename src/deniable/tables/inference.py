@@ -1,0 +1,224 @@
+"""What a column holds, inferred from all of its cells for the owner: its kind, how it is written, what is in doubt."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from deniable._check import InputError
+from deniable.tables.cell import DATE, NOTHING, NUMBER, WORD, ColumnCells, flag_of
+from deniable.tables.schema import ColumnSchema
+
+MAX_CATEGORIES = 200  # distinct texts of a column, each of which becomes a column of zeros and ones
+_RARE_SHARE = 0.2  # larger shares of rows with rare texts make a column of texts identifying
+_LONG_TEXT = 60  # letters on average: somebody wrote sentences
+_SCALE = 20  # distinct cells up to which numbers and words are a scale like 1, 2, 3+
+RARE = 3  # a text in fewer rows than this could be one person's
+_SENTINELS = (-9999.0, -999.0, -99.0, 999.0, 9999.0, 99999.0, 999999.0)  # numbers that often mean "not known"
+_SIGNS = "€$£¥₹%"
+_DOUBTS = (  # what settles it; how it is written, beside what, unless beside what; how it was read
+    ("decimal", r"[+-]?[1-9]\d{0,2},\d{3}", "", r"[\d,]+\.\d+|\d{1,3}(?:,\d{3}){2,}", "1,234 was read as 1234"),
+    (
+        "decimal",
+        r"[+-]?[1-9]\d{0,2}\.\d{3}",
+        r"[+-]?[\d.]+,\d+",
+        "",
+        "1.234 was read as 1.234, though others have decimal commas",
+    ),
+    ("order", r"(?:0?\d|1[0-2])/(?:0?\d|1[0-2])/\d{2,4}", "", "", "04/05/2021 was read as 5 April"),
+    ("code", r"0\d+", "", "", "01067 was read as 1067: kind = 'code' keeps the zeros"),
+)
+_MARKS = {  # how numbers with a decimal mark are written; what can be read with either is not among these
+    ",": re.compile(r"[+-]?(?:0,\d+|\d+,\d{1,2}|\d+,\d{4,}|\d{1,3}(?:[. ]\d{3})+,\d+)"),
+    ".": re.compile(r"[+-]?(?:0\.\d+|\d+\.\d{1,2}|\d+\.\d{4,}|\d{1,3}(?:[, ]\d{3})+\.\d+)"),
+}
+_DAY = re.compile(r"(\d{1,2})[./-](\d{1,2})[./-]\d{2,4}(?: .*)?")
+_UNIT = re.compile(r"([^\w\s.,()+-]?) ?([+-]?[\d.,' ]*\d) ?([^\d\s.,()]{0,12})")
+_DIGITS = re.compile(r"[+-]?[\d.,' ]*\d")
+_GRID = 8  # a range that is read off the data is rounded outward to about this share of itself
+_MOST = 0.5  # share of the cells that have to be written in one way
+_LIMITED = re.compile(r"[<>≤≥]=? ?[\d.,]+.*|[\d.,]+ ?\+")
+_IDENTIFIER = re.compile(
+    r"(?:^|[^a-z])(?:id|ids|uuid|guid|ssn|iban|e-?mail|phone|telephone|passport|surname|firstname|lastname|fullname"
+    r"|first[_ ]name|last[_ ]name|full[_ ]name|username|user[_ ]name|address)(?:$|[^a-z])"
+)
+_ODD_DATE = re.compile(
+    r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}.*|.*\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*\d.*", re.I
+)
+
+
+def kind_of(cells: ColumnCells) -> str:
+    """What most cells are: numbers or dates if at least half of those that are present, but for a scale of few."""
+    counts = np.bincount(cells.kind, minlength=4)
+    flags = np.array([*(bool(flag_of(word)) for word in cells.words), False])[cells.word]
+    if counts[WORD] and flags.sum() == counts[1:].sum():
+        return "yes/no"
+    if cells.words and len(cells.words) + len(np.unique(cells.number[cells.kind != WORD])) <= _SCALE:
+        return "category"
+    if 2 * max(counts[NUMBER], counts[DATE]) >= max(counts[1:].sum(), 1):
+        return "number" if counts[NUMBER] >= counts[DATE] else "date"
+    return "category"
+
+
+def typed(cells: ColumnCells, kind: str) -> pd.Series[Any]:
+    """Return the cells of a kind; others are NaN."""
+    if kind == "category":
+        return pd.Series(cells.spelled, dtype=object).where(cells.kind > 0, np.nan)
+    if kind == "yes/no":
+        ends = {"yes": 1.0, "no": 0.0}
+        return pd.Series(np.array([*(ends.get(flag_of(word), np.nan) for word in cells.words), np.nan])[cells.word])
+    return pd.Series(np.where(cells.kind == (DATE if kind == "date" else NUMBER), cells.number, np.nan))
+
+
+def nearly_unique(cells: ColumnCells) -> bool:
+    """Whether words, nearly all of which are different, are most of the cells."""
+    counts = np.bincount(cells.kind, minlength=4)
+    return bool(len(cells.words) > counts[WORD] / 2 and counts[WORD] > max(counts[NUMBER], counts[DATE]))
+
+
+def reason_to_drop(name: str, kind: str, values: pd.Series[Any], raw: Any) -> str:
+    """Say why a readable column must not be used, or nothing."""
+    present = values.dropna()
+    counts = present.value_counts()
+    if not len(counts):
+        return "it is empty"
+    if len(counts) == 1 and any(type(cell).__name__ == counts.index[0] for cell in raw):  # read as the type's name
+        return f"its cells are nested ({counts.index[0]}); give their parts columns of their own"
+    if len(counts) == 1:
+        return "it is constant" if len(present) == len(values) else "all cells that hold anything are equal"
+    way_out = "if this is not an identifier, declare it in a schema"
+    if _IDENTIFIER.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()):
+        return f"the name looks like an identifier; {way_out}"
+    if kind == "number":
+        return _numeric_identifier(present, way_out)
+    return telling_texts(present, counts, way_out) if kind == "category" else ""
+
+
+def _numeric_identifier(present: pd.Series[Any], way_out: str) -> str:
+    numbers = np.sort(present.to_numpy(dtype=np.float64))
+    if len(numbers) < 10 or not np.all(numbers == np.round(numbers)):
+        return ""
+    if np.all(np.diff(numbers) == 1):
+        return f"it numbers the rows; {way_out}"
+    unique = np.sum(np.diff(numbers) > 0) + 1
+    if unique > 0.9 * len(numbers) and np.median(np.abs(numbers)) >= 1e8:
+        return f"its long whole numbers are nearly unique, as identifiers are; {way_out}"
+    return ""
+
+
+def telling_texts(present: pd.Series[Any], counts: pd.Series[Any], way_out: str) -> str:
+    """Say why a column of texts tells who somebody is, or nothing."""
+    words = [str(word) for word in counts.index]
+    if sum(bool(_ODD_DATE.fullmatch(word)) for word in words) > 0.9 * len(words):
+        return "its dates are in a form that is not understood; write them as 2024-12-31"
+    if np.mean([len(word) for word in words]) > _LONG_TEXT:
+        return "it is free text"
+    if float(counts[counts < RARE].sum()) / len(present) > _RARE_SHARE:
+        return f"its texts are nearly unique and identify people; {way_out}"
+    if len(words) > MAX_CATEGORIES:
+        return f"it has more than {MAX_CATEGORIES} different texts; group them, or {way_out}"
+    return ""
+
+
+def remarks(
+    kind: str, values: pd.Series[Any], cells: ColumnCells, raw: Any, form: ColumnSchema, declared: ColumnSchema
+) -> Iterable[str]:
+    """Say how a column is written, what was not read, and what a person may have meant otherwise; no word is quoted."""
+    texts = texts_of(raw)
+    if form.unit and form.unit not in _SIGNS and form.unit != declared.unit:
+        yield f"most cells have one unit: unit = {form.unit!r} makes numbers of them"
+    limits = sum(count for text, count in texts.items() if _LIMITED.fullmatch(text))
+    if limits and not declared.censored:
+        yield f"{_many(limits)} such as 90+ or < 0.5: a word, unless censored = 'limit' makes it a number"
+    if faults := sum(count for text, count in texts_of(raw, "#").items() if text in NOTHING):
+        yield f"{_many(faults)} with a formula error of a sheet read as missing"
+    if alike := len(cells.words) - len({word.casefold() for word in cells.words}):
+        yield f"{alike} of {len(cells.words)} words differ from another one in case only"
+    if kind not in ("number", "date"):
+        return
+    other = (cells.kind > 0) & values.isna().to_numpy()
+    if other.any():
+        yield f"{_many(other.sum())} with something else than a {kind} read as missing"
+    yield from doubts(texts, declared.settled).values()
+    if len({sign for text in texts for sign in _SIGNS if sign in text}) > 1:
+        yield "signs of several units were left out"
+    numbers = values.dropna().to_numpy()
+    for word in _SENTINELS if kind == "number" else ():
+        here = numbers == word
+        if here.sum() >= RARE and (~here).any() and np.abs(numbers[~here]).max() * 2 < abs(word):
+            yield f"{word:g} appears as a number; if it means missing, empty these cells"
+
+
+def doubts(texts: Collection[str], settled: Collection[str] = ()) -> dict[str, str]:
+    """Return what in the texts of a column may be meant otherwise, by what would settle it and is not ``settled``."""
+    found = dict[str, str]()
+    for settles, written, beside, unless, said in _DOUBTS:
+        seen = [bool(form) and any(re.fullmatch(form, text) for text in texts) for form in (written, beside, unless)]
+        if settles not in settled and seen[0] and (seen[1] or not beside) and not seen[2]:
+            found[settles] = said
+    return found
+
+
+def _many(cells: int) -> str:
+    return "1 cell" if cells == 1 else f"{cells:,} cells"
+
+
+def texts_of(raw: Any, sign: str = "") -> Counter[str]:
+    """Return how often each text is there that holds a digit, or begins with a sign."""
+    if pd.api.types.is_numeric_dtype(raw):
+        return Counter()
+    texts = (cell.strip() for cell in raw if isinstance(cell, str))
+    return Counter(text for text in texts if (text.startswith(sign) if sign else any(map(str.isdigit, text))))
+
+
+def is_code(texts: Collection[str]) -> bool:
+    """Whether some texts begin with a zero, and none is a number that is written with more than digits."""
+    written = [text for text in texts if _DIGITS.fullmatch(text)]
+    return all(map(str.isdecimal, written)) and any(len(text) > 1 and text[0] == "0" for text in written)
+
+
+def format_of(texts: Counter[str], declared: ColumnSchema) -> ColumnSchema:
+    """Return how most of the texts of a column are written, where it is not declared."""
+    parts = [(_UNIT.fullmatch(text), count) for text, count in texts.items()]
+    units = Counter[str]()
+    for match, count in parts:
+        units[(match[1] or match[3]) if match else ""] += count
+    units.pop("", None)
+    unit, seen = max(units.items(), key=lambda item: item[1], default=("", 0))
+    unit = unit if seen > _MOST * texts.total() else ""
+    marks = {mark: sum(n for match, n in parts if match and form.fullmatch(match[2])) for mark, form in _MARKS.items()}
+    days = [(match, count) for text, count in texts.items() if (match := _DAY.fullmatch(text))]
+    first, second = (sum(count for match, count in days if int(match[place]) > 12) for place in (1, 2))
+    dotted = any("/" not in match[0] for match, _ in days)
+    order = "" if not days or not (first or second or dotted) else "day" if first >= second else "month"
+    return ColumnSchema(
+        decimal=declared.decimal or (max(marks, key=lambda mark: marks[mark]) if any(marks.values()) else ""),
+        order=order and (declared.order or order),
+        unit=declared.unit or unit,
+    )
+
+
+def coarse_range(low: float, high: float) -> list[float]:
+    """Return round numbers strictly outside ``low`` and ``high``; 0 stays the end of what is never negative.
+
+    Flags of 0 and 1 keep [0, 1]. Other ends are multiples of 1, 2 or 5 times a power of ten, an eighth of the range or
+    finer: they say about how wide a column is, and are nobody's value.
+    """
+    if low >= 0 and high <= 1 and {low, high} <= {0.0, 1.0}:
+        return [0.0, 1.0]
+    span = high - low
+    if not 0 < span < np.inf:
+        raise InputError(f"a column of numbers must have a finite range, got one from {low:.1g} to {high:.1g}")
+    power = 10.0 ** math.floor(math.log10(span / _GRID)) if span > 1e-290 else 0.0
+    step = max((k * power for k in (1, 2, 5) if k * power <= span / _GRID), default=power)
+    ends = [(math.ceil(low / step) - 1) * step, (math.floor(high / step) + 1) * step] if step > 0 else [low, high]
+    rounded = [float(f"{end:.12g}") for end in ends]
+    if not (rounded[0] < low and high < rounded[1]) or not np.isfinite(rounded[1] - rounded[0]):
+        rounded = [low - span / 3, high + span / 3]  # numbers so close or so large that no grid lies between them
+    return [0.0 if low >= 0 > rounded[0] else rounded[0], 0.0 if high <= 0 < rounded[1] else rounded[1]]
