@@ -5,6 +5,7 @@ import itertools
 import mpmath
 import numpy as np
 import pytest
+from counterexamples import SubsetIndicator, TwoRecordResponse
 from hypothesis import given, settings, strategies as st
 from scipy.integrate import trapezoid
 from scipy.special import expit
@@ -340,7 +341,7 @@ def test_extremes_neither_overflow_nor_lose_their_order():
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 0.0), (1.0, 0.01), (3.0, 0.2), (0.0, 0.1)])
 def test_theorem_4_is_attained_by_running_its_construction(epsilon, delta):
-    mechanism = bounds.TwoRecordResponse(epsilon, delta)
+    mechanism = TwoRecordResponse(epsilon, delta)
     laws = [mechanism.law(0), mechanism.law(1)]
     tests = [list(s) for s in _subsets(4)]
     excess = max(laws[i][s].sum() - np.exp(epsilon) * laws[1 - i][s].sum() for s in tests for i in (0, 1))
@@ -401,7 +402,7 @@ def test_mip_eta_of_a_gaussian_release():
 
 @pytest.mark.parametrize("n", [2, 4, 8])
 def test_the_separating_example_is_mip_but_not_dp(n):
-    algorithm = bounds.SubsetIndicator(n)
+    algorithm = SubsetIndicator(n)
     halves = list(itertools.combinations(range(n), n // 2))
     answers = np.array([algorithm(half) for half in halves])
     for record in range(n):
@@ -415,9 +416,9 @@ def test_the_separating_example_is_mip_but_not_dp(n):
 
 def test_the_separating_example_exists_for_every_eta():
     for eta in (0.5, 0.1, 1e-3, 1e-12):
-        example = bounds.SubsetIndicator.for_eta(eta)
+        example = SubsetIndicator.for_eta(eta)
         assert example.eta <= eta
-        assert example.n == 2 or bounds.SubsetIndicator(example.n - 2).eta > eta
+        assert example.n == 2 or SubsetIndicator(example.n - 2).eta > eta
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0001, 2.0, 5.0, 30.0, 700.0, 701.0, 800.0])

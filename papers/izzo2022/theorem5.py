@@ -8,6 +8,7 @@ from math import comb
 
 import matplotlib.pyplot as plt
 import numpy as np
+from counterexamples import SubsetIndicator, TwoRecordResponse
 from optimal_attack import exact_membership
 
 import deniable as dn
@@ -40,7 +41,7 @@ def make(reduced):
         promised = 0.5 + dn.bounds.mip_from_dp(epsilons, delta=delta)
         attained, played = [], []
         for epsilon in epsilons:
-            mechanism = dn.bounds.TwoRecordResponse(float(epsilon), delta)
+            mechanism = TwoRecordResponse(float(epsilon), delta)
             attained.append(0.5 + np.abs(mechanism.law(0) - mechanism.law(1)).sum() / 4)
             played.append(simulated_accuracy(mechanism, games, rng))
         line = left.plot(epsilons, promised, label=f"Theorem 4, δ = {delta:g}")[0]
@@ -59,10 +60,10 @@ def make(reduced):
     told, published = [], []
     for n in sizes:
         records = np.arange(n, dtype=float)
-        indicator = dn.bounds.SubsetIndicator(int(n))
+        indicator = SubsetIndicator(int(n))
         told.append(exact_membership(indicator, records).worst / 2)
         published.append(exact_membership(lambda part: part, records).worst / 2)
-    formula = np.array([dn.bounds.SubsetIndicator(int(n)).eta for n in sizes])
+    formula = np.array([SubsetIndicator(int(n)).eta for n in sizes])
     right.semilogy(sizes, formula, "-", label="1/C(n, n/2)")
     right.semilogy(sizes, told, "o", label="D ↦ 1{D = D*}: exact η")
     right.semilogy(sizes, published, "s--", label="D ↦ D: exact η; TPR 1 at FPR 0")
@@ -74,7 +75,7 @@ def make(reduced):
         "theorem_4_largest_exact_gap": exact_gap,
         "theorem_4_largest_simulated_gap": simulated_gap,
         "theorem_5_largest_error": float(np.max(np.abs(formula - told))),
-        "theorem_5_n_for_eta_0.01": dn.bounds.SubsetIndicator.for_eta(0.01).n,
+        "theorem_5_n_for_eta_0.01": SubsetIndicator.for_eta(0.01).n,
         "e19_proven_at_epsilon_1": float(np.exp(1.0) / 2),
         "e19_limit_of_expression_9": float(nine),
         "v1_theorem_5_largest_error": max(abs(publishing(6, 3, p) - p / 2) for p in (0.01, 0.3, 1.0)),

@@ -7,11 +7,14 @@ import platform
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
 from deniable._optional import EXTRA_OF
+from deniable.accounting import tradeoff
+from deniable.mechanisms import GaussianDP, Mechanism, SubsampledGaussian
 
 _DISTRIBUTIONS = {"flint": "python-flint", "sklearn": "scikit-learn"}  # where the module has another name
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -91,12 +94,10 @@ def _version(distribution: str) -> str:
 def _run(name: str, question: Callable[[], tuple[bool, str]]) -> Check:
     try:
         return Check(name, *question())
-    except ImportError as error:
-        if error.name in EXTRA_OF:
-            return Check(name, True, f"not asked: {error.name} is not installed")
-        return Check(name, False, f"{type(error).__name__}: {error}")
     except Exception as error:
-        return Check(name, False, f"{type(error).__name__}: {error}")
+        absent = isinstance(error, ImportError) and error.name in EXTRA_OF
+        told = f"not asked: {error.name} is not installed" if absent else f"{type(error).__name__}: {error}"
+        return Check(name, absent, told)
 
 
 def _rounding() -> tuple[bool, str]:
@@ -105,25 +106,15 @@ def _rounding() -> tuple[bool, str]:
     return nearest and subnormal, f"to nearest: {nearest}; subnormal numbers kept: {subnormal}"
 
 
-def _closed_form() -> tuple[bool, str]:
-    from deniable import GaussianDP, tradeoff
-
-    curve = tradeoff(GaussianDP(1.0))
+def _advantage(mechanism: Mechanism, known: float, rounded: float = 0.0) -> tuple[bool, str]:
+    """Compare an advantage with what it is ``known`` to be, up to where that number was ``rounded``."""
+    curve = tradeoff(mechanism)
     low, high = curve.advantage(side="lower"), curve.advantage()
-    return low <= _GAUSSIAN <= high, f"{low!r} ≤ {_GAUSSIAN} ≤ {high!r}"
-
-
-def _inversion() -> tuple[bool, str]:
-    from deniable import SubsampledGaussian, tradeoff
-
-    curve = tradeoff(SubsampledGaussian(1.0, 0.01, 5000))
-    low, high = curve.advantage(side="lower"), curve.advantage()
-    return low - 5e-11 <= _RUN <= high + 5e-11 and high - low < 1e-9, f"{low!r} … {high!r}, known: {_RUN}"
+    fine = low - rounded <= known <= high + rounded and high - low < 1e-9
+    return fine, f"{low!r} … {high!r}, known: {known}"
 
 
 def _noise() -> tuple[bool, str]:
-    import numpy as np
-
     from deniable.noise import SumNoise
 
     drawn = SumNoise().channel("noise", np.full(10_000, 1e6), 1)(np.zeros(10_000, dtype=np.int64)) / 1e6
@@ -133,7 +124,7 @@ def _noise() -> tuple[bool, str]:
 
 _QUESTIONS: dict[str, Callable[[], tuple[bool, str]]] = {
     "floating point": _rounding,
-    "closed form": _closed_form,
-    "inversion": _inversion,
+    "closed form": partial(_advantage, GaussianDP(1.0), _GAUSSIAN),
+    "inversion": partial(_advantage, SubsampledGaussian(1.0, 0.01, 5000), _RUN, 5e-11),
     "noise": _noise,
 }

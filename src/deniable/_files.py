@@ -155,12 +155,7 @@ def read_json(path: str | Path) -> Any:
         raise ValueError("it is nested too deeply") from None
 
 
-def read_toml(name: str, path: str | Path) -> dict[str, Any]:
-    """Return the content of a TOML file, or raise ``InputError`` in words."""
-    return read_toml_with_text(name, path)[0]
-
-
-def read_toml_with_text(name: str, path: str | Path) -> tuple[dict[str, Any], str]:
+def read_toml(name: str, path: str | Path) -> tuple[dict[str, Any], str]:
     """Return the content of a TOML file and its text, comments and all, or raise ``InputError`` in words."""
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"{name} must be the path of a TOML file (or what it holds), got {path!r}")

@@ -22,6 +22,8 @@ from deniable._floats import EPS
 from deniable.curves import (
     EVERY_CASE,
     BracketTradeoff,
+    ChainTradeoff,
+    Direction,
     GaussianTradeoff,
     Side,
     Tradeoff,
@@ -255,24 +257,8 @@ def group(tradeoff: Tradeoff, k: int) -> Tradeoff:
         "add or remove one record": f"add or remove a group of {count} records",
         "replace one record": f"replace a group of {count} records",
     }
-    assumptions = replace(
-        tradeoff.assumptions,
-        adjacency=many.get(tradeoff.assumptions.adjacency, f"{count} times: {tradeoff.assumptions.adjacency}"),
-    )
-    if isinstance(tradeoff, GaussianTradeoff):
-        return replace(tradeoff, mu=_up(count * tradeoff.mu), assumptions=assumptions)
-    if isinstance(tradeoff, BracketTradeoff):
-        above = group(replace(tradeoff.above, holds_for=EVERY_CASE), count)
-        return replace(tradeoff, above=above, assumptions=assumptions)
-    from deniable.curves import ChainTradeoff
-
-    return ChainTradeoff(
-        ((tradeoff, "remove"),) * count,
-        method=f"{tradeoff.method}; composed {count} times for a group",
-        assumptions=assumptions,
-        confidence=tradeoff.confidence,
-        holds_for=EVERY_CASE,
-    )
+    adjacency = many.get(tradeoff.assumptions.adjacency, f"{count} times: {tradeoff.assumptions.adjacency}")
+    return _chained(tradeoff, ("remove",) * count, adjacency, f"composed {count} times for a group")
 
 
 def replaced(tradeoff: Tradeoff, *, any_mechanism: bool = False) -> Tradeoff:
@@ -291,18 +277,25 @@ def replaced(tradeoff: Tradeoff, *, any_mechanism: bool = False) -> Tradeoff:
     require_universal(tradeoff, 'adjacency="replace"')
     was = tradeoff.assumptions.adjacency
     now = was.replace("add or remove", "replace") if was.startswith("add or remove") else "replace one record"
-    assumptions = replace(tradeoff.assumptions, adjacency=now)
-    if isinstance(tradeoff, GaussianTradeoff):
-        return replace(tradeoff, mu=2 * tradeoff.mu, assumptions=assumptions)
-    if isinstance(tradeoff, BracketTradeoff):
-        above = replaced(replace(tradeoff.above, holds_for=EVERY_CASE))
-        return replace(tradeoff, above=above, assumptions=assumptions)
-    from deniable.curves import ChainTradeoff
+    return _chained(tradeoff, ("add", "remove"), now, "a removal followed by an addition", any_mechanism)
 
+
+def _chained(
+    tradeoff: Tradeoff, ways: tuple[Direction, ...], adjacency: str, how: str, attained: bool = False
+) -> Tradeoff:
+    """Return the curve of a walk along one curve in these directions, in closed form where the curve is Gaussian."""
+    assumptions = replace(tradeoff.assumptions, adjacency=adjacency)
+    if isinstance(tradeoff, GaussianTradeoff):
+        exact = len(ways) == 2  # no product by 2 is rounded
+        mu = len(ways) * tradeoff.mu
+        return replace(tradeoff, mu=mu if exact else _up(mu), assumptions=assumptions)
+    if isinstance(tradeoff, BracketTradeoff):
+        above = _chained(replace(tradeoff.above, holds_for=EVERY_CASE), ways, adjacency, how)
+        return replace(tradeoff, above=above, assumptions=assumptions)
     return ChainTradeoff(
-        ((tradeoff, "add"), (tradeoff, "remove")),
-        any_mechanism,
-        method=f"{tradeoff.method}; a removal followed by an addition",
+        tuple((tradeoff, way) for way in ways),
+        attained,
+        method=f"{tradeoff.method}; {how}",
         assumptions=assumptions,
         confidence=tradeoff.confidence,
         holds_for=EVERY_CASE,

@@ -1,3 +1,4 @@
+import deniable as dn
 from deniable import _doctor
 from deniable.cli._app import run
 
@@ -11,7 +12,7 @@ def test_known_answers_come_out_here(capsys):
 
 
 def test_a_wrong_answer_and_a_failing_one_are_told(monkeypatch, capsys):
-    monkeypatch.setattr(_doctor, "_GAUSSIAN", 0.38)
+    monkeypatch.setitem(_doctor._QUESTIONS, "closed form", lambda: _doctor._advantage(dn.GaussianDP(1.0), 0.38))
     monkeypatch.setitem(_doctor._QUESTIONS, "inversion", lambda: 1 / 0)
     assert run(["doctor"]) == 1
     shown = capsys.readouterr().out

@@ -230,8 +230,6 @@ bounds.epsilon_for_positive_accuracy(0.005, prior=0.01) -> remains at epsilon 0
 bounds.pinsker(-1) -> kl
 bounds.tpr_from_mip(0.6, fpr=0.1) -> eta
 bounds.mip_from_dp(1, adjacency="swap") -> adjacency
-bounds.SubsetIndicator(7) -> even
-bounds.TwoRecordResponse(1.0).law(2) -> record
 GAUSS.plot(GaussianDP(1.0)) -> must be trade-offs, got GaussianDP
 GAUSS.plot(GAUSS, label="one") -> one text for each of the 2 curves, got 1
 PURE.reconstruction(1.5); PURE.reconstruction(nan) -> baseline must be

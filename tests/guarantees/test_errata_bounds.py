@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from counterexamples import TwoRecordResponse
 from scipy.integrate import quad
 from scipy.stats import norm
 
@@ -180,7 +181,7 @@ def test_e19_the_proof_of_theorem_4_gives_more_than_certainty():
     for epsilon, delta in ((0.1, 0.0), (1.0, 0.0), (1.0, 0.1)):
         proven = np.exp(epsilon) / 2 + delta / 2
         stated = 0.5 + bounds.mip_from_dp(epsilon, delta=delta)
-        law = bounds.TwoRecordResponse(epsilon, delta).law(0)
+        law = TwoRecordResponse(epsilon, delta).law(0)
         assert stated == pytest.approx(np.maximum(law, law[::-1]).sum() / 2, abs=1e-12)
         assert proven > stated
     assert np.exp(1.0) / 2 > 1

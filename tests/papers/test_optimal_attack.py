@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from counterexamples import SubsetIndicator
 from optimal_attack import exact_membership
 from scipy import stats
 from scipy.special import ndtr
@@ -93,7 +94,7 @@ def test_no_noise_is_counted():
     assert np.all(identity.advantage == 1.0)
     constant = exact_membership(lambda part: 0.0, np.arange(6.0), k=2)
     assert np.all(constant.advantage == 0.0)
-    example = bounds.SubsetIndicator(8)
+    example = SubsetIndicator(8)
     found = exact_membership(example, np.arange(8), k=4)
     assert found.advantage == pytest.approx(2 * example.eta, abs=2e-15)
 

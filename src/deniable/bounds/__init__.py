@@ -13,8 +13,6 @@ from deniable.bounds.membership import (
     subsampled_epsilon,
 )
 from deniable.bounds.mip import (
-    SubsetIndicator,
-    TwoRecordResponse,
     advantage_from_scaled_variation,
     epsilon_for_mip,
     mip_eta,
@@ -35,8 +33,6 @@ from deniable.bounds.prior_work import (
 )
 
 __all__ = [
-    "SubsetIndicator",
-    "TwoRecordResponse",
     "accuracy",
     "advantage",
     "advantage_from_scaled_variation",

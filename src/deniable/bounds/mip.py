@@ -8,15 +8,10 @@ removing one bounds the game in which each record is drawn independently; it doe
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
-from deniable._check import FloatArray, InputError, Seed, choice, integer, number, numbers, seeded
+from deniable._check import FloatArray, InputError, choice, numbers
 from deniable._floats import EPS
 from deniable.bounds._common import checked, plain, raised, together
 from deniable.bounds.inverse import epsilon_for_advantage
@@ -124,8 +119,7 @@ def mip_from_dp(
 def epsilon_for_mip(eta: ArrayLike, *, delta: ArrayLike = 0.0) -> float | FloatArray:
     """Return the largest ε whose (ε, ``delta``)-DP (replacing a record) gives η-MIP; ln((1 + 2η)/(1 − 2η)) at δ = 0.
 
-    The way back of Izzo et al., Theorem 4. It does not say that an η-MIP algorithm is differentially private: see
-    :class:`SubsetIndicator`.
+    The way back of Izzo et al., Theorem 4. It does not make an η-MIP algorithm differentially private (Theorem 5).
 
     Parameters
     ----------
@@ -328,80 +322,3 @@ def advantage_from_scaled_variation(variation: ArrayLike, *, prior: ArrayLike) -
     tv, p = together(variation=numbers("variation", variation, at_least=0.0, at_most=1.0), prior=p)
     sure = 2 * (1 - p) * tv
     return plain(np.clip(np.where(p == 0.5, tv, sure - (1 - 2 * p) + 4 * EPS * sure), 0.0, 2 * p))
-
-
-@dataclass(frozen=True)
-class TwoRecordResponse:
-    """The mechanism that attains Izzo et al., Theorem 4, on the one-record subsets of a data set of two records.
-
-    With probability δ it names its record and says that it is certain; otherwise it names the record with probability
-    1/(1 + e^{−ε}) and the other one else. Outputs are 0 … 3: certainly record 0, probably 0, probably 1, certainly 1.
-
-    Examples
-    --------
-    See ``SubsetIndicator``.
-    """
-
-    epsilon: float
-    delta: float = 0.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, at_least=0.0))
-        object.__setattr__(self, "delta", number("delta", self.delta, at_least=0.0, at_most=1.0))
-
-    def law(self, record: int) -> FloatArray:
-        """Return the probabilities of the outputs 0 … 3 when ``record`` (0 or 1) is the one in the training set."""
-        if record not in (0, 1):
-            raise InputError(f"record must be 0 or 1, got {record!r}; the data set has two records")
-        truth, lie = (1 - self.delta) * expit(self.epsilon), (1 - self.delta) * expit(-self.epsilon)
-        law = np.array([self.delta, truth, lie, 0.0])
-        return law if record == 0 else law[::-1]
-
-    def sample(self, record: ArrayLike, *, rng: Seed = None) -> np.ndarray:
-        """Run the mechanism once for each given record and return the outputs."""
-        records = np.asarray(record)
-        u = seeded(rng).random(records.shape)
-        output = np.searchsorted(np.cumsum(self.law(0))[:3], u, side="right")
-        return np.where(records == 0, output, 3 - output)
-
-
-@dataclass(frozen=True)
-class SubsetIndicator:
-    """The algorithm that separates MIP from DP: it says whether it was given exactly the first half of n records.
-
-    Izzo et al., Theorems 5 and 7: it is η-MIP with η = 1/C(n, n/2), yet its two answers never occur for the same
-    data, so that it is (ε, δ)-DP for no ε at any δ < 1 and has no Rényi, concentrated or f-DP guarantee. An average
-    over training sets cannot see the one training set that it gives away.
-
-    Examples
-    --------
-    >>> import deniable as dn
-    >>> dn.bounds.SubsetIndicator(10), dn.bounds.TwoRecordResponse(1.0)       # mechanisms of Izzo et al., to play with
-    (SubsetIndicator(n=10), TwoRecordResponse(epsilon=1.0, delta=0.0))
-    """
-
-    n: int
-
-    def __post_init__(self) -> None:
-        size = integer("n", self.n, at_least=2)
-        if size % 2:
-            raise InputError(f"n must be even, got {size}; the training set is one half of the records")
-        object.__setattr__(self, "n", size)
-
-    @classmethod
-    def for_eta(cls, eta: float) -> SubsetIndicator:
-        """Return the smallest example that is η-MIP."""
-        goal = number("eta", eta, above=0.0, hint="only constant outputs are 0-MIP")
-        n = 2
-        while 1 / math.comb(n, n // 2) > goal:
-            n += 2
-        return cls(n)
-
-    @property
-    def eta(self) -> float:
-        """The exact η-MIP of the algorithm on uniform halves."""
-        return 1 / math.comb(self.n, self.n // 2)
-
-    def __call__(self, training_set: Iterable[int]) -> float:
-        """Return 1.0 if the training set is {0, …, n/2 − 1}, else 0.0."""
-        return float(set(training_set) == set(range(self.n // 2)))

@@ -31,7 +31,7 @@ from deniable.laws.tabulated import TabulatedBound
 
 # the quadrature agrees with 25-digit integrals to better than this (tests: d up to 10⁴, ρ up to 10⁴)
 _RELATIVE = 2e-11
-_MANY = 1024  # more records than this share thresholds interpolated in ρ
+_FEW = 2048  # records for which a table does not pay
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class NormLaplaceLaw(LossLaw):
     def _tabulated(
         self, few: Callable[[FloatArray], FloatArray], fpr: float | None, rho: FloatArray, side: Side
     ) -> FloatArray:
-        if self.dimension == 1 or rho.size <= 2 * _MANY or fpr in (0.0, 1.0):
+        if self.dimension == 1 or rho.size <= _FEW or fpr in (0.0, 1.0):
             return few(rho)
         value = np.zeros(rho.shape) if fpr is None else np.full(rho.shape, fpr)
         inner = (rho > 1e-12) & (rho <= self.largest)
@@ -111,7 +111,7 @@ class NormLaplaceLaw(LossLaw):
             falling = 1 - np.exp(-rho) * (1 - fpr)
             return np.where(fpr <= low, rising, np.where(fpr <= high, bent, falling)) * (1 + slack)
         angles = Angles.of(rho, self.dimension)
-        at = self._false_angle(angles, rho, fpr)
+        at = angles.quantile(fpr)  # beyond which the in-world has mass fpr, nearly
         # Any threshold s is sound, as the ROC is concave with slope e^s there. Upper: TPR(α) ≤ H_γ + γα with γ = e^s.
         s = -rho * np.cos(at)
         if side == "upper":
@@ -122,14 +122,6 @@ class NormLaplaceLaw(LossLaw):
         true = angles.integrate(0.0, np.pi - at) * (1 + slack)
         share = np.clip((1 - fpr) / np.maximum(1 - false, 1e-300), 0.0, 1.0)
         return np.where(false > fpr, true * fpr / np.maximum(false, 1e-300), 1 - (1 - true) * share) + slack
-
-    def _false_angle(self, angles: Angles, rho: FloatArray, fpr: FloatArray) -> FloatArray:
-        """The angle beyond which the in-world has mass ``fpr``, nearly (interpolated in log ρ for many records)."""
-        if rho.size <= _MANY or not np.all(fpr == fpr[0]):
-            return angles.quantile(fpr)
-        grid = np.geomspace(rho.min(), rho.max(), _MANY // 4)
-        known = Angles.of(grid, self.dimension).quantile(np.full(grid.shape, fpr[0]))
-        return np.asarray(np.interp(np.log(rho), np.log(grid), known))
 
     def _mean_loss(self, rho: FloatArray) -> FloatArray:
         """ρ·E cos θ; ρ + e^{−ρ} − 1 in one dimension."""

@@ -38,7 +38,7 @@ def read_meta(source: str | Path | dict[str, Any]) -> dict[str, str]:
     InputError
         For a key that is not known, or a model file that cannot be read.
     """
-    table = dict(source) if isinstance(source, dict) else read_toml("meta", source)
+    table = dict(source) if isinstance(source, dict) else read_toml("meta", source)[0]
     if not isinstance(source, dict):
         table = dict(table.get("meta", table))
     where = "meta" if isinstance(source, dict) else f"meta {str(source)!r}"

@@ -123,7 +123,7 @@ class Policy:
         """
         if str(path) == "default":
             return cls()
-        content = read_toml("policy", path)
+        content, _ = read_toml("policy", path)
         table = content.get("policy", content)
         if not isinstance(table, dict) or ("policy" in content and len(content) > 1):
             raise InputError(f"policy {str(path)!r} must hold its keys at the top or in one table [policy]")
@@ -158,7 +158,7 @@ class Policy:
         found = next((file for one in (above, *above.parents) if (file := one / "pyproject.toml").is_file()), None)
         if found is None:
             return None
-        tools = read_toml("policy", found).get("tool", {})
+        tools = read_toml("policy", found)[0].get("tool", {})
         if not isinstance(tools, dict) or "deniable" not in tools:
             return None
         own: Any = tools["deniable"] if isinstance(tools["deniable"], dict) else {"deniable": tools["deniable"]}

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from deniable._check import FloatArray, InputError, choice, mapping, refuse_unknown
-from deniable._files import read_toml_with_text, write_atomically
+from deniable._files import read_toml, write_atomically
 from deniable.tables.cell import (
     DATE,
     MISSING,
@@ -267,7 +267,7 @@ class Schema:
     @classmethod
     def read(cls, path: str | Path) -> Self:
         """Read a TOML file, whose keys are the attributes; a table ``[columns.NAME]`` for each column."""
-        content, text = read_toml_with_text("schema", path)
+        content, text = read_toml("schema", path)
         refuse_unknown(f"schema {str(path)!r}", content, [one.name for one in fields(cls) if one.name != "drafted"])
         return cls(**content, drafted=_DRAFTED in text)
 
