@@ -11,8 +11,8 @@ import matplotlib as mpl
 import pytest
 from hypothesis import HealthCheck, settings
 
-from deniable.curves.safe import faults_shown
 from entropy import Entropy, replace_entropy
+from faults import faults_shown
 
 mpl.use("Agg")
 settings.register_profile(

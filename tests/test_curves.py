@@ -9,7 +9,8 @@ from hypothesis import given, strategies as st
 
 import deniable as dn
 from deniable.curves import EnvelopeTradeoff, GaussianTradeoff, Tradeoff, gaussian_hockey_stick
-from deniable.curves.safe import faults_shown, sane_hockey_sticks
+from deniable.curves.safe import sane_hockey_sticks
+from faults import faults_shown
 
 mpmath.mp.dps = 40
 

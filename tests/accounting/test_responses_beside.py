@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import deniable as dn
-from deniable.curves.safe import faults_shown
+from faults import faults_shown
 from oracles.composed_losses import one_step
 
 SIDES = ("upper", "lower")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.curves.safe import faults_shown
+from faults import faults_shown
 
 
 def test_a_run_that_is_played_out_stays_below_and_exceeds_what_is_too_small():

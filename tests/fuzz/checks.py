@@ -12,7 +12,7 @@ import numpy as np
 
 import deniable as dn
 from deniable import InputError
-from deniable.curves.safe import faults_shown
+from faults import faults_shown
 from fuzz import inside, lattice
 from fuzz.attacks import DIGITS, SMALLEST, Attack, attacks, told_the_batches
 from fuzz.laws import parts_of

@@ -17,7 +17,7 @@ from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.sizes import NEGLIGIBLE, WIDE
 from deniable.accounting.steps.base import Step
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.curves import FAILURES, AnyDirection, Charged, Direction, Question, Side, Tradeoff, excuse
+from deniable.curves import FAILURES, AnyDirection, Charged, Direction, Question, Side, Tradeoff
 from deniable.mechanisms import GaussianDP, Mechanism, SubsampledGaussian
 
 if TYPE_CHECKING:
@@ -98,8 +98,7 @@ class ComposedTradeoff(Tradeoff):
             last = k + 1 == len(self.engines)
             try:
                 below, above = _bracket(engine, question, points[wide], direction, sides if last else _SIDES)
-            except FAILURES as failure:
-                excuse(failure)
+            except FAILURES:
                 continue
             low, high = low.copy(), high.copy()
             low[wide], high[wide] = np.maximum(low[wide], below), np.minimum(high[wide], above)

@@ -47,7 +47,6 @@ from deniable.curves.safe import (
     Side,
     accuracy_from as accuracy_from,
     directions as directions,
-    excuse as excuse,
     outward as outward,
 )
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -26,7 +24,6 @@ TINY = float(np.finfo(np.float64).tiny)
 FAILURES = (ArithmeticError, IndexError, MemoryError, ValueError, np.linalg.LinAlgError)
 LEAST_RATE = 1e-300  # false positive rates below have fewer digits, or none to spare for a product
 ALL_BUT = 1e-9  # true positive rates this close to 1 need not be known better
-_SHOWN = ContextVar("faults shown", default=False)
 ADD: Direction = "add"
 REMOVE: Direction = "remove"
 OPPOSITE: dict[Direction, Direction] = {"add": "remove", "remove": "add"}
@@ -105,25 +102,6 @@ def no_information(log_gamma: FloatArray, side: Side) -> FloatArray:
     return np.where(np.isneginf(log_gamma), 1.0, outward(plain, slack, side))
 
 
-@contextmanager
-def faults_shown() -> Iterator[None]:
-    """Within, an engine that fails raises, and does not answer with the trivial bound: for tests and the fuzz.
-
-    Running out of memory stays quiet: that is how engines say that something does not fit.
-    """
-    before = _SHOWN.set(True)
-    try:
-        yield
-    finally:
-        _SHOWN.reset(before)
-
-
-def excuse(failure: Exception) -> None:
-    """Raise what was caught from an engine again where faults are to be shown."""
-    if _SHOWN.get() and not isinstance(failure, MemoryError):
-        raise failure
-
-
 def sane(compute: Callable[[], FloatArray], floor: FloatArray, side: Side) -> FloatArray:
     """Return what ``compute`` finds as bounds on something in [``floor``, 1]: the one place where bounds are checked.
 
@@ -135,8 +113,7 @@ def sane(compute: Callable[[], FloatArray], floor: FloatArray, side: Side) -> Fl
             found = np.asarray(compute(), dtype=np.float64)
     except InputError:
         raise
-    except FAILURES as failure:
-        excuse(failure)
+    except FAILURES:
         found = np.full(floor.shape, np.nan)
     trivial = np.ones_like(floor) if side == "upper" else floor
     return np.where(np.isfinite(found), np.clip(found, floor, 1.0), trivial)

@@ -29,7 +29,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from deniable._files import to_json, write_atomically
+from deniable._files import to_json
 from deniable._shown import shown
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, of_persons, with_assumptions
@@ -286,12 +286,12 @@ class Ledger:
             )
         return said
 
-    def to_json(self, path: str | Path | None = None) -> str:
-        """Return the ledger as JSON and, if ``path`` is given, write it there."""
-        return to_json(self.to_dict(), path)
+    def to_json(self) -> str:
+        """Return the ledger as JSON."""
+        return to_json(self.to_dict())
 
-    def to_csv(self, path: str | Path | None = None) -> str:
-        """Return one line an entry as CSV and, if ``path`` is given, write it there."""
+    def to_csv(self) -> str:
+        """Return one line an entry as CSV."""
         text = io.StringIO()
         columns = ("number", "time", "name", "purpose", "source", "advantage", "apart", "mechanism", "head")
         writer = csv.DictWriter(text, columns, lineterminator="\n")
@@ -299,8 +299,6 @@ class Ledger:
         for row in self.to_dict()["entries"]:
             row["mechanism"] = json.dumps(row["mechanism"])
             writer.writerow({key: _safe(value) for key, value in row.items()})
-        if path is not None:
-            write_atomically(path, text.getvalue())
         return text.getvalue()
 
     def _admit(self, mechanisms: Sequence[Mechanism]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from deniable._check import InputError, number
 from deniable._optional import require
@@ -88,7 +88,9 @@ def enclosure(mechanism: Mechanism) -> Tradeoff:
 
     if not isinstance(mechanism, Mechanism):
         raise InputError(f"mechanism must be one of deniable's mechanisms, got {mechanism!r}")
-    return with_batches_of(replace(BallTradeoff.of(parts_of(mechanism)), holds_for=EVERY_CASE), mechanism)
+    enclosed = BallTradeoff(parts_of(mechanism), holds_for=EVERY_CASE)
+    enclosed.law  # noqa: B018  (raises where there is none)
+    return with_batches_of(enclosed, mechanism)
 
 
 def prove(mechanism: Mechanism, *, prior: float = 0.5, fpr: float = 1e-3, delta: float = 1e-5) -> Proof:

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from flint import arb, ctx
@@ -22,7 +21,7 @@ from deniable._check import FloatArray, InputError
 from deniable._floats import MOST_EXPONENT
 from deniable._kept import Kept
 from deniable._search import bisect
-from deniable.curves import AnyDirection, Assumptions, Direction, Side, Tradeoff
+from deniable.curves import AnyDirection, Direction, Side, Tradeoff
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 from deniable.proof.hockey_sticks import (
     PRECISION,
@@ -32,12 +31,17 @@ from deniable.proof.hockey_sticks import (
     HockeySticks,
     InvertedHockeySticks,
     OneStepHockeySticks,
-    phases,
 )
 from deniable.proof.transform import BallStep
 
 _FARTHEST = MOST_EXPONENT  # |ε| beyond which nothing is computed
 _GAP = 1e-9  # of thresholds of tests, relative to the scale of the loss
+
+
+class _Law(NamedTuple):
+    law: HockeySticks
+    failure: arb
+    largest: tuple[float, float]  # of log-likelihood ratios: added, removed
 
 
 @dataclass(frozen=True)
@@ -51,69 +55,33 @@ class BallTradeoff(Tradeoff):
     """
 
     parts: tuple[Mechanism, ...]
-    law: HockeySticks = field(repr=False, compare=False)  # this and the following are computed from the parts
-    failure: arb = field(repr=False, compare=False)
-    largest: tuple[float, float] = field(repr=False, compare=False)  # of log-likelihood ratios: added, removed
+    method: str = field(default="ball arithmetic: every bound is proven", kw_only=True)
+    _law: Kept[str, _Law] = field(default_factory=Kept, init=False, repr=False, compare=False)  # balls: never pickled
     _kept: Kept[tuple[float, Direction], Bounds] = field(default_factory=Kept, init=False, repr=False, compare=False)
     _tested: Kept[tuple[float, Direction], Bounds] = field(default_factory=Kept, init=False, repr=False, compare=False)
 
-    @classmethod
-    def of(cls, parts: tuple[Mechanism, ...]) -> BallTradeoff:
-        """The composition of ``parts``.
+    @property
+    def law(self) -> HockeySticks:
+        """The hockey sticks of all but the failures.
 
         Raises
         ------
         InputError
             For parts that are not enclosed, and for laws that would take too long (see docs/methods.md).
         """
-        merged: Counter[tuple[float, float]] = Counter()
-        randomized_responses: Counter[float] = Counter()
-        with ctx.workprec(PRECISION):
-            squared, kept = arb(0), arb(1)
-            for part in parts:
-                if not math.isfinite(getattr(part, "mu", 0.0) + getattr(part, "epsilon", 0.0)):
-                    raise InputError(f"μ and ε must be finite, got {part!r}: it gives everything away, without proof")
-                if isinstance(part, GaussianDP):
-                    squared += arb(part.mu) ** 2
-                elif isinstance(part, SubsampledGaussian) and (part.records_per_person == 1 or part.sample_rate == 1):
-                    if part.sample_rate == 1:
-                        squared += part.steps * (part.records_per_person / arb(part.noise_multiplier)) ** 2
-                    else:
-                        merged[part.noise_multiplier, part.sample_rate] += part.steps
-                elif isinstance(part, PureDP | ApproximateDP):
-                    randomized_responses[part.epsilon] += 1
-                    kept *= 1 - arb(getattr(part, "delta", 0.0))
-                elif isinstance(part, SubsampledGaussian):
-                    raise InputError(
-                        "ball arithmetic serves persons of one record: records_per_person must be 1 where sample_rate "
-                        f"is below 1, got {part.records_per_person}; use deniable.tradeoff"
-                    )
-                else:
-                    raise InputError(
-                        "ball arithmetic serves SubsampledGaussian, GaussianDP, PureDP and ApproximateDP, got "
-                        f"{part!r}; use deniable.tradeoff"
-                    )
-            failure = 1 - kept
-        steps = phases((sigma, rate, count) for (sigma, rate), count in merged.items())
-        answers = tuple((epsilon, count) for epsilon, count in randomized_responses.items() if epsilon > 0)
-        law: HockeySticks
-        if not steps and not answers:
-            law = GaussianHockeySticks(squared)
-        elif not steps and squared == 0:
-            law = FiniteHockeySticks.of(answers)
-        elif not answers and squared == 0 and len(steps) == 1 and steps[0][1] == 1:
-            law = OneStepHockeySticks(steps[0][0])
-        else:
-            law = InvertedHockeySticks(steps, squared, answers)
-        largest = _largest(steps, squared, answers, failure)
-        return cls(parts, law, failure, largest, method="ball arithmetic: every bound is proven")
+        return self._read.law
 
-    def __reduce__(self) -> tuple[Callable[..., BallTradeoff], tuple[Any, ...]]:
-        """Balls cannot be pickled: a copy is computed from the parts."""
-        return _of, (self.parts, self.method, self.assumptions, self.confidence, self.holds_for)
+    @property
+    def failure(self) -> arb:
+        """The probability with which the world is given away."""
+        return self._read.failure
+
+    @property
+    def _read(self) -> _Law:
+        return self._law("law", lambda: _law_of(self.parts))
 
     def _largest_log_ratio(self, direction: Direction) -> float:
-        return self.largest[direction == "add"]
+        return self._read.largest[direction == "add"]
 
     def _bounds(self, x: float, direction: Direction) -> Bounds:
         """Both bounds on H at γ = e^x, exactly that float x."""
@@ -181,9 +149,6 @@ class BallTradeoff(Tradeoff):
 
     def _threshold(self, alpha: float, direction: Direction) -> float:
         """The log γ at which γα + H is least, by bisection on the slope."""
-        low, high = self.law.range(math.log(min(alpha, 1 - alpha)))
-        if direction == "add":
-            low, high = -high, -low
         nudge = arb(self._gap)
 
         def falling(middle: FloatArray) -> bool:
@@ -192,6 +157,11 @@ class BallTradeoff(Tradeoff):
             slope = alpha * ((x + nudge).exp() - (x - nudge).exp()) - (1 - self.failure) * fall
             return not float(slope.mid()) > 0
 
+        low, high = -self.law.scale, self.law.scale
+        while high < _FARTHEST and falling(np.array(high)):
+            high *= 2
+        while low > -_FARTHEST and not falling(np.array(low)):
+            low *= 2
         halvings = math.ceil(math.log2(max(10 * (high - low) / float(nudge), 1.0)))
         before, after = bisect(falling, low, high, halvings=halvings)
         return float(before + after) / 2
@@ -207,12 +177,48 @@ class BallTradeoff(Tradeoff):
         return np.zeros_like(delta), np.full_like(delta, self.law.scale)
 
 
-def _of(
-    parts: tuple[Mechanism, ...], method: str, assumptions: Assumptions, confidence: float, holds_for: str
-) -> BallTradeoff:
-    return replace(
-        BallTradeoff.of(parts), method=method, assumptions=assumptions, confidence=confidence, holds_for=holds_for
-    )
+def _law_of(parts: tuple[Mechanism, ...]) -> _Law:
+    """What is computed from the parts of a composition."""
+    merged: Counter[tuple[float, float]] = Counter()
+    randomized_responses: Counter[float] = Counter()
+    with ctx.workprec(PRECISION):
+        squared, kept = arb(0), arb(1)
+        for part in parts:
+            if not math.isfinite(getattr(part, "mu", 0.0) + getattr(part, "epsilon", 0.0)):
+                raise InputError(f"μ and ε must be finite, got {part!r}: it gives everything away, without proof")
+            if isinstance(part, GaussianDP):
+                squared += arb(part.mu) ** 2
+            elif isinstance(part, SubsampledGaussian) and (part.records_per_person == 1 or part.sample_rate == 1):
+                if part.sample_rate == 1:
+                    squared += part.steps * (part.records_per_person / arb(part.noise_multiplier)) ** 2
+                else:
+                    merged[part.noise_multiplier, part.sample_rate] += part.steps
+            elif isinstance(part, PureDP | ApproximateDP):
+                randomized_responses[part.epsilon] += 1
+                kept *= 1 - arb(getattr(part, "delta", 0.0))
+            elif isinstance(part, SubsampledGaussian):
+                raise InputError(
+                    "ball arithmetic serves persons of one record: records_per_person must be 1 where sample_rate "
+                    f"is below 1, got {part.records_per_person}; use deniable.tradeoff"
+                )
+            else:
+                raise InputError(
+                    "ball arithmetic serves SubsampledGaussian, GaussianDP, PureDP and ApproximateDP, got "
+                    f"{part!r}; use deniable.tradeoff"
+                )
+        failure = 1 - kept
+    steps = tuple((BallStep(sigma, rate), count) for (sigma, rate), count in merged.items())
+    answers = tuple((epsilon, count) for epsilon, count in randomized_responses.items() if epsilon > 0)
+    law: HockeySticks
+    if not steps and not answers:
+        law = GaussianHockeySticks(squared)
+    elif not steps and squared == 0:
+        law = FiniteHockeySticks.of(answers)
+    elif not answers and squared == 0 and len(steps) == 1 and steps[0][1] == 1:
+        law = OneStepHockeySticks(steps[0][0])
+    else:
+        law = InvertedHockeySticks(steps, squared, answers)
+    return _Law(law, failure, _largest(steps, squared, answers, failure))
 
 
 def _largest(

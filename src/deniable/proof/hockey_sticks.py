@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -42,10 +41,6 @@ class HockeySticks(ABC):
     def scale(self) -> float:
         """A length of the loss over which H bends, to place thresholds."""
 
-    @abstractmethod
-    def range(self, log_rate: float) -> tuple[float, float]:
-        """Where thresholds of tests lie whose error rates are at least e^{log_rate}; only a search uses it."""
-
 
 def clipped(low: arb, high: arb, x: arb) -> Bounds:
     """Intersect with what always holds: 0 ≤ H ≤ 1 and H ≥ 1 − γ."""
@@ -69,12 +64,7 @@ class GaussianHockeySticks(HockeySticks):
 
     @property
     def scale(self) -> float:
-        return float(self.squared.sqrt())
-
-    def range(self, log_rate: float) -> tuple[float, float]:
-        mu = self.scale
-        reach = mu * math.sqrt(-2 * log_rate + 10) + mu * mu
-        return -reach, reach
+        return max(float(self.squared.sqrt()), 1e-14)
 
 
 @dataclass(frozen=True)
@@ -105,13 +95,6 @@ class OneStepHockeySticks(HockeySticks):
     def scale(self) -> float:
         sigma, q = self.step.sigma, self.step.rate
         return min(q / sigma, 1.0)
-
-    def range(self, log_rate: float) -> tuple[float, float]:
-        sigma, q = self.step.sigma, self.step.rate
-        u = math.sqrt(-2 * log_rate + 10) + 1 / sigma
-        with ctx.workprec(PRECISION):
-            ends = [math.log1p(-q), *(float(self.step.ratio(arb(v)).log().mid()) for v in (-u, u))]
-        return min(ends), max(ends)
 
 
 @dataclass(frozen=True)
@@ -148,10 +131,6 @@ class FiniteHockeySticks(HockeySticks):
     @property
     def scale(self) -> float:
         return max(1e-3 * max(float(loss.mid()) for loss, _ in self.outcomes), 1e-12)
-
-    def range(self, log_rate: float) -> tuple[float, float]:
-        largest = max(float(loss.mid()) for loss, _ in self.outcomes) + 1e-9
-        return -largest, largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,13 +184,6 @@ class InvertedHockeySticks(HockeySticks):
     @property
     def scale(self) -> float:
         return self._spread
-
-    def range(self, log_rate: float) -> tuple[float, float]:
-        ends = [
-            min((float(growth.mid()) - 2 * log_rate + 1) / order for order, growth in self._moments[side])
-            for side in (1, -1)
-        ]
-        return -ends[1], ends[0]
 
     def _value(self, x: arb, direction: Direction) -> arb:
         if direction == "add":  # H_γ(Q‖P) = 1 − γ·A(−x)
@@ -387,8 +359,3 @@ class InvertedHockeySticks(HockeySticks):
             shift, _ = step.decay_guess(float(end.mid()))
             bound *= step.decay(shift, end.lower()) ** count
         return top(bound)
-
-
-def phases(merged: Iterable[tuple[float, float, int]]) -> tuple[tuple[BallStep, int], ...]:
-    """Steps with their numbers from (σ, q, T)."""
-    return tuple((BallStep(sigma, rate), count) for sigma, rate, count in merged)

@@ -9,7 +9,7 @@ from scipy.stats import norm
 import deniable as dn
 from deniable.accounting.pld.curve import MultiScaleTradeoff
 from deniable.accounting.steps.sampled_gaussian import SubsampledGaussianStep
-from deniable.curves.safe import faults_shown
+from faults import faults_shown
 from oracles.composed_losses import two_steps
 
 LEVELS = np.array([-1.0, 0.0, 0.5, 2.0])
