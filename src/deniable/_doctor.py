@@ -95,8 +95,9 @@ def _run(name: str, question: Callable[[], tuple[bool, str]]) -> Check:
     try:
         return Check(name, *question())
     except Exception as error:
-        absent = isinstance(error, ImportError) and error.name in EXTRA_OF
-        told = f"not asked: {error.name} is not installed" if absent else f"{type(error).__name__}: {error}"
+        missing = getattr(error, "name", None) if isinstance(error, ImportError) else None
+        absent = missing in EXTRA_OF
+        told = f"not asked: {missing} is not installed" if absent else f"{type(error).__name__}: {error}"
         return Check(name, absent, told)
 
 
