@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.accounting.renyi import TabulatedCurve
+from deniable.accounting.renyi import tabulated
+from deniable.accounting.steps.discrete import ResponseStep
 from deniable.accounting.steps.laplace import laplace_divergence
 
 
@@ -86,9 +87,34 @@ def test_discrete_gaussians_have_the_bound_of_gaussians(sigma, moved, steps):
 def test_what_is_tabulated_holds_between_the_orders():
     """Chords of (α − 1)·D_α lie above it, and beyond the last order nothing is known."""
     known = np.array([1.5, 2.0, 6.0, 20.0])
-    curve = TabulatedCurve(known, known * 0.5, known * 0.5)  # ρ = ½
+    curve = tabulated(known, known * 0.5, known * 0.5)  # ρ = ½
     order = np.array([1.1, 1.5, 1.7, 3.0, 6.0, 19.0, 20.5, np.inf])
     found = curve.divergence(order, "remove")
     assert np.all(found >= order * 0.5)
     assert np.all(found[:6] <= np.array([0.75, 0.75, 1.0, 3.0, 3.0, 10.0]))
     assert np.all(np.isinf(found[6:]))
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [dn.mechanisms.FinitePair([0.9, 0.1], [0.6, 0.4]), dn.RandomizedResponse(1.0, 4), dn.Laplace(1.0, sample_rate=0.1)],
+)
+def test_any_step_composes_with_a_guarantee_in_divergences(mechanism):
+    """Orders in two dimensions were refused by all steps without a formula; and one direction stood for both."""
+    t, alone = dn.tradeoff(mechanism + dn.ZeroConcentratedDP(1e-3)), dn.tradeoff(mechanism)
+    assert t.renyi(3.0) == pytest.approx(alone.renyi(3.0) + 3e-3, rel=1e-6)
+    for epsilon in (0.0, 0.3, 0.8):
+        either = [t.delta(epsilon, direction) for direction in ("remove", "add")]
+        assert alone.delta(epsilon) <= t.delta(epsilon) == pytest.approx(max(either), rel=1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "categories"), [(1e-6, 3), (0.5, 2), (1.0, 4), (3.0, 1000), (600.0, 3)])
+def test_responses_over_categories_by_their_outcomes(epsilon, categories):
+    orders = np.array([1.001, 2.0, 7.5, 90.0])
+    with mp.workdps(50):
+        e, total = mp.exp(mp.mpf(epsilon)), mp.exp(mp.mpf(epsilon)) + categories - 1
+        for order, found in zip(orders, ResponseStep(epsilon, categories).divergence(orders, "remove"), strict=True):
+            moment = (e ** mp.mpf(order) + e ** (1 - mp.mpf(order)) + categories - 2) / total
+            truth = mp.log(moment) / (mp.mpf(order) - 1)
+            assert truth * (1 - mp.mpf(10) ** -13) <= found <= truth * (1 + mp.mpf(10) ** -9)
+    assert ResponseStep(epsilon, categories).divergence(np.array([math.inf]), "add")[0] == pytest.approx(epsilon)

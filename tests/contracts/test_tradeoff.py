@@ -47,7 +47,7 @@ EXAMPLES = {
     "inversion": lambda: dn.tradeoff(RUN, engine="inversion"),
     "lattices": lambda: dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 2), engine="pld"),
     "finite": lambda: dn.tradeoff(dn.PureDP(1.0) + dn.PureDP(0.3)),
-    "finite, one-sided": lambda: FiniteTradeoff.of(FiniteLaw.of([0.2, 0.5, 0.3], [0.0, 0.1, 0.9])),
+    "finite, one-sided": lambda: FiniteTradeoff.of([FiniteLaw.of([0.2, 0.5, 0.3], [0.0, 0.1, 0.9])]),
     "laplace": lambda: dn.tradeoff(dn.Laplace(1.5)),
     "laplace, sampled": lambda: dn.tradeoff(dn.Laplace(1.5, sample_rate=0.2)),
     "bounded range": lambda: BoundedRangeTradeoff(1.5),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from deniable._check import InputError, choice, flag, number
-from deniable._floats import EPS
+from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.curve import ComposedTradeoff, replaced_record
 from deniable.accounting.engines.closed import LabelledTradeoff, OneStepTradeoff
 from deniable.accounting.engines.finite import FiniteTradeoff
@@ -19,10 +19,10 @@ from deniable.accounting.engines.inversion import GOOD
 from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.guarantees import from_divergences, is_stated_in_divergences
 from deniable.accounting.reductions import Dominated, merged, reduced
-from deniable.accounting.renyi import curve_of_loss
+from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.sizes import PATIENT, POINTS
 from deniable.accounting.steps.base import Step
-from deniable.accounting.steps.finite_law import FiniteLaw
+from deniable.accounting.steps.discrete import ResponseStep
 from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import (
@@ -205,6 +205,13 @@ def _failing(own: list[Any], others: list[Mechanism], request: Request) -> Trade
     return with_failure(pure, min(failure, 1 - EPS / 2))
 
 
+def _close_to_overflow(own: list[Any], others: list[Mechanism], request: Request) -> Tradeoff:
+    """Pure parts of which e^ε is no double: alone in closed form, else from above they give the world away."""
+    if not others and len(own) == 1:
+        return ApproximateTradeoff(own[0].epsilon, 0.0)
+    return _between([Dominated(PureDP(math.inf), PureDP(MOST_EXPONENT))] * len(own), others, request)
+
+
 def _stated(own: list[Any], others: list[Mechanism], request: Request) -> Tradeoff:
     if request.engine != "auto":
         raise InputError(f"engine must be 'auto' for guarantees in Rényi divergences, got {request.engine!r}")
@@ -218,6 +225,7 @@ SPECIAL: list[tuple[Callable[[Any], bool], Callable[[list[Any], list[Mechanism],
     (lambda part: isinstance(part, Dominated), _between),
     (_gives_away, lambda own, others, request: ApproximateTradeoff(math.inf, 1.0)),
     (lambda part: isinstance(part, ApproximateDP), _failing),
+    (lambda part: isinstance(part, PureDP) and part.epsilon > MOST_EXPONENT, _close_to_overflow),
     (is_stated_in_divergences, _stated),
 ]
 
@@ -246,17 +254,14 @@ def _composed(parts: list[Mechanism], request: Request) -> Tradeoff:
 
 def _closed_form(loss: PrivacyLoss) -> Tradeoff | None:
     """The curve of one step, of what composes in closed form, or of few outcomes, which are listed."""
-    pure, others = loss.randomized_responses, loss.others
-    match int(loss.steps.sum()), loss.gaussian > 0, sum(n for _, n in pure), sum(n for _, n in others):
-        case (0, _, 0, 0):
+    match int(loss.steps.sum()), loss.gaussian > 0, sum(n for _, n in loss.others):
+        case (0, _, 0):
             return GaussianTradeoff(math.sqrt(loss.gaussian))
-        case (1, False, 0, 0):
+        case (1, False, 0):
             return OneStepTradeoff(float(loss.noise[0]), float(loss.rate[0]))
-        case (0, False, 1, 0):
-            return ApproximateTradeoff(pure[0][0], 0.0)
-        case (0, False, 0, 1) if (alone := _one_step(others[0][0])) is not None:
+        case (0, False, 1) if (alone := _one_step(loss.others[0][0])) is not None:
             return alone
-        case (0, False, _, _):
+        case (0, False, _):
             return _listed(loss)
         case _:
             return None
@@ -270,20 +275,16 @@ def _one_step(step: Step) -> Tradeoff | None:
 def _listed(loss: PrivacyLoss) -> Tradeoff | None:
     """A composition of few outcomes; None if they are many."""
     try:
-        if not loss.others:
-            return FiniteTradeoff.randomized_responses(loss.randomized_responses)
-        laws = [FiniteLaw.randomized_responses(epsilon, round(n)) for epsilon, n in loss.randomized_responses]
+        laws = []
         for step, count in loss.others:
-            if (law := step.support()) is None:
+            if (law := step.support(count)) is None:
                 return None
-            laws.append(law.times(count))
-        found = FiniteTradeoff.of(reduce(FiniteLaw.composed, laws))
+            laws.append(law)
+        pure = all(isinstance(step, ResponseStep) and step.categories == 2 for step, _ in loss.others)
+        found = FiniteTradeoff.of(laws, coarse=pure)
     except MemoryError:
         return None
-    known = all(step.bounds_divergence for step, _ in loss.others)
-    if known and math.isinf(max(found.above.reach)):  # outcomes were left out that have no largest ratio
-        found = replace(found, divergences=curve_of_loss(replace(loss, gaussian=0.0)))
-    return found
+    return replace(found, divergences=partial(loss_divergence, loss))
 
 
 def _composed_of_several(mechanism: Mechanism) -> bool:

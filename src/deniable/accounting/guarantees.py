@@ -9,17 +9,12 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError
 from deniable._floats import EPS
-from deniable.accounting.renyi import ConcentratedCurve, RenyiCurve, TabulatedCurve, composed, curve_of_loss
-from deniable.accounting.steps.allocation import AllocationStep
-from deniable.accounting.steps.base import Repeated
+from deniable.accounting.renyi import RenyiCurve, composed, concentrated, curve_of_loss, tabulated
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import OPPOSITE, Direction, Tradeoff
 from deniable.mechanisms import Mechanism, RenyiDP, Tuned, ZeroConcentratedDP
 
 _TUNED = np.concatenate([1 + np.geomspace(0.01, 1000.0, 70), [np.inf]])  # orders of tuned mechanisms
-# of random allocation: whole orders are exact, beyond some hundreds nothing is better than its noise alone
-_ORDERS = np.concatenate([1 + np.geomspace(0.01, 0.9, 12), np.arange(2.0, 33.0), np.geomspace(34, 512, 20).round()])
-
 _SLACK = math.sqrt(EPS)  # by which the law's parameter is moved to the safe side
 
 
@@ -41,28 +36,25 @@ def from_divergences(
     """
     from deniable.accounting.engines.renyi_region import RenyiRegionTradeoff
 
-    curves = [_stated_curve(part, of) for part in stated]
-    random = [part for part in exact if isinstance(part, Repeated) and isinstance(part.step, AllocationStep)]
-    others = [part for part in exact if part not in random]
-    if others:
-        curves.append(curve_of_loss(PrivacyLoss.of(others)))
-    if random:
-        epochs = curve_of_loss(PrivacyLoss.of(random))
-        curves.append(TabulatedCurve(_ORDERS, epochs.divergence(_ORDERS, "remove"), epochs.divergence(_ORDERS, "add")))
+    lines = [part for part in stated if isinstance(part, ZeroConcentratedDP)]
+    curves = [_stated_curve(part, of) for part in stated if part not in lines]
+    if lines:
+        up = 1 + len(lines) * EPS
+        curves.append(concentrated(math.fsum(x.rho for x in lines) * up, math.fsum(x.xi for x in lines) * up))
+    if exact:
+        curves.append(curve_of_loss(PrivacyLoss.of(exact)))
     return RenyiRegionTradeoff(composed(curves), below)
 
 
 def _stated_curve(mechanism: Mechanism, of: Callable[[Mechanism], Tradeoff]) -> RenyiCurve:
     if isinstance(mechanism, Tuned):
         return tuned_curve(mechanism, of(mechanism.mechanism))
-    if isinstance(mechanism, ZeroConcentratedDP):
-        return ConcentratedCurve(mechanism.rho, mechanism.xi)
     assert isinstance(mechanism, RenyiDP)
     bounds = np.array(mechanism.epsilons)
-    return TabulatedCurve(np.array(mechanism.orders), bounds, bounds)
+    return tabulated(np.array(mechanism.orders), bounds, bounds)
 
 
-def tuned_curve(mechanism: Tuned, one_run: Tradeoff) -> TabulatedCurve:
+def tuned_curve(mechanism: Tuned, one_run: Tradeoff) -> RenyiCurve:
     """Return the bounds on the divergences of a tuned mechanism, from the trade-off of one run.
 
     Theorem and proof: :func:`deniable.mechanisms.tuned`.
@@ -79,7 +71,7 @@ def tuned_curve(mechanism: Tuned, one_run: Tradeoff) -> TabulatedCurve:
             "guarantee with δ > 0 has none"
         )
     bounds = {way: _bound(mechanism, one_run, known, way) for way in known}
-    return TabulatedCurve(_TUNED, bounds["remove"], bounds["add"])
+    return tabulated(_TUNED, bounds["remove"], bounds["add"])
 
 
 def _bound(mechanism: Tuned, one_run: Tradeoff, known: dict[Direction, FloatArray], way: Direction) -> FloatArray:

@@ -1,4 +1,4 @@
-"""What is composed: phases of subsampled Gaussians, Gaussian and pure parts, other laws of one step. No numerics."""
+"""What is composed: phases of subsampled Gaussians, Gaussian parts, other laws of one step. No numerics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.registry import step_of
 from deniable.accounting.steps.sampled_gaussian import SubsampledGaussianStep
 from deniable.curves import TINY, Direction, Side
-from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
+from deniable.mechanisms import GaussianDP, Mechanism, SubsampledGaussian
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,10 +30,8 @@ class ComposedLoss:
         One entry per phase with q < 1; phases with equal noise and rate are merged.
     gaussian
         μ² of everything Gaussian: ``GaussianDP`` and full-batch phases, μ² = Σ T/σ².
-    randomized_responses
-        (ε, count) of randomised responses, the worst pairs of pure DP: loss ε or −ε.
     others
-        (step, count) of every other law of one step.
+        (step, count) of every other law of one step: of pure DP randomised response, its worst pair.
     ceiling
         Largest u of any step that is kept; the mass beyond is what a transform reports as dropped.
     """
@@ -42,7 +40,6 @@ class ComposedLoss:
     rate: FloatArray
     steps: FloatArray
     gaussian: float
-    randomized_responses: tuple[tuple[float, float], ...] = ()
     others: tuple[tuple[Step, int], ...] = ()
     ceiling: float = math.inf
 
@@ -50,7 +47,6 @@ class ComposedLoss:
     def of(cls, mechanisms: Iterable[Mechanism]) -> Self:
         """Merge equal phases and fold every Gaussian part into one; of (ε, δ)-DP parts, the δ is left to the caller."""
         phases: Counter[tuple[float, float]] = Counter()
-        randomized_responses: Counter[float] = Counter()
         others: Counter[Step] = Counter()
         squares: list[float] = []
         for part in mechanisms:
@@ -58,8 +54,6 @@ class ComposedLoss:
                 continue
             if isinstance(part, GaussianDP):
                 squares.append(part.mu * part.mu)  # ∞ rather than an OverflowError
-            elif isinstance(part, PureDP | ApproximateDP):
-                randomized_responses[part.epsilon] += 1
             elif isinstance(part, SubsampledGaussian) and (part.records_per_person == 1 or part.sample_rate == 1):
                 if part.sample_rate == 1:
                     shift = part.records_per_person / part.noise_multiplier
@@ -80,7 +74,6 @@ class ComposedLoss:
             keys[:, 1],
             np.array(list(phases.values()), dtype=np.float64),
             sum_of_squares(squares),
-            tuple((epsilon, float(count)) for epsilon, count in randomized_responses.items() if epsilon > 0),
             tuple(others.items()),
         )
 
@@ -91,16 +84,13 @@ class ComposedLoss:
 
     @property
     def summands(self) -> int:
-        """How many logarithms are added up: phases, kinds of randomised responses and other steps, the Gaussian."""
-        return self.steps.size + len(self.randomized_responses) + len(self.others) + (self.gaussian > 0)
+        """How many logarithms are added up: phases, kinds of other steps, the Gaussian."""
+        return self.steps.size + len(self.others) + (self.gaussian > 0)
 
     @cached_property
     def lowest(self) -> float:
         """Essential infimum of the composed loss: Σ T·log(1 − q), or −∞ with a Gaussian part."""
-        bounded = self.steps @ np.log1p(-self.rate) - sum(
-            epsilon * count for epsilon, count in self.randomized_responses
-        )
-        bounded += sum(step.lowest * count for step, count in self.others)
+        bounded = self.steps @ np.log1p(-self.rate) + sum(step.lowest * count for step, count in self.others)
         return -math.inf if self.gaussian > 0 else float(bounded)
 
     @cached_property
@@ -108,8 +98,7 @@ class ComposedLoss:
         """Essential supremum: ∞ with any Gaussian part."""
         if self.gaussian > 0 or self.steps.size > 0:
             return math.inf
-        bounded = sum(epsilon * count for epsilon, count in self.randomized_responses)
-        return float(bounded + sum(step.highest * count for step, count in self.others))
+        return float(sum(step.highest * count for step, count in self.others))
 
     @property
     def gaussian_steps(self) -> list[tuple[SubsampledGaussianStep, float]]:
@@ -128,7 +117,7 @@ class ComposedLoss:
         if side == "lower" and not all(step.attained for step, _ in self.others):
             return 0.0
         found = self.highest if direction == "remove" else -self.lowest
-        roundings = 4 + self.steps.size + len(self.randomized_responses) + len(self.others)
+        roundings = 4 + self.steps.size + len(self.others)
         if self.others:  # their own are known to a few dozen
             roundings += 64 if side == "upper" else 256
         return found * (1 + roundings * EPS if side == "upper" else 1 - roundings * EPS)

@@ -158,7 +158,7 @@ def largest_batch(run: RandomAllocation, level: float) -> Tradeoff | None:
     if not 1e-12 < false < hit < 1 - 1e-12:
         return None
     error = 1e-11  # of either probability, and of its complement: t·log Φ is good to 1e-13 of itself
-    return FiniteTradeoff.of(FiniteLaw.bits(run.epochs, hit, false, error))
+    return FiniteTradeoff.of([FiniteLaw.bits(run.epochs, hit, false, error)])
 
 
 def truncated(step: GaussianMixtureStep, run: TruncatedPoisson, steps: int) -> Dominated:

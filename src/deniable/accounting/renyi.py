@@ -4,221 +4,138 @@
 curves of the same direction (Mironov 2017, Proposition 1).
 
 Between orders: D_α never falls in α, and (α − 1)·D_α is convex (log E_Q[r^α] is), so that chords bound it.
+
+*Weights that mixtures leave out*, λ in all, have slopes of at most K. Ours, which add up to 1 with λ among those of no
+record, make r̃, and r is r̃ − λ and λ times a ratio h: as r^c is convex, E r^c is at most λ·E h^c = λ·e^{c(c − 1)K²/2}
+and E r̃^c times (1 − λ)^{1 − c} for c > 1, (1 − λ/w_0)^c for c < 0.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from deniable._check import FloatArray, InputError
 from deniable._floats import EPS, LEAST, LEAST_EXPONENT
+from deniable.accounting.steps.allocation import AllocationStep
 from deniable.accounting.steps.base import Step, TooSlowError
 from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.accounting.transform.line import randomized_responses_rounding
-from deniable.curves import Direction, randomized_response_divergence
+from deniable.accounting.transform.laws import mixture_of
+from deniable.curves import Direction
 
 _ORDERS = 1 + np.geomspace(1e-4, 1e9, 215)  # tried where a curve is known at every order
-
-
-class RenyiCurve(ABC):
-    """An upper bound on the Rényi divergences of a pair of worlds."""
-
-    @abstractmethod
-    def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
-        """Bounds at ``order`` > 1 (inf included), of any shape; inf where nothing is known."""
-
-    @property
-    @abstractmethod
-    def orders(self) -> FloatArray:
-        """Finite orders worth trying, increasing: the best one lies at one of them or near."""
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether both directions have the same bounds."""
-        return True
-
-    @property
-    def known_between(self) -> bool:
-        """Whether orders between those of :attr:`orders` can say more than these."""
-        return True
+# of random allocation: whole orders are exact, beyond some hundreds nothing is better than its noise alone
+_WHOLE = np.concatenate([1 + np.geomspace(0.01, 0.9, 12), np.arange(2.0, 33.0), np.geomspace(34, 512, 20).round()])
+Divergences = Callable[[FloatArray, Direction], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
-class TabulatedCurve(RenyiCurve):
-    """Bounds at some orders, with chords of (α − 1)·D_α between them."""
+class RenyiCurve:
+    """Upper bounds on the Rényi divergences of a pair of worlds.
 
-    known: FloatArray
-    remove: FloatArray
-    add: FloatArray
+    Attributes
+    ----------
+    divergence
+        Bounds at orders > 1 (inf included), of any shape; inf where nothing is known.
+    orders
+        Finite orders worth trying, increasing: the best one lies at one of them or near.
+    symmetric
+        Whether both directions have the same bounds.
+    known_between
+        Whether orders between those can say more than these.
+    """
 
-    def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
-        """Return the best of the next larger order's bound and the chord."""
-        values = self.remove if direction == "remove" else self.add
+    divergence: Divergences
+    orders: FloatArray
+    symmetric: bool = True
+    known_between: bool = True
+
+
+def tabulated(known: FloatArray, remove: FloatArray, add: FloatArray) -> RenyiCurve:
+    """Return the curve of bounds at some orders, with chords of (α − 1)·D_α between them."""
+
+    def divergence(order: FloatArray, direction: Direction) -> FloatArray:
+        values = remove if direction == "remove" else add
         values = np.minimum.accumulate(values[::-1])[::-1]  # D never falls in the order
-        above = np.searchsorted(self.known, order)
+        above = np.searchsorted(known, order)
         found = np.append(values, np.inf)[above]
-        finite = np.isfinite(self.known) & np.isfinite(values)
+        finite = np.isfinite(known) & np.isfinite(values)
         if finite.sum() > 1:
-            x, y = self.known[finite], (self.known[finite] - 1) * values[finite]
+            x, y = known[finite], (known[finite] - 1) * values[finite]
             inside = (order >= x[0]) & (order <= x[-1])
             with np.errstate(invalid="ignore"):
                 chord = np.interp(order, x, y) / (order - 1) * (1 + 8 * EPS)
             found = np.where(inside & ~np.isin(order, x), np.minimum(found, chord), found)
         return np.asarray(found)
 
-    @property
-    def orders(self) -> FloatArray:
-        """Return the finite orders at which something is known."""
-        useful = np.isfinite(self.known) & (np.isfinite(self.remove) | np.isfinite(self.add))
-        return self.known[useful]
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether both directions have the same bounds."""
-        return bool(np.array_equal(self.remove, self.add))
-
-    @property
-    def known_between(self) -> bool:
-        """Return False: chords follow from their ends."""
-        return False
+    useful = np.isfinite(known) & (np.isfinite(remove) | np.isfinite(add))
+    return RenyiCurve(divergence, known[useful], np.array_equal(remove, add), known_between=False)
 
 
-@dataclass(frozen=True)
-class ConcentratedCurve(RenyiCurve):
-    """D_α ≤ ξ + ρ·α."""
+def concentrated(rho: float, xi: float = 0.0) -> RenyiCurve:
+    """Return the curve of D_α ≤ ξ + ρ·α."""
 
-    rho: float
-    xi: float
+    def divergence(order: FloatArray, direction: Direction) -> FloatArray:
+        if rho == 0:
+            return np.full(order.shape, xi)
+        return np.asarray((xi + rho * order) * (1 + 4 * EPS))
 
-    def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
-        """Return ξ + ρ·α; at order inf it is ξ where ρ is 0."""
-        if self.rho == 0:
-            return np.full(order.shape, self.xi)
-        return np.asarray((self.xi + self.rho * order) * (1 + 4 * EPS))
-
-    @property
-    def orders(self) -> FloatArray:
-        """Return orders up to the best one."""
-        return _orders(self.rho)
-
-
-@dataclass(frozen=True)
-class PureCurve(RenyiCurve):
-    """``count`` randomised responses, each the worst pair of ε-DP."""
-
-    epsilon: float
-    count: float
-
-    def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
-        """Return the exact divergence, rounded up."""
-        return randomized_response_divergence(self.epsilon, order) * self.count * (1 + EPS)
-
-    @property
-    def orders(self) -> FloatArray:
-        """Return orders up to where the divergence is ε for practical purposes."""
-        return _orders(self.epsilon**2)
-
-
-@dataclass(frozen=True)
-class StepCurve(RenyiCurve):
-    """``count`` steps whose divergences are known by a formula."""
-
-    step: Step
-    count: float
-
-    def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
-        """Return the sum of the steps' bounds."""
-        return self.step.divergence(order, direction) * self.count * (1 + EPS)
-
-    @property
-    def orders(self) -> FloatArray:
-        """Return orders up to the best one, as if divergences grew like those of a Gaussian."""
-        return _orders(float(self.divergence(_ORDERS[:1], "remove")[0]))
-
-
-@dataclass(frozen=True)
-class SummedCurve(RenyiCurve):
-    """Adaptive composition: divergences of the same order and direction add up (Mironov 2017, Proposition 1)."""
-
-    parts: tuple[RenyiCurve, ...]
-
-    def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
-        """Return the sum of the parts' bounds."""
-        total: FloatArray = np.sum([part.divergence(order, direction) for part in self.parts], axis=0)
-        return total * (1 + len(self.parts) * EPS)
-
-    @property
-    def orders(self) -> FloatArray:
-        """Return the union of the parts' orders where the sum is finite, thinned to a few hundred."""
-        union = np.unique(np.concatenate([part.orders for part in self.parts]))
-        finite = np.isfinite(self.divergence(union, "remove")) | np.isfinite(self.divergence(union, "add"))
-        union = union[finite]
-        return union[:: 1 + union.size // 400] if union.size else union
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether both directions of all parts have the same bounds."""
-        return all(part.symmetric for part in self.parts)
+    return RenyiCurve(divergence, _orders(rho))
 
 
 def composed(curves: Sequence[RenyiCurve]) -> RenyiCurve:
-    """Return the curve of the composition: ρ's add up, then everything else."""
-    lines = [curve for curve in curves if isinstance(curve, ConcentratedCurve)]
-    others = [curve for curve in curves if not isinstance(curve, ConcentratedCurve)]
-    if lines:
-        one_up = 1 + len(lines) * EPS
-        others.append(
-            ConcentratedCurve(math.fsum(c.rho for c in lines) * one_up, math.fsum(c.xi for c in lines) * one_up)
-        )
-    return others[0] if len(others) == 1 else SummedCurve(tuple(others))
+    """Return the curve of an adaptive composition; orders are thinned to a few hundred."""
+    if len(curves) == 1:
+        return curves[0]
+
+    def divergence(order: FloatArray, direction: Direction) -> FloatArray:
+        total: FloatArray = np.sum([part.divergence(order, direction) for part in curves], axis=0)
+        return total * (1 + len(curves) * EPS)
+
+    union = np.unique(np.concatenate([part.orders for part in curves]))
+    union = union[np.isfinite(divergence(union, "remove")) | np.isfinite(divergence(union, "add"))]
+    return RenyiCurve(divergence, union[:: 1 + union.size // 400], all(part.symmetric for part in curves))
 
 
 def curve_of_loss(loss: PrivacyLoss) -> RenyiCurve:
-    """Return the Rényi curve of a composed loss: exact for Gaussian and pure parts, tabulated for sampled ones.
-
-    Steps of another law enter by their formula, or as pure DP.
+    """Return the Rényi curve of a composed loss: of Gaussian parts exact, tabulated where each order takes long.
 
     Raises
     ------
     InputError
-        If the loss of such a step is unbounded.
+        If the loss of a step of which no formula is known is unbounded.
     """
-    if loss.others:
-        return composed([curve_of_loss(replace(loss, others=())), *(_curve(*part) for part in loss.others)])
-    if loss.steps.size == 0:
-        parts: list[RenyiCurve] = [PureCurve(epsilon, count) for epsilon, count in loss.randomized_responses]
-        if loss.gaussian > 0 or not parts:
-            parts.append(ConcentratedCurve(loss.gaussian / 2 * (1 + 2 * EPS), 0.0))
-        return composed(parts)
-    return _tabulated(loss)
+    curves = [_repeated(*part) for part in loss.others]
+    if loss.steps.size:
+        rest = replace(loss, others=())
+        curves.append(_tabulated(partial(loss_divergence, rest), np.append(_orders(_variance(rest)), np.inf)))
+    elif loss.gaussian > 0 or not curves:
+        curves.append(concentrated(loss.gaussian / 2 * (1 + 2 * EPS)))
+    return composed(curves)
 
 
-def _curve(step: Step, count: int) -> RenyiCurve:
-    if not step.bounds_divergence:
-        return PureCurve(_bounded(step), count)
-    curve = StepCurve(step, count)
-    if not isinstance(step, GaussianMixtureStep):
-        return curve
-    orders = np.append(curve.orders, np.inf)  # each takes milliseconds
-    return TabulatedCurve(orders, curve.divergence(orders, "remove"), curve.divergence(orders, "add"))
+def _tabulated(divergence: Divergences, orders: FloatArray) -> RenyiCurve:
+    return tabulated(orders, divergence(orders, "remove"), divergence(orders, "add"))
 
 
-def _tabulated(loss: PrivacyLoss) -> RenyiCurve:
-    orders = np.append(_orders(_variance(loss)), np.inf)
-    return TabulatedCurve(orders, loss_divergence(loss, orders, "remove"), loss_divergence(loss, orders, "add"))
-
-
-def _bounded(step: Step) -> float:
-    epsilon = max(step.highest, -step.lowest, 0.0)
-    if not epsilon < math.inf or max(step.only) > 0:
+def _repeated(step: Step, count: int) -> RenyiCurve:
+    if any(step.only):
         raise InputError(f"divergences of {step!r} are not known here: its privacy loss is unbounded")
-    return epsilon
+
+    def divergence(order: FloatArray, direction: Direction) -> FloatArray:
+        return step_divergence(step, order, direction) * count * (1 + EPS)
+
+    if isinstance(step, AllocationStep):
+        return _tabulated(divergence, _WHOLE)
+    orders = _orders(float(divergence(_ORDERS[:1], "remove")[0]))  # as if they grew like those of a Gaussian
+    if step.symmetric and type(step).divergence is not Step.divergence:  # a formula
+        return RenyiCurve(divergence, orders)
+    return _tabulated(divergence, np.append(orders, np.inf))
 
 
 def loss_divergence(loss: PrivacyLoss, order: FloatArray, direction: Direction) -> FloatArray:
@@ -227,14 +144,11 @@ def loss_divergence(loss: PrivacyLoss, order: FloatArray, direction: Direction) 
     D_α(P‖Q) = K(α)/(α − 1) and D_α(Q‖P) = K(1 − α)/(α − 1) with K(w) = log E_Q[r^w]. K is a trapezoid sum over the
     outcome whose rounding and truncation are charged as for the inversion; inf where the sum would be too long.
     """
-    if loss.others:
-        parts = [
-            (StepCurve(step, count) if step.bounds_divergence else PureCurve(_bounded(step), count))
-            for step, count in loss.others
-        ]
-        rest = loss_divergence(replace(loss, others=()), order, direction)
-        return (rest + composed(parts).divergence(order, direction)) * (1 + EPS)
-    return np.array([_one(loss, float(a), direction) for a in order.ravel()]).reshape(order.shape)
+    rest = replace(loss, others=())
+    found = np.array([_one(rest, float(a), direction) for a in order.ravel()]).reshape(order.shape)
+    for step, count in loss.others:
+        found = (found + step_divergence(step, order, direction) * count) * (1 + 2 * EPS)
+    return found
 
 
 def _one(loss: PrivacyLoss, order: float, direction: Direction) -> float:
@@ -245,11 +159,46 @@ def _one(loss: PrivacyLoss, order: float, direction: Direction) -> float:
         line = loss.line(c)
         growth = line.cumulants[0]
         charged = float(loss.steps @ line.phases.real_error) + 64 * EPS * (abs(growth) + loss.gaussian * c * c)
-        charged += float(randomized_responses_rounding(loss.randomized_responses, c, np.array(abs(c))))
         bound = (growth + charged) / (order - 1) * (1 + 4 * EPS)
     except (TooSlowError, ArithmeticError, MemoryError, ValueError):
         return math.inf
     return max(bound, 0.0) if bound < math.inf else math.inf  # NaN is not below inf
+
+
+def step_divergence(step: Step, order: FloatArray, direction: Direction) -> FloatArray:
+    """Return upper bounds on the Rényi divergences of a step.
+
+    Raises
+    ------
+    InputError
+        If none is known.
+    """
+    if not isinstance(step, GaussianMixtureStep):
+        if not step.bounds_divergence:
+            raise InputError(f"divergences of {step!r} are not known here: its privacy loss is unbounded")
+        return step.divergence(order.ravel(), direction).reshape(order.shape)
+    largest = math.inf if direction == "remove" else -step.lowest * (1 + 8 * EPS)
+    powers = order if direction == "remove" else 1 - order
+    found = [
+        min(_log_moment(step, c) / (a - 1) * (1 + 8 * EPS), largest) if a < math.inf else largest
+        for a, c in zip(order.ravel().tolist(), powers.ravel().tolist(), strict=True)
+    ]
+    return np.maximum(found, 0.0).reshape(order.shape)
+
+
+def _log_moment(step: GaussianMixtureStep, c: float) -> float:
+    """Upper bound on log E r^c under Q; ∞ where the sum would be long."""
+    try:
+        terms = mixture_of(step).terms(c, c, 0.0, math.inf)
+    except TooSlowError:
+        return math.inf
+    logs = [float(terms.log_mgf[0] + terms.real_error[0]) + 64 * EPS * abs(float(terms.log_mgf[0]))]
+    for case in step.cases:
+        if case.lost > 0:
+            share = case.lost if c > 1 else case.lost / case.weight[0]
+            logs[0] += min(1 - c, c) * math.log1p(-share) if share < 0.5 else math.inf
+            logs.append(math.log(case.probability * case.lost) + c * (c - 1) * (case.most / step.noise) ** 2 / 2)
+    return float(np.logaddexp.reduce(logs))
 
 
 def _variance(loss: PrivacyLoss) -> float:

@@ -113,7 +113,7 @@ def test_coarser_laws_bracket_the_exact_one_however_far_their_log_ratios_lie_apa
 @given(data=st.data())
 def test_coarser_laws_bracket_the_exact_one(most, data):
     law = FiniteLaw.randomized_responses(data.draw(st.floats(0.01, 2.0)), 300)
-    exact, bracket = FiniteTradeoff.of(law), FiniteTradeoff(law.coarse(most, "upper"), law.coarse(most, "lower"))
+    exact, bracket = FiniteTradeoff.of([law]), FiniteTradeoff(law.coarse(most, "upper"), law.coarse(most, "lower"))
     epsilon = data.draw(st.floats(-10, 30))
     for direction in ("remove", "add"):
         assert bracket.delta(epsilon, direction, "lower") <= exact.delta(epsilon, direction)

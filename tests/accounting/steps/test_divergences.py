@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
+from deniable.accounting.renyi import step_divergence
 from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.discrete import DiscreteGaussianStep, DiscreteLaplaceStep, FinitePairStep
 from deniable.accounting.steps.gaussian_mixture import several_records, truncated_poisson
@@ -20,7 +21,7 @@ def _digits():
 
 
 def asked(step, order, direction):
-    return float(step.divergence(np.array([float(order)]), direction)[0])
+    return float(step_divergence(step, np.array([float(order)]), direction)[0])
 
 
 def mixture_moment(step, c):

@@ -8,56 +8,52 @@ post-processing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import reduce
 
 import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.accounting.renyi import RenyiCurve
-from deniable.accounting.sizes import BLOCK, MOST, UNDERFLOW
+from deniable.accounting.renyi import Divergences
+from deniable.accounting.sizes import BLOCK, MOST
 from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.curves import Charged, Direction, Question, Side, Tradeoff
-
-_SIDES: tuple[Side, ...] = ("upper", "lower")
 
 
 @dataclass(frozen=True, eq=False)
 class FiniteTradeoff(Tradeoff):
-    """Trade-off of a finite law, composed exactly: ``above`` answers from above and ``below`` from below.
+    """Trade-off of a finite law: ``above`` answers from above and ``below`` from below.
 
     The two are the same law unless its support was too large.
     """
 
     above: FiniteLaw
     below: FiniteLaw
-    divergences: RenyiCurve | None = None  # known of the law, in either direction, where outcomes are left out
+    divergences: Divergences | None = None
     method: str = field(default="finite law, composed exactly", kw_only=True)
 
     @classmethod
-    def of(cls, law: FiniteLaw, method: str = "finite law, composed exactly") -> FiniteTradeoff:
-        """Return the trade-off of one law."""
-        return cls(law, law, method=method)
+    def of(cls, laws: Sequence[FiniteLaw], coarse: bool = False) -> FiniteTradeoff:
+        """Return the trade-off of a composition; products that would be too large are made coarser on request.
 
-    @classmethod
-    def randomized_responses(cls, counts: Iterable[tuple[float, float]]) -> FiniteTradeoff:
-        """Return the composition of pure-DP parts, (ε, how many), each through its worst pair."""
-        parts = [(e, round(n)) for e, n in counts]
-        above, below = (_all(parts, side) for side in _SIDES)
-        exact = above.p.size == below.p.size and np.array_equal(above.log_ratio, below.log_ratio)
-        method = "finite law, composed exactly" if exact else "finite law, its outcomes split and merged on a lattice"
-        return cls(above, above if exact else below, method=method)
-
-    @cached_property
-    def _swapped(self) -> FiniteTradeoff:
-        return FiniteTradeoff(self.above.swapped(), self.below.swapped())
+        Raises
+        ------
+        MemoryError
+            If a product is too large otherwise.
+        """
+        laws = sorted(laws, key=lambda law: law.p.size)
+        if not coarse or math.prod(law.p.size for law in laws) <= BLOCK:
+            exact = reduce(FiniteLaw.composed, laws)
+            return cls(exact, exact)
+        above, below = (reduce(lambda law, other: _composed(law, other, side), laws) for side in ("upper", "lower"))
+        return cls(above, below, method="finite law, its outcomes split and merged on a lattice")
 
     def _law(self, direction: Direction, side: Side) -> FiniteLaw:
         """The law that bounds a side, as seen from the first world of a direction."""
-        of = self if direction == "remove" else self._swapped
-        return of.above if side == "upper" else of.below
+        law = self.above if side == "upper" else self.below
+        return law if direction == "remove" else law.swapped
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         return self._law(direction, side).hockey_stick(log_gamma, side)
@@ -66,41 +62,22 @@ class FiniteTradeoff(Tradeoff):
         return np.where(fpr == 1, 1.0, self._law(direction, side).rate(fpr, side))
 
     def _largest_log_ratio(self, direction: Direction) -> float:
-        return self.above.reach[0 if direction == "remove" else 1] + self._slack(self.above)
+        return self.above.reach[direction == "add"] + _slack(self.above)
 
     def _least_log_ratio(self, direction: Direction) -> float:
-        return self.below.reach[0 if direction == "remove" else 1] - self._slack(self.below)
+        return self.below.reach[direction == "add"] - _slack(self.below)
 
     def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
-        found = self._of_outcomes(self._law(direction, "upper"), order)
-        return found if self.divergences is None else np.minimum(found, self.divergences.divergence(order, direction))
-
-    def _of_outcomes(self, law: FiniteLaw, order: FloatArray) -> FloatArray:
-        """log E_P[r^{α−1}]/(α − 1), what was left out under P at the largest ratio."""
-        if law.only[0] > 0:
-            return np.full(order.shape, np.inf)
-        power = order[:, None] - 1
-        largest = law.reach[0] + self._slack(law)
-        exponent = np.where(
-            law.p > 0, power * (law.log_ratio + law.shift) + np.log(np.maximum(law.p, UNDERFLOW)), -np.inf
-        )
-        lost = power * largest + np.log(law.lost[0]) if law.lost[0] > 0 else np.full(power.shape, -np.inf)
-        total = np.logaddexp.reduce(np.concatenate([exponent, lost], axis=1), axis=1)
-        rounding = law.relative_error + EPS * (64 + 4 * power[:, 0] * np.max(np.abs(law.log_ratio), initial=0.0))
-        return np.asarray(np.minimum((total + rounding) / power[:, 0] * (1 + 4 * EPS), largest))
+        if self.divergences is None:
+            return super().renyi_divergences(order, direction)
+        return self.divergences(order, direction)
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         return Charged(self.method, exact=self.above is self.below)
 
-    @staticmethod
-    def _slack(law: FiniteLaw) -> float:
-        return law.shift + (4 * EPS * max(x for x in (*law.reach, 0.0) if x < math.inf) if law.shift > 0 else 0.0)
 
-
-def _all(parts: list[tuple[float, int]], side: Side) -> FiniteLaw:
-    """Compose randomised responses, (ε, how many), small supports first."""
-    laws = sorted((FiniteLaw.randomized_responses(e, n, side) for e, n in parts), key=lambda law: law.p.size)
-    return reduce(lambda law, other: _composed(law, other, side), laws)
+def _slack(law: FiniteLaw) -> float:
+    return law.shift + (4 * EPS * max(x for x in (*law.reach, 0.0) if x < math.inf) if law.shift > 0 else 0.0)
 
 
 def _composed(law: FiniteLaw, other: FiniteLaw, side: Side) -> FiniteLaw:

@@ -17,7 +17,6 @@ from deniable.accounting.pld.read import Above, Below
 from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.sizes import MOST, POINTS, WIDE
 from deniable.accounting.steps.base import Step, TooSlowError
-from deniable.accounting.steps.discrete import ResponseStep
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff, directions
 
@@ -51,9 +50,7 @@ class MultiScaleTradeoff(Tradeoff):
     def of(cls, loss: PrivacyLoss, *, most: int = POINTS) -> MultiScaleTradeoff:
         """The curve of a composed loss."""
         steps: list[tuple[Step, int]] = [(s, round(count)) for s, count in loss.gaussian_steps]
-        steps += loss.others
-        steps += [(ResponseStep(epsilon, 2), round(count)) for epsilon, count in loss.randomized_responses]
-        return cls(tuple(steps), symmetric=loss.symmetric, loss=loss, most=most)
+        return cls((*steps, *loss.others), symmetric=loss.symmetric, loss=loss, most=most)
 
     def _of(self, direction: Direction, side: Side = "upper") -> tuple[tuple[Cuttable, int], ...]:
         """Steps in the order of a direction, in pieces."""

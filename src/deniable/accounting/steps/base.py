@@ -18,7 +18,7 @@ from deniable._floats import EPS
 from deniable.accounting.sizes import FAR, POINTS, UNDERFLOW
 from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.accounting.steps.outcomes import Piece
-from deniable.curves import Direction, Side, Tradeoff
+from deniable.curves import Direction, Side, Tradeoff, randomized_response_divergence
 from deniable.mechanisms import Mechanism
 
 
@@ -94,8 +94,14 @@ class Step(Mechanism, ABC):
         """Distance of which all atoms are a whole number apart, 0 if there is none: lattices are laid to fit."""
         return 0.0
 
-    def support(self) -> FiniteLaw | None:
-        """Return the exact law where there are few outcomes: a few steps are then composed outcome by outcome."""
+    def support(self, count: int) -> FiniteLaw | None:
+        """Return the exact law of ``count`` steps where there are few outcomes: they are then composed one by one.
+
+        Raises
+        ------
+        MemoryError
+            If they are many.
+        """
         return None
 
     @property
@@ -109,16 +115,19 @@ class Step(Mechanism, ABC):
 
     @property
     def bounds_divergence(self) -> bool:
-        """Whether :meth:`divergence` is known: of outcomes that are all on pieces, with bounded losses, it is."""
-        return not any(self.lost) and not any(self.only) and math.isfinite(self.highest - self.lowest)
+        """Whether :meth:`divergence` is known: of bounded losses it is."""
+        return math.isfinite(self.highest - self.lowest)
 
     def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
         """Return upper bounds on the Rényi divergences of a step at orders α above 1; inf where none is known.
 
-        Those of the pair in which lines are split onto edges: it is easier to tell apart.
+        Those of the pair in which lines are split onto edges: it is easier to tell apart. Where outcomes are lost,
+        those of the worst pair with such losses.
         """
-        if not self.bounds_divergence:
+        if not self.bounds_divergence or self.only[direction == "add"] > 0:
             return np.full(order.shape, np.inf)
+        if any(self.lost):
+            return randomized_response_divergence(max(self.highest, -self.lowest, 0.0), order)
         pieces = [piece if direction == "remove" else piece.swapped() for piece in self.pieces()]
         loss, p = (np.concatenate(x) for x in zip(*(piece.above(POINTS) for piece in pieces), strict=True))
         found = [

@@ -17,7 +17,7 @@ from deniable.accounting.steps.base import Step, log_moment
 from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.accounting.steps.outcomes import REACH, ListedOutcomes
 from deniable.accounting.steps.ratios import sampled_losses
-from deniable.curves import Direction
+from deniable.curves import ApproximateTradeoff, Direction, Tradeoff, randomized_response_divergence
 
 _ALIKE = 1e-12  # in units of a lattice: nearer than that, losses lie on it
 
@@ -67,10 +67,11 @@ class DiscreteStep(Step):
     def even(self) -> bool:
         return self.pitch > 0
 
-    def support(self) -> FiniteLaw | None:
+    def support(self, count: int) -> FiniteLaw | None:
         found = self.outcomes()
         reach = self.highest, -self.lowest
-        return FiniteLaw(found.loss, found.p, found.q, found.relative_error, found.shift, (0.0, 0.0), found.lost, reach)
+        one = FiniteLaw(found.loss, found.p, found.q, found.relative_error, found.shift, (0.0, 0.0), found.lost, reach)
+        return one.times(count)
 
 
 @dataclass(frozen=True)
@@ -106,8 +107,8 @@ class FinitePairStep(DiscreteStep):
         places = rise / unit
         return unit if np.all(np.abs(places - np.rint(places)) < _ALIKE) else 0.0
 
-    def support(self) -> FiniteLaw | None:
-        return self.law
+    def support(self, count: int) -> FiniteLaw | None:
+        return self.law.times(count)
 
 
 @lru_cache(maxsize=64)
@@ -140,6 +141,26 @@ class ResponseStep(DiscreteStep):
     @property
     def pitch(self) -> float:
         return self.epsilon if self.categories > 2 else 2 * self.epsilon
+
+    def one_step(self) -> Tradeoff | None:
+        return ApproximateTradeoff(self.epsilon, 0.0) if self.categories == 2 else None
+
+    def support(self, count: int) -> FiniteLaw | None:
+        two = self.categories == 2
+        return FiniteLaw.randomized_responses(self.epsilon, count) if two else super().support(count)
+
+    def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
+        """That of two categories with the probability that either of the two inputs is the answer, else nothing."""
+        small = math.exp(-self.epsilon)
+        share, exponent = (1 + small) / (1 + (self.categories - 1) * small), order - 1
+        two = randomized_response_divergence(self.epsilon, order)
+        if self.categories == 2:
+            return two
+        with np.errstate(divide="ignore", invalid="ignore"):
+            grown = np.log1p(share * np.expm1(np.minimum(exponent * two, MOST_EXPONENT)))
+            far = np.log(share) + exponent * two + (1 - share) / share * math.exp(-MOST_EXPONENT)
+            found = np.where(exponent * two < MOST_EXPONENT, grown, far) / exponent * (1 + 16 * EPS)
+        return np.fmin(found, two)
 
 
 def _sampled(found: Outcomes, rate: float) -> Outcomes:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, numbers
-from deniable._floats import EPS, MOST_EXPONENT, PRODUCT_EXPONENT
+from deniable._floats import EPS, PRODUCT_EXPONENT
 from deniable.accounting.sizes import BLOCK, MOST, NEGLIGIBLE, UNDERFLOW, UNLIKELY
 from deniable.curves import Side
 
@@ -76,15 +76,8 @@ class FiniteLaw:
         return _kept(replace(law, reach=reach))
 
     @classmethod
-    def randomized_responses(cls, epsilon: float, count: int, side: Side = "upper") -> FiniteLaw:
-        """Return ``count`` randomised responses, the worst pair of ε-DP: a binomial law on ε·(2k − count).
-
-        Where e^ε comes close to overflow, the world is given away on the upper side, and ε is smaller on the lower one.
-        """
-        if epsilon > MOST_EXPONENT and side == "upper":
-            nothing = np.zeros(0)
-            return cls(nothing, nothing, nothing, 0.0, 0.0, (1.0, 1.0), (0.0, 0.0))
-        epsilon = min(epsilon, MOST_EXPONENT)
+    def randomized_responses(cls, epsilon: float, count: int) -> FiniteLaw:
+        """Return ``count`` randomised responses, the worst pair of ε-DP: a binomial law on ε·(2k − count)."""
         law = binomial(count, 1 / (1 + math.exp(-epsilon)), BLOCK // 2, np.exp(LONG(epsilon)))
         mine = law.first + np.arange(law.mass.size)  # Q is the mirror image of P
         places = np.union1d(mine, count - mine)
@@ -119,6 +112,7 @@ class FiniteLaw:
         shift = 8 * EPS * size + 2 * error * steepest
         return _kept(_sorted(cls(log_ratio, masses[0], masses[1], relative_error, shift, (0.0, 0.0), (unseen, unseen))))
 
+    @cached_property
     def swapped(self) -> FiniteLaw:
         """Return the pair with the two laws exchanged."""
         return replace(

@@ -368,4 +368,4 @@ def bounded_range_divergence(epsilon: float, order: FloatArray) -> FloatArray:
         log_c, log_rest = log_expm1(order * epsilon) - whole, epsilon + log_expm1(less * epsilon) - whole
         log_moment = log_c - np.log(order) + less * (log_c + np.log(less / order) - log_rest)
         found = log_moment + 64 * EPS * order * (1 + epsilon + np.abs(np.log(epsilon)) + np.abs(np.log(less)))
-        return np.asarray(np.minimum(found / less, epsilon))
+        return np.asarray(np.fmin(found / less, epsilon))

@@ -11,7 +11,6 @@ from deniable._check import FloatArray
 from deniable._floats import EPS, PRODUCT_EXPONENT
 
 ComplexArray = NDArray[np.complex128]
-_NEAR = 2.0  # a + b below which logarithms of hyperbolic cosines are nearly equal
 _CANCELS = -0.5  # r − 1 below which 1 is not taken from r
 
 
@@ -70,25 +69,6 @@ def plain_losses(loss: FloatArray, rate: FloatArray | float) -> FloatArray:
             found = np.where(low, np.log(np.maximum(np.exp(loss) - (1 - rate), 0.0) / rate), found)
         # e^loss − (1 − q) is e^loss up there
         return np.where(loss > PRODUCT_EXPONENT, loss - np.log(rate), found)
-
-
-def randomized_response_cumulants(epsilon: float, c: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """K, K′, K″ of randomised response under "out": loss −ε with probability e^ε/(1 + e^ε), else ε.
-
-    K = log(cosh a/cosh b), a = ε|c − ½|, b = ε/2, is ε²c(c − 1)/2 for small ε, a difference of nearly equal logarithms.
-    cosh a − cosh b = 2·sinh((a + b)/2)·sinh((a − b)/2) keeps its digits for a + b < 2, and beyond a − b plus
-    log((1 + e^{−2a})/(1 + e^{−2b})) = log1p(e^{−2b}·(e^{−2(a − b)} − 1)/(1 + e^{−2b})): 16 roundings of K at most.
-    """
-    x = epsilon * (c - 0.5)
-    total, rise = np.abs(x) + epsilon / 2, epsilon * np.where(c < 0.5, -c, c - 1)  # a + b and a − b
-    with np.errstate(over="ignore"):
-        near = 2 * np.sinh(np.minimum(total, _NEAR) / 2) * np.sinh(np.clip(rise, -_NEAR, _NEAR) / 2)
-        near = np.log1p(near / math.cosh(min(epsilon / 2, _NEAR)))
-        fallen = math.exp(-epsilon)
-        apart = np.where(rise < -0.5, np.exp(-2 * np.abs(x)) - fallen, fallen * np.expm1(np.minimum(-2 * rise, 1.0)))
-        far = rise + np.log1p(apart / (1 + fallen))
-    slope = np.tanh(x)
-    return np.where(total < _NEAR, near, far), epsilon * slope, epsilon**2 * (1 - slope**2)
 
 
 def complex_log1p(z: ComplexArray) -> ComplexArray:

@@ -16,12 +16,14 @@ from deniable.accounting.steps.gaussian_mixture import several_records, truncate
 from deniable.accounting.steps.laplace import BoundedRangeStep, LaplaceStep, epsilon_of
 from deniable.accounting.steps.sampled_gaussian import without_replacement
 from deniable.mechanisms import (
+    ApproximateDP,
     BoundedRange,
     DiscreteGaussian,
     DiscreteLaplace,
     FinitePair,
     Laplace,
     Mechanism,
+    PureDP,
     RandomizedResponse,
     SubsampledGaussian,
     TruncatedPoisson,
@@ -30,6 +32,8 @@ from deniable.mechanisms import (
 
 STEPS: dict[type[Mechanism], Callable[[Any], tuple[Step, int]]] = {
     Laplace: lambda m: (LaplaceStep(epsilon_of(m.sensitivity, m.scale), m.sample_rate), m.steps),
+    PureDP: lambda m: (ResponseStep(m.epsilon, 2), 1),
+    ApproximateDP: lambda m: (ResponseStep(m.epsilon, 2), 1),  # its δ is left to the caller
     BoundedRange: lambda m: (BoundedRangeStep(m.epsilon), m.steps),
     DiscreteGaussian: lambda m: (DiscreteGaussianStep(m.sigma, m.sensitivity, m.sample_rate), m.steps),
     DiscreteLaplace: lambda m: (DiscreteLaplaceStep(m.scale, m.sensitivity, m.sample_rate), m.steps),

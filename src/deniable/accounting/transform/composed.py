@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from deniable._check import FloatArray
 from deniable.accounting.loss import ComposedLoss
 from deniable.accounting.sizes import DIGITS
-from deniable.accounting.steps.ratios import log_ratio, randomized_response_cumulants
+from deniable.accounting.steps.ratios import log_ratio
 from deniable.accounting.transform.line import Line, Phases
 from deniable.accounting.transform.mixtures import Mixture
 from deniable.accounting.transform.nodes import nodes
@@ -128,9 +128,6 @@ class PrivacyLoss(ComposedLoss):
         line = self._line(float(points.min()), float(points.max()), 0.0)
         k, first = self.gaussian * points * (points - 1) / 2, self.gaussian * (points - 0.5)
         second = np.full_like(points, self.gaussian)
-        for epsilon, count in self.randomized_responses:
-            parts = randomized_response_cumulants(epsilon, points)
-            k, first, second = (a + count * b for a, b in zip((k, first, second), parts, strict=True))
         for terms, row, steps in line.rows:
             found = terms.cumulants_at(row, points)
             k, first, second = (a + steps * b for a, b in zip((k, first, second), found, strict=True))

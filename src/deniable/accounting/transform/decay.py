@@ -125,8 +125,7 @@ def returning(loss: PrivacyLoss, c: float, t: FloatArray) -> tuple[FloatArray, f
     """
     count, spacing, squares, growth, found = t.size, float(t[1]), 1.0, 0.0, []
     for k in (0, 1):
-        half = replace(loss, others=loss.others[k::2], randomized_responses=loss.randomized_responses[k::2])
-        line = half.line(c, float(t[-1]))
+        line = replace(loss, others=loss.others[k::2]).line(c, float(t[-1]))
         log_m, error = line.transform(t, spacing)
         size = np.exp(log_m.real)
         square = np.minimum(size + error, 1.0) ** 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -13,7 +13,7 @@ from deniable._floats import EPS
 from deniable.accounting.sizes import DIGITS, POINTS
 from deniable.accounting.steps.base import Step, TooSlowError
 from deniable.accounting.steps.discrete import DiscreteGaussianStep, DiscreteStep
-from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep
+from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep
 from deniable.accounting.steps.laplace import BoundedRangeStep, LaplaceStep
 from deniable.accounting.steps.ratios import sampled_losses
 from deniable.accounting.steps.sampled_gaussian import ReplacedGaussianStep
@@ -21,6 +21,7 @@ from deniable.accounting.transform.mixtures import Bells, LabelledPair, Mixture
 from deniable.accounting.transform.terms import StepLaw, StepTerms
 
 _STRETCHED = np.array([1.3, 1.6, 2.0, 3.0, 5.0, 9.0, 20.0])  # ellipses of Bernstein that are tried
+_APART = 1e-12  # Σ √(pq) below which outcomes tell the worlds apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,10 +145,7 @@ def law_of(step: Step) -> StepLaw | None:
         case GaussianMixtureStep():
             if any(len(case.likely.weight) < 2 for case in step.cases):
                 return None  # hardly ever anything, of which lattices know how little
-            cases = [_labelled(case.likely, step) for case in step.cases]
-            others = math.fsum(case.probability for case in cases[1:])
-            cases[0] = LabelledPair(1 - others, cases[0].a, cases[0].b)
-            return Mixture(tuple(cases), step.error if len(cases) > 1 else 0.0, step.lost[0])
+            return mixture_of(replace(step, cases=tuple(case.likely for case in step.cases)))
         case ReplacedGaussianStep(noise, rate):
             bells = Bells(np.array([1 - rate, rate]), np.array([0.0, 1 / noise]), 0.0)
             return Mixture((LabelledPair(1.0, bells, bells),), 0.0, 0.0)
@@ -156,7 +154,8 @@ def law_of(step: Step) -> StepLaw | None:
         case DiscreteStep():
             found = step.outcomes()
             seen = (found.p > 0) & (found.q > 0)
-            if not 0 < np.count_nonzero(seen) < POINTS:
+            apart = np.sqrt(found.p * found.q).sum() < _APART  # M(½) would be lost in that of M(c) − 1
+            if not 0 < np.count_nonzero(seen) < POINTS or apart:
                 return None
             return Atoms(found.loss[seen], found.q[seen], found.shift, found.relative_error + found.lost[1])
         case LaplaceStep(epsilon, rate):
@@ -167,7 +166,13 @@ def law_of(step: Step) -> StepLaw | None:
             return None
 
 
-def _labelled(case: Case, step: GaussianMixtureStep) -> LabelledPair:
-    slope = np.array(case.records) / step.noise
+def mixture_of(step: GaussianMixtureStep) -> Mixture:
+    """Return the law of all that the cases of a step have; what they left out counts as unseen."""
     none = Bells(np.ones(1), np.zeros(1), 0.0)
-    return LabelledPair(case.probability, Bells(np.array(case.weight), slope, step.error), none)
+    probability = [case.probability for case in step.cases]
+    probability[0] = 1 - math.fsum(probability[1:])
+    cases = tuple(
+        LabelledPair(share, Bells(np.array(case.weight), np.array(case.records) / step.noise, step.error), none)
+        for share, case in zip(probability, step.cases, strict=True)
+    )
+    return Mixture(cases, step.error if len(cases) > 1 else 0.0, step.lost[0])

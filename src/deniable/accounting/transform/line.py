@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,11 +13,9 @@ from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.loss import ComposedLoss
 from deniable.accounting.sizes import MOST, PATIENT, UNDERFLOW
 from deniable.accounting.steps.base import TooSlowError
-from deniable.accounting.steps.ratios import ComplexArray, complex_log1p, log_ratio, randomized_response_cumulants
+from deniable.accounting.steps.ratios import ComplexArray, log_ratio
 from deniable.accounting.transform.nodes import Nodes
 from deniable.accounting.transform.terms import StepLaw, Terms
-
-_OF_K = 16  # roundings of K(c) of randomised responses: see randomized_response_cumulants
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +106,6 @@ class Line:
         k = np.array([variance * c * (c - 1) / 2, variance * (c - 0.5), variance])
         for terms, counts in ((self.phases, self.of.steps), *((terms, np.array([n])) for _, terms, n in self.others)):
             k += [float(counts @ x) for x in (terms.log_mgf, *terms.moments)]
-        for epsilon, count in self.of.randomized_responses:
-            k += [count * float(x) for x in randomized_response_cumulants(epsilon, np.asarray(c))]
         return float(k[0]), float(k[1]), float(k[2])
 
     def transform(self, t: FloatArray, spacing: float | None = None) -> tuple[ComplexArray, FloatArray]:
@@ -125,9 +120,7 @@ class Line:
         total = np.asarray(self.of.gaussian * (1j * t * (self.c - 0.5) - t**2 / 2), dtype=np.complex128)
         size = np.hypot(self.c, t)
         turned = np.abs(total)
-        responses, apart = randomized_responses_turned(self.of.randomized_responses, self.c, t)
-        relative_error = 2 * EPS * self.of.gaussian * (abs(self.c) + 1) * size + apart
-        relative_error += randomized_responses_rounding(self.of.randomized_responses, self.c, size)
+        relative_error = 2 * EPS * self.of.gaussian * (abs(self.c) + 1) * size
         sums = np.zeros_like(turned)
         for terms, row, steps in self.rows:
             one = terms.log_ratio_of(row, t, spacing)
@@ -137,37 +130,8 @@ class Line:
             error = np.log(terms.step_errors(row, size) + UNDERFLOW)
             relative_error = relative_error + steps * np.logaddexp(0.0, error - one.real)
             sums = sums + steps * abs(float(terms.log_mgf[row]))
-        total, turned = total + responses, turned + np.abs(responses)
         sums = sums + turned + self.of.gaussian * abs(self.c * (self.c - 1)) / 2
         relative_error = relative_error + (4 + self.of.summands) * EPS * sums + 64 * EPS
         with np.errstate(over="ignore"):  # an unknown transform is ∞, and its line useless
             grown = np.exp(total.real) * np.expm1(np.minimum(relative_error, 1.0))
             return total, np.where(relative_error < 1, grown, np.exp(total.real + relative_error))
-
-
-Responses = Sequence[tuple[float, float]]  # ε and how many
-
-
-def randomized_responses_rounding(responses: Responses, c: float, size: FloatArray) -> FloatArray:
-    """Bound on the error of log M(w) of all responses, |w| = ``size``, at real part c: of K(c), and of what turns."""
-    real = np.asarray(c)
-    known = sum(count * abs(float(randomized_response_cumulants(epsilon, real)[0])) for epsilon, count in responses)
-    return 4 * EPS * sum(epsilon * count for epsilon, count in responses) * size + _OF_K * EPS * known
-
-
-def randomized_responses_turned(responses: Responses, c: float, t: FloatArray) -> tuple[ComplexArray, FloatArray]:
-    """log M(c + it)/M(c) of all responses, and a bound on the error of their product: of the logarithm, to all orders.
-
-    That of K(c) is apart, and so is the rounding of the logarithms themselves.
-
-    One is cos x + i·m·sin x, x = εt, m the tilted mean of the signs: 1 + z with z = −2·sin²(x/2) + i·m·sin x, known to
-    a few roundings of x; where cos x is next to 0 these weigh more.
-    """
-    total, error = np.zeros(t.shape, dtype=np.complex128), np.zeros(t.shape)
-    for epsilon, count in responses:
-        slope = float(randomized_response_cumulants(epsilon, np.asarray(c))[1]) / epsilon
-        angle = epsilon * t
-        one = complex_log1p(-2 * np.sin(angle / 2) ** 2 + 1j * slope * np.sin(angle))
-        total = total + count * one
-        error = error + count * np.logaddexp(0.0, np.log(8 * EPS * angle + UNDERFLOW) - one.real)
-    return total, error

@@ -156,9 +156,9 @@ class Terms(ABC):
 
     @property
     def real_error(self) -> FloatArray:
-        """Bound on the error of M(c) of one step, relative to it: rounding, a ceiling, and what nodes miss."""
+        """Bound on the error of M(c) of one step, relative to it: rounding, a ceiling, masses, and what nodes miss."""
         left_out = MISSED * (1 + 1 / np.minimum(self.mgf, 1 / UNDERFLOW))
-        return 2 * self.step_rounding * (abs(self.c) + 1) + 4 * self.cut + left_out
+        return 2 * self.step_rounding * (abs(self.c) + 1) + 4 * self.cut + left_out + self.wrong
 
     @cached_property
     def step_rounding(self) -> FloatArray:
