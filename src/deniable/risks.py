@@ -258,8 +258,8 @@ def group(tradeoff: Tradeoff, k: int) -> Tradeoff:
         "replace one record": f"replace a group of {count} records",
     }
     adjacency = many.get(tradeoff.assumptions.adjacency, f"{count} times: {tradeoff.assumptions.adjacency}")
-    ways: tuple[Direction, ...] = ("remove",) * count
-    return _chained(tradeoff, ways, adjacency, f"composed {count} times for a group")
+    remove: Direction = "remove"
+    return _chained(tradeoff, (remove,) * count, adjacency, f"composed {count} times for a group")
 
 
 def replaced(tradeoff: Tradeoff, *, any_mechanism: bool = False) -> Tradeoff:
