@@ -59,7 +59,7 @@ def test_what_a_stranger_s_table_drafts(tmp_path, capsys):
     text = out.read_text(encoding="utf-8")
     first, text = text.split("\n", 1)
     assert first == "# drafted from the data: read, then delete this line"
-    assert tomllib.loads(text) == {"target": "Kauf", "task": "classification", "decimal": ",", "columns": EXPECTED}
+    assert tomllib.loads(text) == {"target": "Kauf", "decimal": ",", "columns": EXPECTED}
     said = [
         '# If this column says whose record it is: person = "who_id"',
         "# 1 cell does not fit",
@@ -95,7 +95,6 @@ def test_what_is_known_is_drafted_as_declared(tmp_path):
     assert schema.column("cm").range == (100, 250)
     assert schema.column("PLZ").labels == ("01067",)
     assert (schema.kind("Ort"), schema.target, schema.person) == ("dropped", "Alter", "who_id")
-    assert schema.task == "regression"
 
 
 LINE = "# drafted from the data: read, then delete this line"

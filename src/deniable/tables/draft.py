@@ -47,7 +47,6 @@ _HEAD = (
     "Drafted by looking at the table: for its owner, who corrects it. What stands here is taken as public, so declare",
     "what everybody knows. Lines that begin with # are not read; ranges and categories in them were read off the data.",
 )
-_CLASSES = 20  # whole numbers up to which a target is of classes
 
 
 class TableWarning(UserWarning):
@@ -77,8 +76,8 @@ class Column:
         Why the column was dropped and what to do if it should not be; empty for the others.
     trained
         Whether a private model is likely to use it: all are used but those of nearly unique words.
-    form
-        How its texts are written: decimal mark, what comes first in dates, unit.
+    written
+        How its texts are written: with a decimal comma, with the day or the month first.
 
     Examples
     --------
@@ -91,13 +90,7 @@ class Column:
     notes: tuple[str, ...] = ()
     reason: str = ""
     trained: bool = True
-    form: ColumnSchema = field(default_factory=ColumnSchema)
-
-    @property
-    def written(self) -> str:
-        """How its numbers or dates are written, in words."""
-        comma = ["decimal comma"] * (self.form.decimal == ",")
-        return ", ".join([*comma, *[f"{self.form.order} first"] * bool(self.form.order)])
+    written: str = ""
 
     @property
     def line(self) -> str:
@@ -283,14 +276,15 @@ def _understood(name: str, raw: Any, cells: ColumnCells, declared: ColumnSchema)
     """Decide of what kind a column is and read it."""
     kind: Any = {"whole": "number", "code": "category"}.get(declared.kind, declared.kind) or kind_of(cells)
     values = typed(cells, kind)
-    texts, missing = texts_of(raw), float(values.isna().mean())
-    made = Column(name, kind, missing, form=format_of(texts, declared))
+    form = format_of(texts_of(raw), declared)
+    said = ["decimal comma"] * (form.decimal == ",") + [f"{form.order} first"] * bool(form.order)
+    made = Column(name, kind, float(values.isna().mean()), written=", ".join(said))
     if declared.kind:
         return made, values
     made = replace(made, trained=not nearly_unique(cells))
     if reason := reason_to_drop(name, kind, values, raw):
         return replace(made, kind="dropped", missing=0.0, reason=reason), values
-    return replace(made, notes=tuple(remarks(kind, values, cells, raw, made.form, declared))), values
+    return replace(made, notes=tuple(remarks(kind, values, cells, raw, form, declared))), values
 
 
 def _target(name: str, raw: Any, cells: ColumnCells, place: Any) -> tuple[pd.Series[Any] | None, list[str]]:
@@ -376,10 +370,9 @@ def draft_schema(
         notes[name] = [reason] if reason else list(_comments(columns[name], raw, cells, name == target))
         if reason.startswith("the name") and cells.spelled.size > len(set(cells.spelled)):
             notes[None].append(f"If this column says whose record it is: person = {toml(name)}")
-    task = "" if target is None else _task(columns[target], columns[target].read(frame[target]))
     if mark := declared.decimal:
         columns = {name: replace(one, decimal=one.decimal.replace(mark, "")) for name, one in columns.items()}
-    made = Schema(columns, target, declared.task or task, declared.person, mark, drafted=True)
+    made = Schema(columns, target, declared.task, declared.person, mark, drafted=True)
     return made.to_toml(notes)
 
 
@@ -418,12 +411,3 @@ def _range(numbers: Any, kind: str) -> Iterable[str]:
         ends = tuple(coarse_range(low, high))
         days = tuple(str(np.datetime64(int(end), "D")) for end in ends)
         yield f"range = {toml(days if kind == 'date' else ends)}"
-
-
-def _task(column: ColumnSchema, cells: ColumnCells) -> str:
-    few = len(np.unique(cells.number[~np.isnan(cells.number)])) <= _CLASSES
-    return (
-        "classification"
-        if column.kind in ("category", "code", "yes/no") or (column.kind == "whole" and few)
-        else "regression"
-    )
