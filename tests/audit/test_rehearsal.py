@@ -8,9 +8,9 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import roc_auc_score
 
 import deniable as dn
-from deniable.audit.rehearsal import LEAST_SHADOWS, Scorer, area_under_log_roc, candidates, plain, rehearse, strongest
-from deniable.audit.scoring import METHODS, half_gap, smoothed_log_odds
-from deniable.audit.shadow import balanced_design, split_signals, train_models
+from deniable.audit.rehearsal import LEAST_SHADOWS, Attack, Scale, area_under_log_roc, candidates, rehearse, strongest
+from deniable.audit.scoring import METHODS, Shown, half_gap, score, smoothed_log_odds
+from deniable.audit.shadow import balanced_design, train_models
 
 
 def clipped(p):
@@ -51,46 +51,41 @@ def forest(credit):
 
 def test_unanimous_votes_do_not_ruin_lira(forest):
     signal, shadows, targets = forest
-    inside, outside = split_signals(signal[:16], shadows)
 
-    def auc(scorer):
-        lira = plain("lira", "classification")
-        scores = [scorer(lira, seen, inside, outside) for seen in signal[16:]]
+    def auc(scale):
+        scores = scale.scores(Attack("lira"), signal[16:], signal[:16], shadows)
         return np.mean([roc_auc_score(t, s) for t, s in zip(targets, scores, strict=True)])
 
-    knowing = auc(Scorer.of(signal[:16], "classification"))
+    knowing = auc(Scale.of(signal[:16], "classification"))
     assert knowing > 0.88
-    assert knowing > auc(Scorer("classification", half=0.0)) + 0.05  # a cut at 30, for comparison
+    assert knowing > auc(Scale("classification", half=0.0)) + 0.05  # a cut at 30, for comparison
 
 
 def test_the_rehearsal_chooses_an_attack_that_is_near_the_best(forest):
     signal, shadows, targets = forest
-    inside, outside = split_signals(signal[:16], shadows)
-    scorer = Scorer.of(signal[:16], "classification")
-    rehearsed = rehearse(signal[:16], shadows, scorer)
+    scale = Scale.of(signal[:16], "classification")
+    rehearsed = rehearse(signal[:16], shadows, scale)
     assert set(rehearsed) == set(candidates(signal, "classification"))
 
     def reached(attack):
-        each = [scorer(attack, seen, inside, outside) for seen in signal[16:]]
+        each = scale.scores(attack, signal[16:], signal[:16], shadows)
         return np.mean([area_under_log_roc(s[t], s[~t]) for t, s in zip(targets, each, strict=True)])
 
-    chosen = strongest(rehearsed, plain("lira", "classification"))
+    chosen = strongest(rehearsed, Attack("lira"))
     assert reached(chosen) > max(reached(attack) for attack in rehearsed) - 0.05
     assert chosen.method != "loss"
 
 
-@pytest.mark.parametrize("outputs", [(), (2,)])
 @pytest.mark.parametrize("method", METHODS)
-def test_no_attack_depends_on_the_unit_of_y(method, outputs):
+def test_no_attack_depends_on_the_unit_of_y(method):
     rng = np.random.default_rng(2)
     shadows, target = balanced_design(8, 300, rng), rng.random(300) < 0.5
-    member = np.concatenate([shadows, target[None]]).reshape(9, *[1] * len(outputs), 300)
-    signal = rng.normal(size=(9, *outputs, 300)) * np.where(member, 0.4, 1.0) * rng.uniform(0.3, 2, 300)
-    units = np.array([1e4, 1e-4])[:, None] if outputs else 1e4
-    attack, found = plain(method, "regression"), []
-    for residuals in (signal, signal * units):
-        scorer = Scorer.of(residuals[:8], "regression")
-        found.append(scorer(attack, residuals[8], *split_signals(residuals[:8], shadows)))
+    member = np.concatenate([shadows, target[None]])
+    signal = rng.normal(size=(9, 300)) * np.where(member, 0.4, 1.0) * rng.uniform(0.3, 2, 300)
+    found = []
+    for residuals in (signal, signal * 1e4):
+        scale = Scale.of(residuals[:8], "regression")
+        found.append(scale.scores(Attack(method), residuals[8:], residuals[:8], shadows)[0])
     assert np.corrcoef(*found)[0, 1] == pytest.approx(1, abs=1e-9)
     assert roc_auc_score(target, found[0]) > 0.6
 
@@ -117,35 +112,33 @@ def test_the_area_is_that_of_all_corners(digits):
         assert area_under_log_roc(*sides) == pytest.approx(log_roc_by_sorting(*sides), rel=1e-9, abs=1e-12)
 
 
-def rehearsed_by_splitting(signal, member, scorer, attack):
+def rehearsed_by_splitting(signal, member, scale, attack):
     """The others' signals themselves, cut to as many models on both sides of every record."""
-    found, half = [], len(signal) // 2 - 1
+    seen, found, half = scale.scaled(attack, signal), [], len(signal) // 2 - 1
     for target in range(len(signal)):
         rest = np.delete(np.arange(len(signal)), target)
         order = rest[np.argsort(~member[rest], axis=0, kind="stable")]
-        taken = [np.broadcast_to(np.expand_dims(p, tuple(range(1, signal.ndim - 1))), (half, *signal.shape[1:]))
-                 for p in (order[:half], order[-half:])]  # fmt: skip
-        scores = scorer(attack, signal[target], *(np.take_along_axis(signal, p, axis=0) for p in taken))
+        sides = (Shown.of(np.take_along_axis(seen, p, axis=0), scale.task) for p in (order[:half], order[-half:]))
+        scores = score(attack.method, seen[target], *sides, scale.task)
         found.append(area_under_log_roc(scores[member[target]], scores[~member[target]]))
     return np.mean(found)
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
-@pytest.mark.parametrize("outputs", [(), (3,)])
-def test_moments_without_a_model_are_those_of_the_others(task, outputs):
+def test_moments_without_a_model_are_those_of_the_others(task):
     rng = np.random.default_rng(1)
     member = balanced_design(12, 150, rng)
-    signal = rng.normal(size=(12, *outputs, 150)) + 1.5 * np.expand_dims(member, tuple(range(1, 1 + len(outputs))))
-    scorer = Scorer.of(signal, task)
-    for attack, strength in rehearse(signal, member, scorer).items():
-        assert strength == pytest.approx(rehearsed_by_splitting(signal, member, scorer, attack), rel=1e-9), attack
+    signal = rng.normal(size=(12, 150)) + 1.5 * member
+    scale = Scale.of(signal, task)
+    for attack, strength in rehearse(signal, member, scale).items():
+        assert strength == pytest.approx(rehearsed_by_splitting(signal, member, scale, attack), rel=1e-9), attack
 
 
 def test_a_rehearsal_without_leakage_finds_none():
     rng = np.random.default_rng(0)
     shadows = balanced_design(12, 2000, rng)
     signal = rng.normal(size=(12, 2000))  # knows nothing of the membership: only the design could tell
-    rehearsed = rehearse(signal, shadows, Scorer.of(signal, "classification"))
+    rehearsed = rehearse(signal, shadows, Scale.of(signal, "classification"))
     guess = np.mean(np.geomspace(1e-3, 1, 50))
     assert all(abs(found - guess) < 0.02 for found in rehearsed.values())
 

@@ -45,7 +45,7 @@ def test_signal_is_the_log_odds_of_the_true_class():
 def test_lira_is_the_ratio_of_two_gaussians():
     """Variances of the first record, 2 and ½, are drawn towards those of both records, 1 and ¼, as by 8 more models."""
     sides = [[1.0, 5.0], [3.0, 5.0]], [[-1.0, 2.0], [0.0, 2.0]]
-    inside, outside = (Shown(np.array(side), "classification") for side in sides)
+    inside, outside = (Shown.of(np.array(side, dtype=float), "classification") for side in sides)
     target = np.array([1.5, 4.0])
     s_in, s_out = np.sqrt((8 + 2) / 9), np.sqrt((8 / 4 + 1 / 2) / 9)
     expected = -((1.5 - 2) ** 2) / (2 * s_in**2) - np.log(s_in) + (1.5 + 0.5) ** 2 / (2 * s_out**2) + np.log(s_out)

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, Seed, choice, integer, seeded
-from deniable.audit.rehearsal import LEAST_SHADOWS, Scorer, plain, rehearse, strongest
+from deniable.audit.rehearsal import LEAST_SHADOWS, Attack, Scale, rehearse, strongest
 from deniable.audit.results import AttackScores
-from deniable.audit.scoring import METHODS, NEEDED, Method, joint
+from deniable.audit.scoring import METHODS, NEEDED, Method
 from deniable.audit.shadow import (
     BoolArray,
     LearningTask,
@@ -39,8 +39,6 @@ def score_without_shadows(
         raise InputError(
             f"method 'quantile' needs at least {2 * _LEAST} nonmembers, half of which teach, got {int((~member).sum())}"
         )
-    if signal.ndim == 2:  # several outputs
-        signal = joint(signal, task)
     fit, features = signal if task == "classification" else -np.abs(signal), _features(X, y)
     centre = HistGradientBoostingRegressor(max_iter=60, min_samples_leaf=10, random_state=0)
     spread = HistGradientBoostingRegressor(max_iter=60, min_samples_leaf=10, random_state=0)
@@ -56,7 +54,7 @@ def _features(X: Any, y: NDArray[Any]) -> FloatArray:
     else:
         frame = hasattr(X, "iloc")
         columns = [X.iloc[:, i].to_numpy() for i in range(X.shape[1])] if frame else [*X.reshape(len(X), -1).T]
-    columns += [y] if y.ndim == 1 else [*y.T]
+    columns.append(y)
     coded = [c if c.dtype.kind in "biuf" else np.unique(c.astype(str), return_inverse=True)[1] for c in columns]
     return np.column_stack([np.asarray(column, dtype=np.float64) for column in coded])
 
@@ -100,8 +98,7 @@ def attack_estimator(
         ``train(X, y, seed)`` that returns a prediction function: probabilities, shape (n, n_classes) in sorted order
         of the classes, or predictions, shape (n,), for regression; arrays or tensors. Use this for PyTorch models.
     X, y
-        The records, an array, sparse matrix or DataFrame, and their labels; with several outputs one column each
-        (their evidence is added up).
+        The records, an array, sparse matrix or DataFrame, and their labels.
     method
         "loss", "calibrated", "lira" (online), "lira-offline" or "rmia"; "auto" lets the shadow models play the target
         in turn and takes the strongest, LiRA also on the scale arcsin √p, which suits votes (LiRA unless another is
@@ -265,14 +262,10 @@ def _scored(
 ) -> AttackScores:
     """Score the last rows of ``signal``, those of ``targets``, with the others, those of ``shadows``."""
     n_shadows = len(shadows)
-    scorer = Scorer.of(signal[:n_shadows], task)
-    rehearsing = method == "auto" and n_shadows >= LEAST_SHADOWS
-    rehearsed = rehearse(signal[:n_shadows], shadows, scorer) if rehearsing else {}
-    usual = plain("lira" if method == "auto" else method, task)
-    attack = strongest(rehearsed, usual)
-    _, *sides = scorer.sides(attack, signal[:n_shadows], shadows)
-    seen = zip(*scorer.outputs(attack, signal[n_shadows:]), strict=True)
-    scores = np.array([scorer.score(attack, output, *sides) for output in seen])
+    shown, scale = signal[:n_shadows], Scale.of(signal[:n_shadows], task)
+    rehearsed = rehearse(shown, shadows, scale) if method == "auto" and n_shadows >= LEAST_SHADOWS else {}
+    attack = strongest(rehearsed, Attack("lira" if method == "auto" else method))
+    scores = scale.scores(attack, signal[n_shadows:], shown, shadows)
     records = np.broadcast_to(np.arange(targets.shape[1]), targets.shape)
     details = {
         "n_shadows": n_shadows,
@@ -286,16 +279,16 @@ def _scored(
 
 
 def _design(n_shadows: int, labels: NDArray[Any], task: LearningTask, rng: np.random.Generator) -> BoolArray:
-    """Return the shadows' halves: each record in half of them, every class (of a single output) in each."""
+    """Return the shadows' halves: each record in half of them, every class in each."""
     design = balanced_design(n_shadows, len(labels), rng)
-    return with_every_class(design, labels) if task == "classification" and labels.ndim == 1 else design
+    return with_every_class(design, labels) if task == "classification" else design
 
 
 def _with_two_classes(labels: NDArray[Any], task: LearningTask, rng: np.random.Generator) -> BoolArray:
     """Toss a coin for each record, and again if the members would all have one class."""
     for _ in range(_TOSSES):
         member = rng.random(len(labels)) < 0.5
-        if task == "regression" or labels.ndim == 2 or len(np.unique(labels[member])) > 1:
+        if task == "regression" or len(np.unique(labels[member])) > 1:
             break
     return member
 
@@ -313,10 +306,10 @@ def _check_labels(estimator: Any, X: Any, y: ArrayLike, task: str) -> tuple[NDAr
         raise InputError(f"X must be an array or a data frame of records, got {X!r}")
     labels = np.asarray(y)
     labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
-    if labels.ndim not in (1, 2) or 0 in labels.shape or len(labels) != X.shape[0] or len(labels) < 4:
+    if labels.ndim != 1 or len(labels) != X.shape[0] or len(labels) < 4:
         raise InputError(
-            f"y must have one label per row of X ({X.shape[0]}, at least 4), or one row of several outputs, got shape "
-            f"{labels.shape}"
+            f"y must have one label per row of X ({X.shape[0]}, at least 4), got shape {labels.shape}; attack one of "
+            "several outputs at a time"
         )
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise InputError("y must not hold NaN; drop the records without a label")
@@ -329,7 +322,7 @@ def _check_labels(estimator: Any, X: Any, y: ArrayLike, task: str) -> tuple[NDAr
             task = "regression" if is_regressor(estimator) else "classification"
         else:
             task = "regression" if labels.dtype.kind == "f" else "classification"
-    if task == "classification" and any(len(np.unique(column)) < 2 for column in np.atleast_2d(labels.T)):
+    if task == "classification" and len(np.unique(labels)) < 2:
         raise InputError("y must hold at least two classes, got one; there is nothing to learn")
     return labels, cast(LearningTask, task)
 

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.audit.scoring import (
-    METHODS,
-    Method,
-    Shown,
-    ShownByOthers,
-    half_gap,
-    joint,
-    score,
-    smoothed_log_odds,
-    stabilised,
-)
+from deniable.audit.scoring import METHODS, Method, Shown, half_gap, score, smoothed_log_odds, stabilised
 from deniable.audit.shadow import LARGEST_LOGIT, BoolArray, LearningTask, split_signals
 
-Scale = Literal["log-odds", "arcsine", "residual"]
 REHEARSALS = 32  # largest number of shadow models that play the target
 LEAST_SHADOWS = 6  # two models with and two without each record must be left when one plays the target
 _SMALLEST_FPR = 1e-3  # lowest FPR in the mean TPR
@@ -31,111 +18,77 @@ _MARGIN = 0.03  # relative: how far chance separates equally strong attacks, wit
 
 @dataclass(frozen=True)
 class Attack:
-    """A method and the scale of the signal that it looks at."""
+    """A method, and whether it looks at a share of votes instead of at log-odds or residuals."""
 
     method: Method
-    scale: Scale
+    votes: bool = False
 
     def __str__(self) -> str:
-        return self.method if self.scale != "arcsine" else f"{self.method} (arcsine)"
+        return f"{self.method} (arcsine)" if self.votes else self.method
 
 
 @dataclass(frozen=True, eq=False)
-class Scorer:
-    """What is the same for every attack on one set of shadow models.
+class Scale:
+    """How attacks see the signals of one set of shadow models.
 
-    ``half`` is the resolution of the models' probabilities (:func:`half_gap`); residuals are divided by ``unit`` (a
-    number, or one per output), so that exp(−loss) is a Gaussian density whatever y is measured in. Both are found on
-    the shadows alone.
+    ``half`` is the resolution of the models' probabilities (:func:`half_gap`); residuals are divided by ``unit``, so
+    that exp(−loss) is a Gaussian density whatever y is measured in. Both are found on the shadows alone.
     """
 
     task: LearningTask
     half: float = 0.0
-    unit: float | FloatArray = 1.0
+    unit: float = 1.0
 
     @classmethod
-    def of(cls, shadows: FloatArray, task: LearningTask) -> Scorer:
+    def of(cls, shadows: FloatArray, task: LearningTask) -> Scale:
         """Learn the resolution of the models, or the size of their residuals, from the shadows' signals."""
         if task == "classification":
             return cls(task, half=half_gap(shadows))
-        size = np.sqrt(2 * np.mean(shadows**2, axis=(0, -1)))
-        return cls(task, unit=np.where(size > 0, size, 1.0)[..., None])
+        return cls(task, unit=float(np.sqrt(2 * np.mean(shadows**2))) or 1.0)
 
-    def __call__(self, attack: Attack, target: FloatArray, inside: FloatArray, outside: FloatArray) -> FloatArray:
-        """Score every record by the target's signals, (n,) or (n_outputs, n), and the shadows', with one more axis."""
-        seen = [output[0] for output in self.outputs(attack, target[None])]
-        sides = ([Shown(output, self.task) for output in self.outputs(attack, side)] for side in (inside, outside))
-        return self.score(attack, seen, *sides)
-
-    def score(
-        self, attack: Attack, seen: Sequence[FloatArray], inside: Sequence[Shown], outside: Sequence[Shown]
-    ) -> FloatArray:
-        """Score every record; one entry for each of :meth:`outputs`, whose evidence adds up."""
-        each = zip(seen, inside, outside, strict=True)
-        parts = (score(attack.method, *signals, self.task) for signals in each)
-        return np.asarray(sum(parts), dtype=np.float64)
-
-    def sides(
-        self, attack: Attack, signal: FloatArray, member: BoolArray
-    ) -> tuple[list[FloatArray], list[Shown], list[Shown]]:
-        """Return, for each output, the models' signals and what those with and without each record showed."""
-        outputs = self.outputs(attack, signal)
-        split = [[Shown(side, self.task) for side in split_signals(output, member)] for output in outputs]
-        return outputs, [inside for inside, _ in split], [outside for _, outside in split]
-
-    def outputs(self, attack: Attack, signal: FloatArray) -> list[FloatArray]:
-        """Return the models' signals as the attack sees them, (models, n) for each output; RMIA sees all as one."""
-        scaled = self.scaled(attack.scale, signal)
-        if scaled.ndim == 2:
-            return [scaled]
-        return [joint(scaled, self.task)] if attack.method == "rmia" else [*np.moveaxis(scaled, 1, 0)]
-
-    def scaled(self, scale: Scale, signal: FloatArray) -> FloatArray:
-        """Return the signal as attacks on this scale see it."""
+    def scaled(self, attack: Attack, signal: FloatArray) -> FloatArray:
+        """Return signals as the attack sees them."""
         if self.task == "regression":
             return np.asarray(signal / self.unit)
-        return stabilised(signal) if scale == "arcsine" else smoothed_log_odds(signal, self.half)
+        return stabilised(signal) if attack.votes else smoothed_log_odds(signal, self.half)
 
-
-def plain(method: Method, task: LearningTask) -> Attack:
-    """Return a method on its usual scale."""
-    return Attack(method, "residual" if task == "regression" else "log-odds")
+    def scores(self, attack: Attack, targets: FloatArray, shadows: FloatArray, member: BoolArray) -> FloatArray:
+        """Score every record by the signals of targets, shape (targets, n), and of the shadows with memberships."""
+        inside, outside = (Shown.of(side, self.task) for side in split_signals(self.scaled(attack, shadows), member))
+        return np.array([score(attack.method, x, inside, outside, self.task) for x in self.scaled(attack, targets)])
 
 
 def candidates(signal: FloatArray, task: LearningTask) -> list[Attack]:
     """Return the attacks that a rehearsal compares: every method, and LiRA on the scale of votes."""
-    found = [plain(method, task) for method in METHODS]
+    found = [Attack(method) for method in METHODS]
     if task == "classification" and np.abs(signal).max() <= LARGEST_LOGIT:
-        found += [Attack("lira", "arcsine")]
+        found += [Attack("lira", votes=True)]
     return found
 
 
-def rehearse(signal: FloatArray, member: BoolArray, scorer: Scorer) -> dict[Attack, float]:
+def rehearse(signal: FloatArray, member: BoolArray, scale: Scale) -> dict[Attack, float]:
     """Return how strong each attack is when shadow models play the target: the mean TPR over log-spaced FPRs.
 
     Each in turn is attacked with the others. It was one of a balanced design, so a record in it has one place fewer
     among the others; both sides are cut to the same number of models, and the missing place tells nothing.
     """
-    strength: dict[Attack, list[float]] = {attack: [] for attack in candidates(signal, scorer.task)}
-    views = {attack: (attack.scale, signal.ndim == 3 and attack.method == "rmia") for attack in strength}
-    shown = {view: scorer.sides(attack, signal, member) for attack, view in views.items()}
-    for target in np.unique(np.linspace(0, len(signal) - 1, REHEARSALS).astype(int)):
-        inside = member[target]
-        left = {view: _without(target, inside, *sides) for view, sides in shown.items()}
-        for attack, found in strength.items():
-            scores = scorer.score(attack, *left[views[attack]])
-            found.append(area_under_log_roc(scores[inside], scores[~inside]))
-    return {attack: float(np.mean(found)) for attack, found in strength.items()}
-
-
-def _without(
-    target: int, member: BoolArray, outputs: list[FloatArray], inside: list[Shown], outside: list[Shown]
-) -> tuple[list[FloatArray], list[Shown], list[Shown]]:
-    """Return a model's signals and what the others showed, one model fewer on both sides of every record."""
-    seen = [output[target] for output in outputs]
-    with_it = [ShownByOthers(s, np.where(member, own, s.signals[-1])) for s, own in zip(inside, seen, strict=True)]
-    without = [ShownByOthers(s, np.where(member, s.signals[0], own)) for s, own in zip(outside, seen, strict=True)]
-    return seen, [*with_it], [*without]
+    found = {}
+    played = np.unique(np.linspace(0, len(signal) - 1, REHEARSALS).astype(int))
+    for attack in candidates(signal, scale.task):
+        seen = scale.scaled(attack, signal)
+        inside, outside = split_signals(seen, member)
+        with_it, without_it = Shown.of(inside, scale.task), Shown.of(outside, scale.task)
+        strength = []
+        for target in played:
+            known, own = member[target], seen[target]
+            sides = (
+                with_it.without(np.where(known, own, inside[-1]), scale.task),
+                without_it.without(np.where(known, outside[0], own), scale.task),
+            )
+            scores = score(attack.method, own, *sides, scale.task)
+            strength.append(area_under_log_roc(scores[known], scores[~known]))
+        found[attack] = float(np.mean(strength))
+    return found
 
 
 def strongest(rehearsed: dict[Attack, float], usual: Attack) -> Attack:

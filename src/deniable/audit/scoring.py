@@ -12,7 +12,7 @@ unanimous vote.
 
 from __future__ import annotations
 
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -72,79 +72,37 @@ def chance(signal: FloatArray, task: LearningTask) -> FloatArray:
     return np.asarray(expit(signal) if task == "classification" else np.exp(-loss_of(signal, task)))
 
 
-def joint(signal: FloatArray, task: LearningTask) -> FloatArray:
-    """Return one signal for several outputs (last axis but one): log-odds that all are right, or the norm."""
-    if task == "regression":
-        return np.asarray(np.sqrt(np.sum(signal**2, axis=-2)))
-    right = np.minimum(-np.sum(loss_of(signal, task), axis=-2), -np.finfo(float).tiny)
-    return np.asarray(np.clip(right - np.log(-np.expm1(right)), -LARGEST_LOGIT, LARGEST_LOGIT))
-
-
+@dataclass(frozen=True, eq=False)
 class Shown:
-    """What some models showed about each record: the quantities that attacks use, computed on request.
+    """What some models showed about each record: the quantities that attacks use.
 
-    Parameters
-    ----------
-    signals
-        Shape (models, n).
+    Their mean signal, the sum of the squared deviations from it, their mean loss, and their mean of exp(−loss).
     """
 
-    def __init__(self, signals: FloatArray, task: LearningTask) -> None:
-        self.models, self.task, self.signals = len(signals), task, signals
+    models: int
+    mean: FloatArray
+    squares: FloatArray
+    loss: FloatArray
+    chance: FloatArray
 
-    @cached_property
-    def mean(self) -> FloatArray:
-        """Mean signal."""
-        return np.asarray(self.signals.mean(axis=0))
+    @classmethod
+    def of(cls, signals: FloatArray, task: LearningTask) -> Shown:
+        """Return the moments of signals of shape (models, n)."""
+        mean = signals.mean(axis=0)
+        loss, likely = loss_of(signals, task).mean(axis=0), chance(signals, task).mean(axis=0)
+        return cls(len(signals), mean, np.sum((signals - mean) ** 2, axis=0), loss, likely)
 
-    @cached_property
-    def squares(self) -> FloatArray:
-        """Sum of the squared deviations from the mean signal."""
-        return np.asarray(np.sum((self.signals - self.mean) ** 2, axis=0))
+    def without(self, taken: FloatArray, task: LearningTask) -> Shown:
+        """Return the same without one model, which may differ by record: its signals are ``taken``, shape (n,)."""
+        left = self.models - 1
 
-    @cached_property
-    def loss(self) -> FloatArray:
-        """Mean loss."""
-        return np.asarray(loss_of(self.signals, self.task).mean(axis=0))
+        def mean(of_all: FloatArray, own: FloatArray) -> FloatArray:
+            return of_all + (of_all - own) / left
 
-    @cached_property
-    def chance(self) -> FloatArray:
-        """Mean of exp(−loss)."""
-        return np.asarray(chance(self.signals, self.task).mean(axis=0))
-
-
-class ShownByOthers(Shown):
-    """The same without one model, which may differ by record: ``all_models`` without the signals ``taken``, shape (n,).
-
-    Computed from the moments of all, so rehearsing with every model as the target costs one pass over the models.
-    """
-
-    def __init__(self, all_models: Shown, taken: FloatArray) -> None:
-        self.models, self.task, self._all, self._taken = all_models.models - 1, all_models.task, all_models, taken
-
-    def _left(self, mean: FloatArray, taken: FloatArray) -> FloatArray:
-        return mean + (mean - taken) / self.models
-
-    @cached_property
-    def mean(self) -> FloatArray:
-        """Mean signal."""
-        return self._left(self._all.mean, self._taken)
-
-    @cached_property
-    def squares(self) -> FloatArray:
-        """Sum of the squared deviations from the mean signal."""
-        gone = (self._taken - self._all.mean) * (self._taken - self.mean)
-        return np.asarray(np.maximum(self._all.squares - gone, 0.0))
-
-    @cached_property
-    def loss(self) -> FloatArray:
-        """Mean loss."""
-        return self._left(self._all.loss, loss_of(self._taken, self.task))
-
-    @cached_property
-    def chance(self) -> FloatArray:
-        """Mean of exp(−loss)."""
-        return np.asarray(np.maximum(self._left(self._all.chance, chance(self._taken, self.task)), 0.0))
+        centre = mean(self.mean, taken)
+        squares = np.maximum(self.squares - (taken - self.mean) * (taken - centre), 0.0)
+        likely = np.maximum(mean(self.chance, chance(taken, task)), 0.0)
+        return Shown(left, centre, squares, mean(self.loss, loss_of(taken, task)), likely)
 
 
 def _lira_offline(target: FloatArray, outside: Shown, task: LearningTask) -> FloatArray:

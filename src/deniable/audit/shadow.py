@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray, InputError, IntArray
+from deniable._check import FloatArray, InputError
 from deniable._parallel import in_order
 from deniable._progress import track
 
@@ -56,8 +56,7 @@ def train_models(
 ) -> FloatArray:
     """Train one model per row of ``member`` and return its signals on all records, shape (n_models, n_records).
 
-    With several outputs, ``y`` of shape (n_records, n_outputs), the shape is (n_models, n_outputs, n_records). The
-    signal is the log-odds of the true class (classification) or the residual prediction − y (regression).
+    The signal is the log-odds of the true class (classification) or the residual prediction − y (regression).
     """
     if task == "classification":
         _check_classes(y, member)
@@ -66,23 +65,10 @@ def train_models(
     return np.stack(list(track(finished, "shadow models", len(member), shown=progress)))
 
 
-def places(member: BoolArray) -> tuple[IntArray, IntArray]:
-    """Return which models have each record (half of them do) and which do not; shapes (models / 2, n_records)."""
-    with_it, without = (np.nonzero(side.T)[1].reshape(member.shape[1], -1).T for side in (member, ~member))
-    return with_it, without
-
-
-def at_places(signal: FloatArray, models: IntArray) -> FloatArray:
-    """Return the signals of the models that :func:`places` names for each record."""
-    if signal.ndim == 3:  # several outputs
-        models = np.broadcast_to(models[:, None, :], (len(models), *signal.shape[1:]))
-    return np.take_along_axis(signal, models, axis=0)
-
-
 def split_signals(signal: FloatArray, member: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Return the signals of models with and without each record, half of all models each."""
-    inside, outside = places(member)
-    return at_places(signal, inside), at_places(signal, outside)
+    """Return the signals of the models with each record and of those without it, half of all models each."""
+    order, half = np.argsort(~member, axis=0, kind="stable"), len(signal) // 2
+    return np.take_along_axis(signal, order[:half], axis=0), np.take_along_axis(signal, order[half:], axis=0)
 
 
 def signals(predict: Predict, classes: NDArray[Any] | None, X: Any, y: NDArray[Any]) -> FloatArray:
@@ -126,12 +112,7 @@ def _one_model(estimator: Any, X: Any, y: NDArray[Any], task: LearningTask, job:
 def model_signals(
     model: Any, X: Any, y: NDArray[Any], task: LearningTask, classes: NDArray[Any] | None = None
 ) -> FloatArray:
-    """Return the signals of a fitted estimator, or of a prediction function for ``classes`` (of ``y``), on all records.
-
-    With several outputs (``y`` with two axes) one row per output.
-    """
-    if y.ndim == 2:
-        return _several_outputs(model, X, y, task)
+    """Return the signals of a fitted estimator, or of a prediction function for ``classes``, on all records."""
     if not hasattr(model, "predict"):
         if not callable(model):
             raise InputError(f"model must be a fitted estimator or a prediction function, got {model!r}")
@@ -142,30 +123,6 @@ def model_signals(
     if hasattr(model, "predict_proba"):
         return signals(model.predict_proba, model.classes_, X, y)
     return _margin(model, X, y)
-
-
-def _several_outputs(model: Any, X: Any, y: NDArray[Any], task: LearningTask) -> FloatArray:
-    """Return the signals of a model with several outputs, shape (n_outputs, n_records)."""
-    if task == "regression":
-        predicted = np.asarray(plain(getattr(model, "predict", model)(X)), dtype=np.float64)
-        if predicted.shape != y.shape:
-            raise InputError(f"predictions must have shape {y.shape}, got {predicted.shape}")
-        return np.ascontiguousarray((predicted - y.astype(np.float64)).T)
-    if hasattr(model, "predict") and not hasattr(model, "predict_proba"):
-        raise InputError(f"{type(model).__name__} must have predict_proba to be attacked through several outputs")
-    answers = getattr(model, "predict_proba", model)(X)
-    columns = range(y.shape[1])
-    known: list[NDArray[Any]] = [np.unique(y[:, k]) for k in columns]
-    if not isinstance(answers, list | tuple):  # one probability per output, of the second of two classes
-        chances = np.asarray(plain(answers), dtype=np.float64)
-        if chances.shape != y.shape:
-            raise InputError(f"predictions must have shape {y.shape}, or be a list of one array per output")
-        answers = [chances[:, k] for k in columns]
-    elif isinstance(getattr(model, "classes_", None), list):
-        known = model.classes_
-    if len(answers) != y.shape[1]:
-        raise InputError(f"predictions must be given for {y.shape[1]} outputs, got {len(answers)}")
-    return np.stack([signals(lambda _, k=k: answers[k], known[k], X, y[:, k]) for k in columns])  # type: ignore[misc]
 
 
 def _margin(model: Any, X: Any, y: NDArray[Any]) -> FloatArray:
@@ -206,10 +163,8 @@ def _clipped_logit(own: FloatArray, others: FloatArray) -> FloatArray:
 
 
 def _check_classes(y: NDArray[Any], member: BoolArray) -> None:
-    columns = y.T if y.ndim == 2 else [y]
-    for row in member:
-        if any(np.all(seen == seen[0]) for column in columns if len(seen := column[row])):
-            raise InputError(
-                "y must hold two classes or more in every half of the data; one half has a single "
-                "class: add records of the rare class"
-            )
+    if any(len(np.unique(y[row])) == 1 for row in member):
+        raise InputError(
+            "y must hold two classes or more in every half of the data; one half has a single "
+            "class: add records of the rare class"
+        )
