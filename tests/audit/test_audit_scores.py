@@ -35,25 +35,18 @@ def test_rates_that_the_sample_cannot_resolve_are_not_claimed(audit):
     assert not rate.resolvable
     assert (rate.low, rate.high) == (0.0, 1.0)
     assert "not resolvable" in str(rate)
-    assert not audit.precision(1e-4).resolvable
-
-
-def test_precision_is_the_rate_at_that_prior(audit):
-    rate, precision = audit.tpr(0.01), audit.precision(0.01, prior=0.1)
-    assert precision.low == pytest.approx(0.1 * rate.low / (0.1 * rate.low + 0.9 * 0.01))
-    assert precision.high == pytest.approx(0.1 * rate.high / (0.1 * rate.high + 0.9 * 0.01))
 
 
 def test_verdicts(audit):
     assert audit.compare(dn.tradeoff(dn.GaussianDP(1.2))).outcome == "consistent"
-    broken = audit.compare(dn.tradeoff(dn.PureDP(0.5)), command="python attack.py")
+    broken = audit.compare(dn.tradeoff(dn.PureDP(0.5)))
     assert isinstance(broken, Verdict)
     assert broken.violated
     assert broken.measured.low > broken.promised
     text = str(broken)
     assert "promised" in text
     assert "measured" in text
-    assert "python attack.py" in text
+    assert "audit_scores(member, nonmember).compare(tradeoff)" in text
 
 
 def test_a_tiny_sample_is_inconclusive_even_if_it_separates_perfectly():
@@ -80,7 +73,7 @@ def test_an_uncertain_promise_costs_confidence(audit):
 def test_audits_are_repeatable_and_order_does_not_matter_to_rates():
     member, nonmember = gaussian(1.0, 300)
     first, again = dn.audit_scores(member, nonmember), dn.audit_scores(member, nonmember)
-    assert first.to_frame().equals(again.to_frame())
+    assert str(first) == str(again)
     assert dn.audit_scores(np.sort(member), nonmember).tpr(0.1) == first.tpr(0.1)
 
 

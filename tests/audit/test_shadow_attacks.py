@@ -14,7 +14,6 @@ from sklearn.tree import DecisionTreeRegressor
 
 import deniable as dn
 from deniable import InputError
-from deniable.audit import RepeatedRecordsWarning
 from deniable.audit.scoring import METHODS, Shown, score
 from deniable.audit.shadow import balanced_design, model_signals, signals
 
@@ -52,10 +51,10 @@ def test_lira_is_the_ratio_of_two_gaussians():
     assert score("lira", target, inside, outside, "classification")[0] == pytest.approx(expected)
 
 
-@pytest.mark.filterwarnings("ignore::deniable.audit.RepeatedRecordsWarning")
 def test_loss_then_calibrated_then_lira_on_an_overfitted_model(digits):
     found = {
-        m: dn.attack_estimator(OVERFIT, *digits, method=m, n_shadows=32, rng=1, n_targets=8).audit() for m in METHODS
+        m: dn.audit_scores(*dn.attack_estimator(OVERFIT, *digits, method=m, n_shadows=32, rng=1, n_targets=8))
+        for m in METHODS
     }
     low_fpr = {m: a.tpr(0.01).estimate for m, a in found.items()}
     assert low_fpr["loss"] < low_fpr["calibrated"] < low_fpr["lira"]
@@ -65,7 +64,6 @@ def test_loss_then_calibrated_then_lira_on_an_overfitted_model(digits):
     assert auc["loss"] < auc["lira-offline"]
 
 
-@pytest.mark.filterwarnings("ignore::deniable.audit.RepeatedRecordsWarning")
 def test_negative_control_models_that_ignore_the_data_leak_nothing():
     # signals that do not depend on membership: any advantage would be an artefact of the design
     def train(X, y, seed):
@@ -75,13 +73,16 @@ def test_negative_control_models_that_ignore_the_data_leak_nothing():
     y = np.arange(2000) % 2
     for method in METHODS:
         scores = dn.attack_estimator(train, np.zeros((2000, 1)), y, method=method, n_shadows=8, rng=0, n_targets=8)
-        assert 0.5 in scores.audit(confidence=0.9999).auc()
+        assert 0.5 in dn.audit_scores(*scores, 0.9999, direction="larger").auc()
 
 
-def test_several_targets_warn_before_an_interval_is_quoted():
-    scores = dn.attack_estimator(GaussianNB(), *load_iris(return_X_y=True), method="loss", n_shadows=2, n_targets=2)
-    with pytest.warns(RepeatedRecordsWarning, match="not independent"):
-        scores.audit()
+def test_of_several_targets_the_first_is_audited():
+    data = load_iris(return_X_y=True)
+    one, two = (dn.attack_estimator(GaussianNB(), *data, "loss", 2, rng=0, n_targets=n) for n in (1, 2))
+    inside, outside = two.details["members_of_targets"][0], 150 - two.details["members_of_targets"][0]
+    assert (len(two.audit().member), len(two.audit().nonmember)) == (inside, outside)
+    assert np.array_equal(two.audit().member, two.member_scores[:inside])
+    assert len(one.audit().member) == len(one.member_scores)
 
 
 @pytest.mark.parametrize("method", METHODS)

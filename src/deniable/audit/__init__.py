@@ -6,7 +6,7 @@ from deniable.audit.estimators import attack_estimator, attack_model
 from deniable.audit.intervals import Interval
 from deniable.audit.one_run import OneRunAudit, audit_one_run
 from deniable.audit.record_canaries import RecordCanaries, log_mixture
-from deniable.audit.results import AttackScores, RecordExposure, RepeatedRecordsWarning
+from deniable.audit.results import AttackScores, RecordExposure
 from deniable.audit.scores import ReversedScoresWarning, ScoreAudit, audit_scores
 from deniable.audit.scoring import Method as Method
 from deniable.audit.sequential import SequentialAudit, SequentialVerdict
@@ -24,7 +24,6 @@ __all__ = [
     "PromiseCheck",
     "RecordCanaries",
     "RecordExposure",
-    "RepeatedRecordsWarning",
     "ReversedScoresWarning",
     "ScoreAudit",
     "SequentialAudit",

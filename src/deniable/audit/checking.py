@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -34,29 +34,19 @@ _BINS = 16  # bins of a projection, equally full, in which the two worlds are co
 _MOST_VALUES = 64  # up to this many different releases, each is counted on its own
 
 
-@dataclass(frozen=True)
-class LearnedAttack:
-    """A score learned from earlier releases, and what it looks at in words."""
-
-    name: str
-    score: ScoreFunction
-
-
-def learn_attack(member: Sequence[Any], nonmember: Sequence[Any], delta: FloatArray) -> LearnedAttack:
-    """Return the attack with the strongest evidence against a promise with H_γ = ``delta`` (at the slopes of bets).
+def learn_attack(
+    member: Sequence[Any], nonmember: Sequence[Any], delta: FloatArray
+) -> tuple[str, Callable[[Sequence[Any]], FloatArray]]:
+    """Return the attack with the strongest evidence against a promise with H_γ = ``delta``: its name and its score.
 
     Each is learned on one half of the releases and judged on the other; the winner learns from all.
     """
     half = len(member) // 2
     learners = _LEARNERS if _rows(list(member) + list(nonmember)) is not None else _LEARNERS[:1]
-    if half < 2:
-        return LearnedAttack(learners[-1][0], learners[-1][1](member, nonmember))
-    strength = []
-    for _, learn in learners:
-        score = learn(member[:half], nonmember[:half])
-        strength.append(loudest(score(member[half:]), score(nonmember[half:]), delta))
-    name, learn = learners[int(np.argmax(strength))]
-    return LearnedAttack(name, learn(member, nonmember))
+    scores = [learn(member[:half], nonmember[:half]) for _, learn in learners] if half > 1 else []
+    strength = [loudest(score(member[half:]), score(nonmember[half:]), delta) for score in scores]
+    name, learn = learners[int(np.argmax(strength)) if strength else -1]
+    return name, learn(member, nonmember)
 
 
 def _rows(releases: Sequence[Any]) -> FloatArray | None:
@@ -215,6 +205,15 @@ def limits(trials: int | None, seconds: float | None) -> Iterator[None]:
         _limits.reset(token)
 
 
+class CheckOptions(TypedDict, total=False):
+    """How a promise is checked, as :func:`check_promise` takes it."""
+
+    score: Callable[[Any], float] | None
+    trials: int | None
+    seconds: float | None
+    confidence: float
+
+
 def check_promise(
     release: Callable[[bool], Any],
     mechanism: Mechanism | Tradeoff,
@@ -282,8 +281,7 @@ def check_promise(
     scored: Callable[[Sequence[Any]], Any]
     if score is None:
         first = more(int(_PILOT * trials), _PILOT * budget)
-        attack = learn_attack(*first, curve.hockey_stick(GAMMAS))
-        pilot, name, scored = len(first[0]), attack.name, attack.score
+        pilot, (name, scored) = len(first[0]), learn_attack(*first, curve.hockey_stick(GAMMAS))
     else:
         scored = lambda releases: [float(score(release)) for release in releases]  # noqa: E731
     made = pilot
@@ -297,12 +295,7 @@ def check_promise(
 
 
 def promise(
-    mechanism: Mechanism | Tradeoff,
-    *,
-    score: Callable[[Any], float] | None = None,
-    trials: int | None = None,
-    seconds: float | None = None,
-    confidence: float = CONFIDENCE,
+    mechanism: Mechanism | Tradeoff, **options: Unpack[CheckOptions]
 ) -> Callable[[Callable[..., Any]], Callable[..., None]]:
     """Turn a function that returns a release into a test of its promise; the parameters are :func:`check_promise`'s.
 
@@ -315,8 +308,8 @@ def promise(
     ----------
     mechanism
         What the function promises, a mechanism such as ``dn.PureDP(1)`` or a trade-off.
-    score, trials, seconds, confidence
-        See :func:`check_promise`; ``--deniable-trials`` and ``--deniable-seconds`` of pytest change the defaults.
+    options
+        ``score``, ``trials``, ``seconds``, ``confidence`` of :func:`check_promise`; ``--deniable-trials`` and ``--deniable-seconds`` of pytest change the defaults.
 
     Returns
     -------
@@ -352,18 +345,11 @@ def promise(
 
         @functools.wraps(function)
         def test(**fixtures: Any) -> None:
-            found = check_promise(
-                lambda inside: function(inside, **fixtures),
-                mechanism,
-                score=score,
-                trials=trials,
-                seconds=seconds,
-                confidence=confidence,
-            )
+            found = check_promise(lambda inside: function(inside, **fixtures), mechanism, **options)
             test.deniable_check = found  # type: ignore[attr-defined]
             if found.verdict.violated:
                 raise PromiseBroken(str(found))
-            if found.verdict.outcome == "inconclusive" and found.verdict.p_value > 2 * (1 - confidence):
+            if found.verdict.outcome == "inconclusive" and found.verdict.p_value > 2 * (1 - found.audit.confidence):
                 raise NothingChecked(f"{found}; raise trials or seconds")
 
         test.__signature__ = inspect.Signature(parameters[1:])  # type: ignore[attr-defined]

@@ -107,8 +107,8 @@ def attack_estimator(
     n_shadows
         Number of shadow models, even.
     n_targets
-        Number of targets, attacked in turn with the same shadows. With more than one, the same records recur and the
-        scores are not independent, as the intervals assume (``audit`` warns): use it for estimates, not for claims.
+        Number of targets, attacked in turn with the same shadows, for :meth:`AttackScores.most_exposed`; the audit is
+        of the first one's scores, whose records all differ.
     task
         "classification", "regression", or "auto": determined by the estimator and its labels.
     n_jobs

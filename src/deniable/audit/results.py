@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from deniable._check import FloatArray, InputError, IntArray, integer, number
-from deniable._optional import require
 from deniable.audit.fixed_sample import best_threshold
 from deniable.audit.intervals import clopper_pearson
 from deniable.audit.scores import Copies, ScoreAudit, audit_scores
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +43,6 @@ class RecordExposure:
     threshold: float
     confidence: float
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row per record."""
-        pandas = require("pandas", purpose="a data frame")
-        columns = ("right", "targets", "low", "high")
-        frame: pd.DataFrame = pandas.DataFrame({name: getattr(self, name) for name in columns}, index=self.record)
-        return frame.rename_axis("record")
-
 
 def record_exposure(
     member: FloatArray, nonmember: FloatArray, details: dict[str, Any], k: int, confidence: float
@@ -85,23 +73,6 @@ def record_exposure(
     chosen = known[order]
     threshold = float(np.mean(list(halves.values())))
     return RecordExposure(chosen, right[chosen], targets[chosen], low[order], high[order], threshold, confidence)
-
-
-class RepeatedRecordsWarning(UserWarning):
-    """The same records were attacked in several targets: intervals that assume independent scores are too narrow.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import deniable as dn
-    >>> import warnings
-    >>> rng = np.random.default_rng(0)
-    >>> with warnings.catch_warnings(record=True) as said:
-    ...     warnings.simplefilter("always")
-    ...     audit = dn.audit_scores(rng.normal(-2, 1, 200), rng.normal(0, 1, 200), direction="larger")
-    >>> [one.category for one in said] == [dn.audit.ReversedScoresWarning]
-    True
-    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,19 +107,18 @@ class AttackScores:
     parts: tuple[tuple[float, FloatArray, FloatArray], ...] = field(default=(), repr=False)
 
     def audit(self, confidence: float = 0.95, **options: Any) -> ScoreAudit:
-        """Return :func:`deniable.audit_scores` of these scores; warns if the same records recur in several targets."""
+        """Return :func:`deniable.audit_scores` of these scores; of several targets, of the first one's alone.
+
+        The records of one target all differ, so that the intervals hold; over several the same records recur.
+        """
         options = {"direction": "larger", "rng": self.details.get("rng")} | options
-        found = audit_scores(self.member_scores, self.nonmember_scores, confidence, **options)
-        if self.copies is not None:
-            found = found.shared(self.copies, self.parts)
-        if self.details.get("n_targets", 1) > 1:
-            said = (
-                "the same records were attacked in several targets, so the scores are not "
-                "independent: rely on the estimates, not on the intervals, or use n_targets=1"
-            )
-            warnings.warn(said, RepeatedRecordsWarning, stacklevel=2)
-            found = replace(found, warnings=(*found.warnings, said[0].upper() + said[1:]))
-        return found
+        member, nonmember = self
+        if (targets := self.details.get("n_targets", 1)) > 1:
+            inside = self.details["members_of_targets"][0]
+            outside = (len(member) + len(nonmember)) // targets - inside
+            member, nonmember = member[:inside], nonmember[:outside]
+        found = audit_scores(member, nonmember, confidence, **options)
+        return found if self.copies is None else found.shared(self.copies, self.parts)
 
     def most_exposed(self, k: int = 10, *, confidence: float = 0.95) -> RecordExposure:
         """Return the records about which the attack was right most often, over several targets.
@@ -169,25 +139,6 @@ class AttackScores:
             If there was only one target: attack with ``n_targets`` of 8 or more.
         """
         return record_exposure(self.member_scores, self.nonmember_scores, self.details, k, confidence)
-
-    def first_target(self) -> AttackScores:
-        """Return the scores of the first target alone: all records differ, so the intervals hold as they stand."""
-        if self.details.get("n_targets", 1) == 1:
-            return self
-        n = len(np.unique(np.concatenate([self.details["member_records"], self.details["nonmember_records"]])))
-        inside = int(self.details["members_of_targets"][0])
-        kept = self.details | {
-            "n_targets": 1,
-            "members_of_targets": [inside],
-            "member_records": self.details["member_records"][:inside],
-            "nonmember_records": self.details["nonmember_records"][: n - inside],
-        }
-        return replace(
-            self,
-            member_scores=self.member_scores[:inside],
-            nonmember_scores=self.nonmember_scores[: n - inside],
-            details=kept,
-        )
 
     def advantage_at(self, threshold: float = 0.0) -> float:
         """Return TPR − FPR of accusing above ``threshold``: an estimate, unbiased for a threshold fixed beforehand."""

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, Seed, choice, number, numbers, seeded
 from deniable._notebook import Textual
-from deniable._optional import require
 from deniable.audit.fixed_sample import Ceiling, Evidence, NestedTests, Threshold
 from deniable.audit.intervals import EpsilonDelta, Gaussian, Interval, Ranking, as_interval, tpr_lower, tpr_upper
 from deniable.audit.verdict import USUAL_FPRS, Verdict, judge
@@ -22,7 +21,6 @@ from deniable.curves import ApproximateTradeoff, Tradeoff
 from deniable.mechanisms import Mechanism
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -71,7 +69,15 @@ class ReversedScoresWarning(UserWarning):
 
     Examples
     --------
-    See ``RepeatedRecordsWarning``.
+    >>> import numpy as np
+    >>> import deniable as dn
+    >>> import warnings
+    >>> rng = np.random.default_rng(0)
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always")
+    ...     audit = dn.audit_scores(rng.normal(-2, 1, 200), rng.normal(0, 1, 200), direction="larger")
+    >>> [one.category for one in said] == [dn.audit.ReversedScoresWarning]
+    True
     """
 
 
@@ -96,7 +102,6 @@ class ScoreAudit(Textual):
     nonmember: FloatArray = field(repr=False)
     confidence: float
     evidence: Evidence = field(repr=False)
-    command: str | None = None
     warnings: tuple[str, ...] = ()
     copies: Copies | None = None
     alone: Evidence | None = field(default=None, repr=False)
@@ -154,16 +159,6 @@ class ScoreAudit(Textual):
         low, high = tpr_lower(self.evidence.full, fpr, side), tpr_upper(self.evidence.full, fpr, side)
         return as_interval(low, high, self.evidence.full.tpr(fpr), name, self.confidence)
 
-    def precision(self, fpr: float, prior: float = 0.5) -> Interval:
-        """Return the interval of P(member | accused) at false positive rate ``fpr`` (positive predictive value)."""
-        prior = number("prior", prior, above=0.0, below=1.0)
-        rate = self.tpr(fpr)
-        name = f"precision at FPR {100 * fpr:.4g} % and prior {100 * prior:.4g} %"
-        if not rate.resolvable:
-            return Interval(0.0, 1.0, float("nan"), name, self.confidence, resolvable=False)
-        low, high, middle = (prior * r / (prior * r + (1 - prior) * fpr) for r in (rate.low, rate.high, rate.estimate))
-        return as_interval(low, high, middle, name, self.confidence)
-
     def advantage(self) -> Interval:
         """Return the two-sided interval of sup(TPR − FPR) over all thresholds."""
         ranking, side = self.evidence.full, self._error / 2
@@ -198,7 +193,7 @@ class ScoreAudit(Textual):
         low = self.evidence.tests.lower(Gaussian(), self._error)
         return Interval(low, float("inf"), low, "mu (Gaussian DP)", self.confidence, sides="lower")
 
-    def compare(self, tradeoff: Tradeoff | Mechanism, *, command: str | None = None) -> Verdict:
+    def compare(self, tradeoff: Tradeoff | Mechanism) -> Verdict:
         """Judge the promise that no attack exceeds ``tradeoff`` (its upper side).
 
         Verdicts are monotone: a curve that lies below a violated one is violated. They come from the tests that give
@@ -208,26 +203,9 @@ class ScoreAudit(Textual):
         ----------
         tradeoff
             What was promised, a trade-off or a mechanism, for the same game as the scores: H0 = nonmember, H1 = member.
-        command
-            How to repeat the measurement; printed with a violation.
         """
-        found = judge(self.evidence, tradeoff, self.confidence, command or self.command)
+        found = judge(self.evidence, tradeoff, self.confidence)
         return replace(found, outcome="inconclusive") if self.warnings and found.outcome == "consistent" else found
-
-    def to_frame(self, fprs: tuple[float, ...] = USUAL_FPRS) -> pd.DataFrame:
-        """Return the usual quantities as a table, one row per quantity."""
-        pandas = require("pandas", purpose="a data frame")
-        rows = [
-            *(self.tpr(a) for a in fprs),
-            self.advantage(),
-            self.auc(),
-            self.epsilon(),
-            self.epsilon(1e-5),
-            self.mu(),
-        ]
-        columns = ["of", "low", "estimate", "high", "confidence", "sides", "resolvable"]
-        frame: pd.DataFrame = pandas.DataFrame([{c: getattr(row, c) for c in columns} for row in rows]).set_index("of")
-        return frame
 
     def __str__(self) -> str:
         lines = [*(self.tpr(a) for a in USUAL_FPRS), self.advantage(), self.auc(), self.epsilon(), self.mu()]
@@ -258,7 +236,6 @@ def audit_scores(
     *,
     direction: ScoreDirection | None = None,
     rng: Seed = None,
-    command: str | None = None,
 ) -> ScoreAudit:
     """Measure an attack from its scores, with exact intervals.
 
@@ -276,8 +253,6 @@ def audit_scores(
         Seed or generator. It decides which scores choose thresholds and which test them, forms pairs and breaks ties.
         By default it is seeded by the scores themselves: equal scores give equal audits, while the coins of different
         data sets are independent (with one fixed seed they would err together).
-    command
-        How to repeat the measurement; printed with a violation.
 
     Returns
     -------
@@ -316,7 +291,7 @@ def audit_scores(
     if direction is not None and choice("direction", direction, ("larger", "smaller")) == "smaller":
         inside, outside = -inside, -outside
     evidence = Evidence.of(inside, outside, seeded_by(inside, outside, rng=rng))
-    audit = ScoreAudit(inside, outside, confidence, evidence, command)
+    audit = ScoreAudit(inside, outside, confidence, evidence)
     if _reversed(audit, (1 - confidence) / 2):
         asked = direction if _reversed(audit, REVERSED) else "larger"
         audit = replace(audit, warnings=(warned_of_reversal(audit.auc().estimate, asked),))

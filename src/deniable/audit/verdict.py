@@ -114,7 +114,7 @@ class Verdict(Textual):
         )
 
 
-def judge(evidence: Evidence, promise: Tradeoff | Mechanism, confidence: float, command: str | None) -> Verdict:
+def judge(evidence: Evidence, promise: Tradeoff | Mechanism, confidence: float) -> Verdict:
     """Test the promise that no attack exceeds ``promise`` with the tests of :mod:`deniable.audit.fixed_sample`.
 
     They are also the tests behind ε, μ and the lower limit of the advantage: verdict and limits cannot disagree.
@@ -145,7 +145,7 @@ def judge(evidence: Evidence, promise: Tradeoff | Mechanism, confidence: float, 
             low = min(promised, tpr_lower(test.ranking, test.fpr, allowed))
     measured = as_interval(min(low, 1.0), 1.0, estimate, name, confidence, sides="lower")
     tests = len(evidence.tests.each)
-    return Verdict(outcome, seen, certain, tests, fpr, promised, measured, in_words(promise), command)
+    return Verdict(outcome, seen, certain, tests, fpr, promised, measured, in_words(promise))
 
 
 def _an_interval_contradicts(evidence: Evidence, ceiling: Ceiling, allowed: float) -> bool:

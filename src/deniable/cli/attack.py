@@ -62,7 +62,7 @@ def attack(
     if out is not None:
         scores.save(str(out))
         wrote(out)
-    found = scores.audit(command=said["command"])
+    found = scores.audit()
     made = dn.assess(found, title=f"{scores.method} against {model}", **said)
     leaks = found.advantage().low > 0
     private = ("train", *of_table(data, target, drop, reading.schema), "--report", "private.html") if leaks else ()

@@ -12,7 +12,7 @@ import typer
 from deniable._check import InputError
 from deniable._progress import stage
 from deniable.cli import _options as options
-from deniable.cli._app import FINE, MISSED, again, command, command_line, write_all
+from deniable.cli._app import FINE, MISSED, again, command, write_all
 from deniable.cli.run import read_run
 
 _STREAM = "-"
@@ -80,9 +80,7 @@ def audit(
         inside, outside = read_scores(
             scores, score=score, member=member, decimal=reading.decimal or "", sheet=reading.sheet
         )
-        found = dn.audit_scores(
-            inside, outside, confidence, direction="smaller" if reverse else None, command=command_line()
-        )
+        found = dn.audit_scores(inside, outside, confidence, direction="smaller" if reverse else None)
         title = f"Attack scores: {scores.name}"
     elif members is None or nonmembers is None:
         raise InputError("--members and --nonmembers go together; give both")
@@ -91,7 +89,7 @@ def audit(
         tables: dict[str, Any] = {name: path and reading.opened(path)[0] for name, path in paths.items()}
         told = reading.declared()
         attack = dn.attack_synthetic(**tables, method=cast("Any", method), schema=told, rng=seed)
-        found, title = attack.audit(confidence, command=command_line()), f"{attack.method}: {scores.name}"
+        found, title = attack.audit(confidence), f"{attack.method}: {scores.name}"
     rates: dict[str, Any] = {"fpr": tuple(fpr)} if fpr else {}
     with stage("comparing scores"):
         made = dn.assess(found, bound=promised, title=title, **said, **rates)

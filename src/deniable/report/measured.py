@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ def audit_section(
         headline = f"{notes[0]} {headline}"
     status: Status = "inconclusive" if audit.failed else "measured"
     if bound is not None:
-        verdict = audit.compare(bound if promise is None else promise, command=command)
+        verdict = replace(audit.compare(bound if promise is None else promise), command=command)
         above = [rate for rate in rates if audit.tpr(rate).low > bound.tpr(rate)]
         status = "inconclusive" if above and verdict.outcome == "consistent" else verdict.outcome
         if status != verdict.outcome:

@@ -70,7 +70,7 @@ def assess_estimator(
         clone(source), X, y, method=method, n_shadows=n_shadows, rng=rng, n_jobs=n_jobs,
         n_targets=n_targets, progress=progress,
     )  # fmt: skip
-    audit = scores.first_target().audit(confidence)
+    audit = scores.audit(confidence)
     vulnerable = (vulnerable_section(scores, confidence),) if n_targets > 1 else ()
     section, status, headline = audit_section(
         audit, fpr=asked.fpr, attack=f"{scores.method} with {n_shadows} shadow models", command=asked.command

@@ -107,7 +107,7 @@ def _of_audit(audit: ScoreAudit, asked: Asked, promise: Tradeoff | Mechanism | N
     bound = tradeoff(promise) if isinstance(promise, Mechanism) else promise
     section, status, headline = audit_section(
         audit, fpr=asked.fpr, attack="Scores of an attack", bound=bound, promise=promise,
-        command=asked.command or audit.command,
+        command=asked.command,
     )  # fmt: skip
     return Assessment(
         title=asked.title or "A measured attack",
