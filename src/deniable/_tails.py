@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc, betainccinv, betaincinv
 
-from deniable._check import FloatArray
+from deniable._check import FloatArray, IntArray
 
 TAIL_ERROR = 2e-10  # relative, charged to binomial tails
 QUANTILE_ERROR = 1e-11  # relative, charged to quantiles
@@ -42,7 +42,7 @@ def beta_quantile(a: ArrayLike, b: ArrayLike, tail: float, side: Literal["upper"
     return np.where(np.isnan(found), 0.0, found * (1 - QUANTILE_ERROR))
 
 
-def binomial_limits(hits: ArrayLike, trials: int, error: float) -> tuple[FloatArray, FloatArray]:
+def binomial_limits(hits: ArrayLike, trials: int | IntArray, error: float) -> tuple[FloatArray, FloatArray]:
     """Return the exact binomial limits, each with one-sided ``error`` (Clopper & Pearson 1934)."""
     k = np.asarray(hits, dtype=np.float64)
     low = np.where(k > 0, beta_quantile(np.maximum(k, 1), trials - k + 1, error, "lower"), 0.0)

@@ -87,7 +87,7 @@ def test_the_most_exposed_are_found_with_limits_for_all():
     assert np.all(found.low[:3] > 0.5)
     assert np.all(found.low[3:] < 0.5)
     assert np.all(found.targets == 24)
-    assert np.all((found.low < found.right / found.targets) & (found.right / found.targets < found.high))
+    assert np.all((found.low < found.right / found.targets) & (found.right / found.targets <= found.high))
 
 
 def test_limits_hold_for_all_records_together():

@@ -12,7 +12,7 @@ from scipy.stats import mannwhitneyu
 from deniable._check import FloatArray, InputError, Seed, choice, integer, refuse_sparse, seeded
 from deniable.audit.one_run import OneRunAudit, audit_one_run
 from deniable.audit.scoring import loss_of
-from deniable.audit.shadow import LearningTask, model_signals
+from deniable.audit.shadow import LearningTask, model_signals, rows_of
 
 CanaryKind = Literal["mislabelled", "extreme"]
 _SEEN = 0.01  # error of the test that shows that canaries were trained on
@@ -148,15 +148,15 @@ def canaries(
         raise InputError("y must hold at least two different values, got one; there is nothing to learn")
     generator = seeded(rng)
     place = generator.permutation(np.arange(max(k, len(labels))) % len(labels))[:k]
-    canary_X, canary_y = _rows(X, place), _other_labels(labels, labels[place], generator)
+    canary_X, canary_y = rows_of(X, place), _other_labels(labels, labels[place], generator)
     if kind == "extreme":
         canary_X = _extreme(X, canary_X, generator)
     included = generator.random(k) < 0.5
     inside = np.repeat(np.flatnonzero(included), repetitions)
     order = generator.permutation(len(labels) + len(inside))
-    together = _joined(X, _rows(canary_X, inside))
+    together = _joined(X, rows_of(canary_X, inside))
     return Canaries(
-        _rows(together, order),
+        rows_of(together, order),
         np.concatenate([labels, canary_y[inside]])[order],
         canary_X,
         canary_y,
@@ -186,10 +186,6 @@ def _extreme(X: Any, made: Any, rng: np.random.Generator) -> Any:
     for name in X.select_dtypes("number").columns:
         made[name] = np.where(rng.random(len(made)) < 0.5, X[name].min(), X[name].max())
     return made
-
-
-def _rows(X: Any, chosen: NDArray[np.intp]) -> Any:
-    return X.iloc[chosen] if hasattr(X, "iloc") else X[chosen]
 
 
 def _joined(first: Any, second: Any) -> Any:

@@ -309,7 +309,8 @@ def promise(
     mechanism
         What the function promises, a mechanism such as ``dn.PureDP(1)`` or a trade-off.
     options
-        ``score``, ``trials``, ``seconds``, ``confidence`` of :func:`check_promise`; ``--deniable-trials`` and ``--deniable-seconds`` of pytest change the defaults.
+        ``score``, ``trials``, ``seconds``, ``confidence`` of :func:`check_promise`; ``--deniable-trials`` and
+        ``--deniable-seconds`` of pytest change the defaults.
 
     Returns
     -------

@@ -21,7 +21,6 @@ from deniable.audit.shadow import (
 )
 
 _LEAST = 50  # fewest nonmembers from which the usual fit can be learned
-_DIRECTIONS = 50  # singular directions of a sparse matrix from which the usual fit is learned
 
 
 def score_without_shadows(
@@ -50,23 +49,12 @@ def score_without_shadows(
 def _features(X: Any, y: NDArray[Any]) -> FloatArray:
     """Return records and labels as numbers; categories become codes, which trees can separate."""
     if hasattr(X, "tocsr"):
-        columns = [*_directions(X).T]
-    else:
-        frame = hasattr(X, "iloc")
-        columns = [X.iloc[:, i].to_numpy() for i in range(X.shape[1])] if frame else [*X.reshape(len(X), -1).T]
+        raise InputError("X must be dense for method 'quantile'; reduce its columns, or use another method")
+    frame = hasattr(X, "iloc")
+    columns = [X.iloc[:, i].to_numpy() for i in range(X.shape[1])] if frame else [*X.reshape(len(X), -1).T]
     columns.append(y)
     coded = [c if c.dtype.kind in "biuf" else np.unique(c.astype(str), return_inverse=True)[1] for c in columns]
     return np.column_stack([np.asarray(column, dtype=np.float64) for column in coded])
-
-
-def _directions(X: Any) -> FloatArray:
-    """Return the leading singular directions of a sparse matrix, as dense columns."""
-    from sklearn.decomposition import TruncatedSVD
-
-    count = min(_DIRECTIONS, min(X.shape) - 1)
-    if count < 1:
-        return np.asarray(X.toarray(), dtype=np.float64)
-    return np.asarray(TruncatedSVD(count, random_state=0).fit_transform(X))
 
 
 _TOSSES = 100  # times that a target's coins are tossed until it has two classes
@@ -231,7 +219,6 @@ def attack_model(
         seen = model_signals(model, X, labels, task)
         found, kept = score_without_shadows(X, labels, inside, task, seen, coins)
         details = {
-            "n_targets": 1,
             "member_records": np.flatnonzero(kept & inside),
             "nonmember_records": np.flatnonzero(kept & ~inside),
         }

@@ -100,10 +100,10 @@ class Threshold:
         """Number of members above the threshold."""
         return self.ranking.hits(self.rank)
 
-    def p_value(self, ceiling: Ceiling, error: float) -> float:
-        """Return the largest probability of so many hits below the ceiling."""
-        n, m = self.ranking.n, self.ranking.m
-        return float(p_value(ceiling.tpr, self.rank, n, self.hits, m, kink=None, error=error))
+    def p_value(self, ceiling: Ceiling, error: float, hits: int | None = None, rank: int | None = None) -> float:
+        """Return the largest probability of so many hits below the ceiling, or of other hits at another rank."""
+        rank, hits = self.rank if rank is None else rank, self.hits if hits is None else hits
+        return float(p_value(ceiling.tpr, rank, self.ranking.n, hits, self.ranking.m, kink=None, error=error))
 
     def lower(self, family: Promise, error: float) -> float:
         """Return the largest value of ``family`` that is rejected at level ``error`` (0 if none)."""
@@ -111,20 +111,16 @@ class Threshold:
 
     def needed(self, ceiling: Ceiling, error: float) -> float:
         """Return the smallest measured TPR − FPR at the threshold that rejects the ceiling."""
-        n, m = self.ranking.n, self.ranking.m
 
         def survives(hits: Any) -> bool:
-            return float(p_value(ceiling.tpr, self.rank, n, int(hits), m, kink=None, error=error)) > error
+            return self.p_value(ceiling, error, int(hits)) > error
 
-        return int(bisect_integers(survives, 0, m + 1)[1]) / m - self.fpr
+        return int(bisect_integers(survives, 0, self.ranking.m + 1)[1]) / self.ranking.m - self.fpr
 
     def could_reject(self, ceiling: Ceiling, error: float) -> bool:
         """Return whether hitting every member, at some threshold, would reject the ceiling."""
-        n, m = self.ranking.n, self.ranking.m
-        return any(
-            float(p_value(ceiling.tpr, int(k), n, m, m, kink=None, error=error)) <= error
-            for k in candidate_ranks(n)[::4]
-        )
+        ranks = candidate_ranks(self.ranking.n)[::4]
+        return any(self.p_value(ceiling, error, self.ranking.m, int(rank)) <= error for rank in ranks)
 
 
 @dataclass(frozen=True)

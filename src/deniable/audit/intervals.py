@@ -51,11 +51,11 @@ class Family(ABC):
 
 
 class Promise(Family):
-    """A family that a mechanism can promise: its advantage is known, so right decisions count against it too."""
+    """A family that a mechanism can promise."""
 
     @abstractmethod
     def explaining(self, advantage: float) -> float:
-        """Return the smallest value that allows ``advantage``, below 1."""
+        """Return the smallest value that allows ``advantage``, below 1: right decisions count against it, too."""
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from deniable._check import FloatArray, InputError, IntArray, integer, number
+from deniable._tails import binomial_limits
 from deniable.audit.fixed_sample import best_threshold
-from deniable.audit.intervals import clopper_pearson
 from deniable.audit.scores import Copies, ScoreAudit, audit_scores
 
 
@@ -42,37 +42,6 @@ class RecordExposure:
     high: FloatArray
     threshold: float
     confidence: float
-
-
-def record_exposure(
-    member: FloatArray, nonmember: FloatArray, details: dict[str, Any], k: int, confidence: float
-) -> RecordExposure:
-    """Return the ``k`` records about which the attack was right most often; see :meth:`AttackScores.most_exposed`."""
-    k = integer("k", k, at_least=1)
-    confidence = number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")
-    if "member_records" not in details or details.get("n_targets", 1) < 2:
-        raise InputError(
-            "most_exposed needs the same records in several targets; attack with n_targets of 8 or "
-            "more, a single target says too little about any one record"
-        )
-    records = np.concatenate([details["member_records"], details["nonmember_records"]]).astype(np.int64)
-    scores, inside = np.concatenate([member, nonmember]), np.arange(len(records)) < len(member)
-    even = records % 2 == 0  # the threshold for either half of the records comes from the other
-    halves = {
-        half: best_threshold(scores[inside & (even != half)], scores[~inside & (even != half)]) for half in (0, 1)
-    }
-    accused = scores >= np.where(even, halves[1], halves[0])
-    n = int(records.max()) + 1
-    right = np.bincount(records, weights=accused == inside, minlength=n).astype(np.int64)
-    targets = np.bincount(records, minlength=n)
-    known = np.flatnonzero(targets)
-    error = (1 - confidence) / (2 * len(known))  # all records and both sides
-    limits = {pair: clopper_pearson(*pair, error) for pair in {(int(right[i]), int(targets[i])) for i in known}}
-    low, high = np.array([limits[int(right[i]), int(targets[i])] for i in known]).T
-    order = np.lexsort((known, -right[known] / targets[known], -low))[:k]
-    chosen = known[order]
-    threshold = float(np.mean(list(halves.values())))
-    return RecordExposure(chosen, right[chosen], targets[chosen], low[order], high[order], threshold, confidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +107,30 @@ class AttackScores:
         InputError
             If there was only one target: attack with ``n_targets`` of 8 or more.
         """
-        return record_exposure(self.member_scores, self.nonmember_scores, self.details, k, confidence)
+        k = integer("k", k, at_least=1)
+        confidence = number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")
+        if "member_records" not in self.details or self.details.get("n_targets", 1) < 2:
+            raise InputError(
+                "most_exposed needs the same records in several targets; attack with n_targets of 8 or "
+                "more, a single target says too little about any one record"
+            )
+        records = np.concatenate([self.details["member_records"], self.details["nonmember_records"]]).astype(np.int64)
+        scores, inside = np.concatenate([*self]), np.arange(len(records)) < len(self.member_scores)
+        even = records % 2 == 0  # the threshold for either half of the records comes from the other
+        halves = {
+            half: best_threshold(scores[inside & (even != half)], scores[~inside & (even != half)]) for half in (0, 1)
+        }
+        accused = scores >= np.where(even, halves[1], halves[0])
+        n = int(records.max()) + 1
+        right = np.bincount(records, weights=accused == inside, minlength=n).astype(np.int64)
+        targets = np.bincount(records, minlength=n)
+        known = np.flatnonzero(targets)
+        error = (1 - confidence) / (2 * len(known))  # all records and both sides
+        low, high = binomial_limits(right[known], targets[known], error)
+        order = np.lexsort((known, -right[known] / targets[known], -low))[:k]
+        chosen = known[order]
+        threshold = float(np.mean(list(halves.values())))
+        return RecordExposure(chosen, right[chosen], targets[chosen], low[order], high[order], threshold, confidence)
 
     def advantage_at(self, threshold: float = 0.0) -> float:
         """Return TPR − FPR of accusing above ``threshold``: an estimate, unbiased for a threshold fixed beforehand."""

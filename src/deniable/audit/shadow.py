@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray, InputError
+from deniable._check import FloatArray, Indices, InputError
 from deniable._parallel import in_order
 from deniable._progress import track
 
@@ -99,11 +99,16 @@ def plain(output: Any) -> Any:
     return output.detach().cpu() if hasattr(output, "detach") else output
 
 
+def rows_of(X: Any, rows: Indices) -> Any:
+    """Return some rows of an array, a sparse matrix or a data frame."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
 def _one_model(estimator: Any, X: Any, y: NDArray[Any], task: LearningTask, job: tuple[BoolArray, int]) -> FloatArray:
     """Train one model, given a row of memberships and a seed."""
     row, seed = job
     rows = np.flatnonzero(row)
-    part = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+    part = rows_of(X, rows)
     if not hasattr(estimator, "fit"):  # a train function
         return model_signals(estimator(part, y[rows], seed), X, y, task)
     return model_signals(_seeded(estimator, seed).fit(part, y[rows]), X, y, task)

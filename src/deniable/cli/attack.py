@@ -131,12 +131,10 @@ def _pipeline(model: Any, X: Any, y: Any, textual: list[str]) -> Any:
         raise InputError(f"model {name} is a regressor, but the target holds texts; choose a classifier")
     if isinstance(model, Pipeline):
         return model
-    gaps = bool(X.isna().any(axis=None))
-    fill = [SimpleImputer(strategy="constant", fill_value="(missing)")] if gaps else []
-    middle = [SimpleImputer(strategy="median", add_indicator=True)] if gaps else []
+    fill = SimpleImputer(strategy="constant", fill_value="(missing)")
     encode = make_column_transformer(
-        (make_pipeline(*fill, OneHotEncoder(handle_unknown="ignore")), textual),
-        remainder=make_pipeline(*middle, StandardScaler()),
+        (make_pipeline(fill, OneHotEncoder(handle_unknown="ignore")), textual),
+        remainder=make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler()),
     )
     return make_pipeline(encode, model)
 

@@ -36,19 +36,19 @@ def assess_sequential(source: SequentialAudit, asked: Asked) -> Assessment:
 def assess_check(source: PromiseCheck, asked: Asked) -> Assessment:
     """Return what a check of a promise found, and what it could have found."""
     found = _against_a_promise(source.audit, asked, f"Attack: {source.attack}", "A checked promise")
-    made: tuple[Number, ...] = (
-        Number("attack.trials", "Releases of each world", float(source.trials),
-               f"Fresh runs with the record, and as many without; {source.pilot:,} of them taught the attack.",
-               "exact", unit="count"),
+    trials = Number(
+        "attack.trials", "Releases of each world", float(source.trials),
+        f"Fresh runs with the record, and as many without; {source.pilot:,} of them taught the attack.", "exact",
+        unit="count",
     )  # fmt: skip
-    if not source.verdict.violated:
-        made += (
-            Number("attack.power", "ε that could have been found", source.could_have_found,
-                   "A randomised response with this ε or more breaks the promise so clearly that as many releases find "
-                   "it at least about half of the time.", "estimate", unit="number"),
-        )  # fmt: skip
-    section = found.sections[0]
-    return replace(found, sections=(replace(section, numbers=section.numbers + made), *found.sections[1:]))
+    power = Number(
+        "attack.power", "ε that could have been found", source.could_have_found,
+        "A randomised response with this ε or more breaks the promise so clearly that as many releases find it at "
+        "least about half of the time.", "estimate", unit="number",
+    )  # fmt: skip
+    first, *others = found.sections
+    numbers = (*first.numbers, trials, *[power] * (not source.verdict.violated))
+    return replace(found, sections=(replace(first, numbers=numbers), *others))
 
 
 @assesses(OneRunAudit, what="an audit of one run")

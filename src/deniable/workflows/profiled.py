@@ -71,21 +71,14 @@ def profile_section(
 
 def _relative_error(profile: PrivacyProfile) -> float:
     moved = profile.distance > 0
-    if not moved.any():
-        return 0.0
-    return float(np.max(profile.radius()[moved] / profile.distance[moved]))
+    return float(np.max(profile.radius()[moved] / profile.distance[moved], initial=0.0))
 
 
 def _most_exposed(profile: PrivacyProfile) -> Grid:
     order = profile.ranking("typical")[:_MOST_EXPOSED]
-    tpr = profile.tpr(0.01)
+    rates = (profile.advantage(), profile.tpr(0.01))
     rows = [
-        [
-            str(i),
-            shown(float(profile.advantage()[i]), "rate", "upper"),
-            shown(float(tpr[i]), "rate", "upper"),
-            float(profile.privacy_loss()[i]),
-        ]
+        [str(i), *(shown(float(rate[i]), "rate", "upper") for rate in rates), float(profile.privacy_loss()[i])]
         for i in order
     ]
     columns = ["row", "advantage", "TPR at FPR 1\u00a0%", "ex-post loss at one release"]
