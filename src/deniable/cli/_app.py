@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import is_dataclass
 from functools import cache, wraps
-from itertools import pairwise, takewhile
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
@@ -31,19 +31,14 @@ _SOON = 0.05  # seconds after which a destructor is over
 
 HELP_ALL = "--help-all"
 _OF_RUNS = {"run", "runs", "promise"}  # parameters
-# options that people type in place of a run or a limit: the run, and what goes with a limit
-_SPELLED = {
-    "dpsgd": ("noise-multiplier", "sample-rate", "steps"), "epsilon": ("epsilon", "delta"), "gaussian": ("mu",),
-    "laplace": ("scale",),
-}  # fmt: skip
-_LIMITS = {
-    "tpr": "fpr=0.001", "fpr": "tpr=0.01", "epsilon": "delta=1e-6", "delta": "epsilon=1", "accuracy": "prior=0.5",
-    "reconstruction": "baseline=0.001",
-}  # fmt: skip
 ON_RUNS = ("bound", "calibrate", "plan", "compare", "assess", "audit", "annex", "verify", "app", "doctor", "examples")
 _EVERY_COMMAND = (
     "Exit codes: 0 fine, 1 a verdict is violated or a target was missed, 2 bad input, "
     "70 a defect of deniable, 130 interrupted."
+)
+_DEFECT = (
+    "this is a defect of deniable ({}); nothing was concluded. Please report the command with what --debug shows, "
+    "without any data, to the project's issue tracker"
 )
 
 app = typer.Typer(
@@ -169,14 +164,13 @@ def run(arguments: list[str]) -> int:
     except ModuleNotFoundError as error:
         command = next(iter(arguments), "")
         extra = None if command in ON_RUNS else "tables"  # all that such a command may need next
-        return _bad(str(missing(error, f"deniable {command}", extra)), debug)
+        return _failed(str(missing(error, f"deniable {command}", extra)), debug)
     except (InputError, ImportError, OSError) as error:
-        return _bad(str(error), debug)
+        return _failed(str(error), debug)
     except Exception as error:
         if hasattr(error, "format_message"):  # usage errors of the option parser
-            said = error.format_message()
-            return _bad(_way_out(said, getattr(error, "ctx", None)), debug)
-        return _defect(error, debug)
+            return _failed(_way_out(error.format_message(), getattr(error, "ctx", None)), debug)
+        return _failed(_DEFECT.format(type(error).__name__), debug, DEFECT)  # its own words may quote a cell
     if code == INTERRUPTED:  # Typer may also turn Ctrl-C into this code by itself
         print("interrupted; no file was left half written", file=sys.stderr)
     return code if isinstance(code, int) else FINE
@@ -187,28 +181,18 @@ def _way_out(said: str, context: Any) -> str:
     said = said.rstrip(".")
     if context is None:
         return said
-    taken, option = {one.name for one in context.command.params}, re.search("No such option: --([a-z-]+)", said)
-    words = [part for word in _words.get() for part in (word.split("=", 1) if word.startswith("--") else [word])]
-    given = {name[2:]: value for name, value in pairwise(words) if name.startswith("--")}
-    if "limit" in taken and option and option[1] in _LIMITS:
-        value = given.get(option[1], "0.01")
-        said = f"{option[0]}; a limit is written as --limit {option[1]}={value},{_LIMITS[option[1]]}"
-    elif "run" in taken and (option or "argument" in said) and (run := _spelled(words, given)):
-        said = f"{option[0] if option else said}; a run is one argument: {context.command_path} {shlex.quote(run)}"
-    elif said.startswith("Missing") and (example := re.search("deniable .*", context.command.epilog or "")):
-        said += f"; for example: {example[0]}"
+    from deniable.limits import LIMIT_ARGUMENTS
+
+    examples = re.findall("deniable .*", context.command.epilog or "")
+    unknown = re.search("No such option: --([a-z-]+)", said)
+    loose = list(takewhile(lambda word: not word.startswith("-"), _words.get()[1:]))
+    if "argument" in said and len(loose) > 1 and any(one.name == "run" for one in context.command.params):
+        parts = (",".join(re.split(r"[\s,]+", part.strip())) for part in " ".join(loose).split("+"))
+        said += f"; a run is one argument: {context.command_path} {shlex.quote(' + '.join(parts))}"
+    elif examples and (unknown or said.startswith("Missing")):
+        limit = unknown is not None and unknown[1] in LIMIT_ARGUMENTS
+        said += f"; for example: {next((line for line in examples if limit and '--limit' in line), examples[0])}"
     return f"{said} (see {context.command_path} --help)"
-
-
-def _spelled(words: Sequence[str], given: Mapping[str, str]) -> str:
-    """The run that was typed as options or as several words; nothing where there is none."""
-    for name, parts in _SPELLED.items():
-        if any(part in given for part in parts):
-            numbers = [given.get(part, "?") for part in parts if part in given or name == "dpsgd"]
-            return ",".join([name, *numbers])
-    loose = list(takewhile(lambda word: not word.startswith("-"), words[1:]))
-    runs = " ".join(loose).split("+")
-    return " + ".join(",".join(re.split(r"[\s,]+", run.strip())) for run in runs) if len(loose) > 1 else ""
 
 
 @cache
@@ -222,17 +206,13 @@ def _parser() -> Any:
 
 def _help_all(arguments: list[str]) -> int:
     """Print the help with the options that --help leaves out and, where a run is taken, how each kind is written."""
-    options = [option for command in _parser().commands.values() for option in command.params]
-    hidden = [option for option in options if getattr(option, "hidden", False)]
-    for option in hidden:
-        option.hidden = False
-    try:
-        code = run(arguments)
-    finally:
-        for option in hidden:
-            option.hidden = True
-    command = _parser().commands.get(arguments[0])
-    if command is not None and {one.name for one in command.params} & _OF_RUNS:
+    for command in _parser().commands.values():
+        for option in command.params:
+            option.hidden = False
+    code = run(arguments)
+    taken = getattr(_parser().commands.get(arguments[0]), "params", ())
+    _parser.cache_clear()
+    if {one.name for one in taken} & _OF_RUNS:
         from deniable.cli.run import forms
 
         print("\nRuns ([…] may be left out; numbers may be named, as steps=10):", *forms(), sep="\n  ")
@@ -271,21 +251,8 @@ def _say(message: Warning | str, category: type[Warning], *_: Any, **__: Any) ->
         print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
 
 
-def _defect(error: Exception, debug: bool) -> int:
-    """Something that nobody foresaw: neither a verdict nor, as far as is known, the input's fault.
-
-    Its own words may quote a cell: they are shown with --debug only.
-    """
-    _trace(debug)
-    print(
-        f"error: this is a defect of deniable ({type(error).__name__}); nothing was concluded. Please report "
-        "the command with what --debug shows, without any data, to the project's issue tracker",
-        file=sys.stderr,
-    )
-    return DEFECT
-
-
-def _trace(debug: bool) -> None:
+def _failed(message: str, debug: bool, code: int = BAD_INPUT) -> int:
+    """Print an error as one line, with --debug also where it came from, and return the exit code."""
     if debug:
         import traceback
 
@@ -294,9 +261,5 @@ def _trace(debug: bool) -> None:
             error.__suppress_context__ = False
             error = error.__context__
         traceback.print_exc()
-
-
-def _bad(message: str, debug: bool) -> int:
-    _trace(debug)
     print(f"error: {' '.join(message.split())}", file=sys.stderr)
-    return BAD_INPUT
+    return code
