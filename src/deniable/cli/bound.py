@@ -15,10 +15,7 @@ from deniable.cli._app import FINE, MISSED, again, command, suggest
 from deniable.cli.run import RunArgument, read_run, with_unknown
 
 if TYPE_CHECKING:
-    from deniable.curves import Assumptions, Tradeoff
-
-_FPR, _DELTA = 1e-3, 1e-5
-_RATES = (0.1, 0.01)
+    from deniable.curves import Tradeoff
 
 
 @command(
@@ -31,10 +28,8 @@ _RATES = (0.1, 0.01)
 def bound(
     run: RunArgument,
     prior: options.PriorOption = 0.5,
-    fpr: Annotated[
-        float | None, typer.Option(help="False positive rate at which to bound precision: 0.001 means 0.1 %.")
-    ] = None,
-    delta: Annotated[float, typer.Option(help="δ at which the run's ε is stated.")] = _DELTA,
+    fpr: options.FprOption = 0.001,
+    delta: Annotated[float, typer.Option(help="δ at which the run's ε is stated.")] = 1e-5,
     baseline: Annotated[
         float, typer.Option(help="Chance of guessing a record's secret blindly: 0.001 for one of 1,000 values.")
     ] = 0.001,
@@ -62,34 +57,46 @@ def bound(
     Advantage, accuracy, members found, right accusations, secrets guessed, ε: provable upper bounds.
     """
     import deniable as dn
+    from deniable.limits import DEFAULT_ADVANTAGE
 
     mechanism = read_run(run)
     if proof and explain:
         raise InputError("--explain and --proof print different things; leave one of them out")
-    if (proof or explain) and plot is not None:
-        raise InputError(f"--plot does not go with --{'proof' if proof else 'explain'}; leave out one of them")
+    if explain and prior != 0.5:
+        raise InputError(f"--explain answers at even priors, got --prior {prior:g}; leave it out")
+    curve = dn.tradeoff(mechanism)
+    asked = {"prior": prior, "fpr": fpr, "delta": delta}
+    stated = {name: getattr(curve.assumptions, name) for name in ("adjacency", "unit", "batches")}
+    following: tuple[str, ...] = ()
+    answers: Any
+    agrees = True
     if proof:
-        return _prove(mechanism, prior, _FPR if fpr is None else fpr, delta, as_json)
-    if explain:
-        if prior != 0.5:
-            raise InputError(f"--explain answers at even priors, got --prior {prior:g}; leave it out")
-        return _explain(mechanism, _FPR if fpr is None else fpr, delta, as_json)
-    found = dn.tradeoff(mechanism)
-    rows = _rows(found, prior, _FPR if fpr is None else fpr, delta, baseline)
-    answers, lines = {key: value for key, _, value in rows}, [line for _, line, _ in rows]
-    advantage, assumptions = answers["advantage"], found.assumptions
-    answers |= {"prior": prior, "fpr": _FPR if fpr is None else fpr, "delta": delta, "baseline": baseline}
-    print(to_json(answers | _for_whom(assumptions)) if as_json else "\n".join([*lines, assumptions.line]))
-    options.draw(found, plot)
-    from deniable.limits import DEFAULT_ADVANTAGE
+        from deniable.proof import prove
 
-    if not as_json and advantage > DEFAULT_ADVANTAGE and (asked := with_unknown(run)):
-        suggest("calibrate", asked, "--advantage", f"{DEFAULT_ADVANTAGE:g}")
-    return FINE
-
-
-def _for_whom(stated: Assumptions) -> dict[str, str]:
-    return {"adjacency": stated.adjacency, "unit": stated.unit, "batches": stated.batches}
+        found = prove(mechanism, **asked)
+        answers, lines, agrees = (
+            {"agrees": found.agrees, "proof": found, **asked, **stated},
+            found.lines(),
+            found.agrees,
+        )
+    elif explain:
+        at = mechanism.epsilon if isinstance(mechanism, dn.PureDP | dn.ApproximateDP) else curve.epsilon(delta)
+        answers = [curve.explain(), curve.explain(fpr=fpr), *([curve.explain(epsilon=at)] * math.isfinite(at))]
+        lines = [line for answer in answers for line in answer.lines()]
+        if isinstance(mechanism, dn.SubsampledGaussian) and mechanism.records_per_person == 1:
+            following = tuple("--proof" if word == "--explain" else word for word in again())
+    else:
+        rows = _rows(curve, baseline=baseline, **asked)
+        answers = {key: value for key, _, value in rows} | asked | {"baseline": baseline} | stated
+        lines = [line for _, line, _ in rows]
+        question = with_unknown(run)
+        if question and answers["advantage"] > DEFAULT_ADVANTAGE:
+            following = ("calibrate", question, "--advantage", f"{DEFAULT_ADVANTAGE:g}")
+    print(to_json(answers) if as_json else "\n".join([*lines, curve.assumptions.line]))
+    options.draw(curve, plot)
+    if not as_json:
+        suggest(*following)
+    return FINE if agrees else MISSED
 
 
 def _rows(curve: Tradeoff, prior: float, fpr: float, delta: float, baseline: float) -> list[tuple[str, str, Any]]:
@@ -101,45 +108,16 @@ def _rows(curve: Tradeoff, prior: float, fpr: float, delta: float, baseline: flo
     def percent(value: float) -> str:
         return shown(value, "rate", "nearest")
 
-    at = f"{percent(fpr)}, prior {percent(prior)}"
+    more = f", at FPR {percent(fpr)}, prior {percent(prior)}"
     rows = [
         at_most("advantage", "advantage at even odds", curve.advantage()),
         at_most("accuracy", f"accuracy at prior {percent(prior)}", curve.accuracy(prior)),
-        *(
-            at_most(f"tpr@fpr={rate:g}", f"TPR at FPR {percent(rate)}", curve.tpr(rate))
-            for rate in dict.fromkeys((*_RATES, fpr))
-        ),
-        at_most("precision", "right when it says 'in'", curve.precision(fpr, prior), more=f", at FPR {at}"),
-        at_most("epsilon", f"ε at δ = {delta:g}", curve.epsilon(delta), "number"),
     ]
+    for rate in dict.fromkeys((0.1, 0.01, fpr)):
+        rows.append(at_most(f"tpr@fpr={rate:g}", f"TPR at FPR {percent(rate)}", curve.tpr(rate)))
+    rows.append(at_most("precision", "right when it says 'in'", curve.precision(fpr, prior), more=more))
+    rows.append(at_most("epsilon", f"ε at δ = {delta:g}", curve.epsilon(delta), "number"))
     if curve.universal:
-        secret = f"secret, blind guess {percent(baseline)}"
-        key, line, value = at_most("reconstruction", secret, curve.reconstruction(baseline))
-        rows.append((key, line.replace("at most", "guessed at most"), value))
+        secret = f"secret guessed, {percent(baseline)} blindly"
+        rows.append(at_most("reconstruction", secret, curve.reconstruction(baseline)))
     return rows
-
-
-def _prove(mechanism: Any, prior: float, fpr: float, delta: float, as_json: bool) -> int:
-    from deniable.accounting import tradeoff
-    from deniable.proof import prove
-
-    found = prove(mechanism, prior=prior, fpr=fpr, delta=delta)
-    stated = tradeoff(mechanism).assumptions
-    answers = {"agrees": found.agrees, "proof": found, "prior": prior, "fpr": fpr, "delta": delta} | _for_whom(stated)
-    print(to_json(answers) if as_json else "\n".join([*found.lines(), stated.line]))
-    return FINE if found.agrees else MISSED
-
-
-def _explain(mechanism: Any, fpr: float, delta: float, as_json: bool) -> int:
-    import deniable as dn
-
-    curve = dn.tradeoff(mechanism)
-    stated = isinstance(mechanism, dn.PureDP | dn.ApproximateDP)
-    at = mechanism.epsilon if stated else curve.epsilon(delta)
-    answers = [curve.explain(), curve.explain(fpr=fpr)]
-    answers += [curve.explain(epsilon=at)] if math.isfinite(at) else []
-    lines = [line for answer in answers for line in answer.lines()]
-    print(to_json(answers) if as_json else "\n".join([*lines, curve.assumptions.line]))
-    if not as_json and isinstance(mechanism, dn.SubsampledGaussian) and mechanism.records_per_person == 1:
-        suggest(*("--proof" if word == "--explain" else word for word in again()))
-    return FINE

@@ -47,12 +47,11 @@ def check(
     with only_our_words():
         found = understand(source, target, drop=left, schema=told, strict=False)
         undecided = WHICH_MARK in found.problems  # the owner is told, and may draft a schema that answers it
+        problems = tuple(one for one in found.problems if one != WHICH_MARK)
+        if not problems and not found.kept:
+            problems = (_NOTHING,)
         asks = (f"before it is used: {WHICH_MARK}",) * undecided
-        found = replace(
-            found, notes=(*found.notes, *asks), problems=tuple(one for one in found.problems if one != WHICH_MARK)
-        )
-        if not found.problems and not found.kept:
-            found = replace(found, problems=(_NOTHING,))
+        found = replace(found, notes=(*found.notes, *asks), problems=problems)
         drafted = "" if schema_out is None else draft_schema(source, target, drop=left, schema=told)
     if schema_out is not None:
         write(schema_out, drafted)
@@ -61,68 +60,56 @@ def check(
     else:
         _show(found, PUBLIC)
         if not found.problems and found.target is not None and (not undecided or schema_out is not None):
-            named = (
-                of_table(data, target, drop, reading.schema)
-                if schema_out is None
-                else of_table(data, schema=schema_out)
-            )
-            suggest("train", *named, "--report", "report.html")
+            whole = of_table(data, target, drop, reading.schema)
+            declared = of_table(data, schema=schema_out)
+            suggest("train", *(whole if schema_out is None else declared), "--report", "report.html")
     if schema_out is not None:
         print("read the schema, then delete its first line", file=sys.stderr)
     return BAD_INPUT if found.problems else 0
 
 
 def _facts(found: Understood) -> dict[str, Any]:
-    columns = [
-        {"name": c.name, "kind": c.kind, "missing": c.missing, "notes": list(c.notes), "reason": c.reason}
-        | {"trained": c.trained, "written": c.written}
-        for c in found.columns
-    ]
+    shown = ("name", "kind", "missing", "notes", "reason", "trained", "written")
     return {
         "name": found.name,
         "rows": len(found.frame),
         "target": found.target_name,
         "target_values": None if found.target is None else int(found.target.nunique()),
-        "notes": list(found.notes),
-        "columns": columns,
-        "problems": list(found.problems),
-        "odd": list(found.odd),
+        "notes": found.notes,
+        "columns": [{name: getattr(column, name) for name in shown} for column in found.columns],
+        "problems": found.problems,
+        "odd": found.odd,
     }
 
 
 def _show(found: Understood, public: str) -> None:
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     from deniable.tables import listed
 
-    console = Console()
-    console.print(Text(f"{found.name}: {len(found.frame):,} rows, {len(found.kept)} columns to use"))
-    for line in found.notes:
-        console.print(Text(line))
+    console = Console(markup=False, highlight=False, emoji=False)
+    console.print(f"{found.name}: {len(found.frame):,} rows, {len(found.kept)} columns to use", *found.notes, sep="\n")
     if found.odd:
         rows = f"lines that weigh nothing (other cells than the header, an open quote): {len(found.odd)}, row "
-        console.print(Text(rows + listed(found.odd), style="bold red"))
+        console.print(rows + listed(found.odd), style="bold red")
     if found.target is not None:
-        values = int(found.target.nunique())
-        console.print(Text(f"target {found.target_name!r}: {values:,} different values"))
+        console.print(f"target {found.target_name!r}: {int(found.target.nunique()):,} different values")
     lines = found.columns
     if len(lines) > _SHOWN:
         kinds = Counter(column.kind for column in lines)
-        console.print(Text(f"columns: {', '.join(f'{many:,} {kind}' for kind, many in kinds.most_common())}"))
+        console.print(f"columns: {', '.join(f'{many:,} {kind}' for kind, many in kinds.most_common())}")
         lines = tuple(column for column in lines if column.reason or column.notes)[:_SHOWN]
-        console.print(Text(f"the first {len(lines)} of which there is something to say (--json shows all):"))
+        console.print(f"the first {len(lines)} of which there is something to say (--json shows all):")
     table = Table("column", "kind", "missing", "what was understood")
     for column in lines:
-        missing = f"{100 * column.missing:.2g} %" if column.missing else ""
         words = "; ".join(word for word in (column.written, column.reason, *column.notes) if word)
-        table.add_row(*map(Text, (column.name, column.kind, missing, words)))
+        table.add_row(column.name, column.kind, f"{100 * column.missing:.2g} %" if column.missing else "", words)
     if lines:
-        console.print(table)
         gone = [repr(column.name) for column in found.columns if not column.trained]
         left = f"all but {listed(gone)}, whose words are nearly unique" if gone else "all of these columns"
-        console.print(Text(f'deniable train uses {left}; to leave one out: --drop, or kind = "dropped" in a schema'))
-        console.print(Text(public))
+        console.print(table)
+        console.print(f'deniable train uses {left}; to leave one out: --drop, or kind = "dropped" in a schema')
+        console.print(public)
     for problem in found.problems:
-        console.print(Text(f"problem: {problem}", style="bold red"))
+        console.print(f"problem: {problem}", style="bold red")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
 from string import ascii_uppercase
 from typing import Annotated, Any
 
@@ -59,14 +61,9 @@ def _read(run: str) -> Any:
     """Return the saved report or the mechanism that a word names."""
     import deniable as dn
 
-    if run.lower().endswith(".json") and " + " not in run and ": " not in run and not _is_history(run):
-        return dn.Assessment.from_json(run)
+    if run.lower().endswith(".json") and Path(run).is_file():
+        with suppress(ValueError):  # what it is instead is said where a run is read
+            saved = read_json(run)
+            if isinstance(saved, dict) and "schema_version" in saved:
+                return dn.Assessment.from_json(run)
     return read_run(run)
-
-
-def _is_history(path: str) -> bool:
-    try:
-        found = read_json(path)
-    except (OSError, ValueError):
-        return False  # said where a report is read
-    return not (isinstance(found, dict) and "schema_version" in found)

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from deniable._check import InputError
-from deniable._files import to_json, write_atomically
+from deniable._files import to_json
 from deniable.cli import _options as options
-from deniable.cli._app import command, suggest
+from deniable.cli._app import command, suggest, write_all
 
 SCRIPTS = Path(__file__).with_name("scripts")
 
@@ -22,21 +22,16 @@ def write_examples(
     as_json: options.JsonFlag = False,
 ) -> None:
     """List small programs to start from, or write them."""
-    scripts = sorted(SCRIPTS.glob("*.py"))
+    scripts = {script.name: script.read_text() for script in sorted(SCRIPTS.glob("*.py"))}
     if out is not None:
-        taken = [script.name for script in scripts if (out / script.name).exists()]
-        if taken:
+        if taken := [name for name in scripts if (out / name).exists()]:
             raise InputError(f"out: {', '.join(taken)} exists in {out} already; name another folder")
         out.mkdir(parents=True, exist_ok=True)
-        for script in scripts:
-            write_atomically(out / script.name, script.read_text())
-    about = {script.name: (ast.get_docstring(ast.parse(script.read_text())) or "") for script in scripts}
+        write_all({out / name: text for name, text in scripts.items()})
+    about = {name: ast.get_docstring(ast.parse(text)) for name, text in scripts.items()}
     if as_json:
         print(to_json({"written_to": None if out is None else str(out), "examples": about}))
         return
-    for name, text in about.items():
-        print(f"{name:<20} {text}")
-    if out is None:
-        suggest("examples", "--out", "first-steps")
-    else:
-        print(f"\nwritten; start with: python {out / 'private_model.py'}")
+    for name, words in about.items():
+        print(f"{name:<20} {words}")
+    suggest(*(("examples", "--out", "first-steps") if out is None else ()))

@@ -24,7 +24,7 @@ LedgerOption = Annotated[
     Path | None, options.more("--ledger", help="Enter the release in this ledger first; refused if it does not fit.")
 ]
 
-ledger = typer.Typer(name="ledger", rich_markup_mode=None, no_args_is_help=True)
+ledger = typer.Typer(name="ledger", rich_markup_mode=None)
 app.add_typer(ledger, help="Add up everything that is released about the same people.")
 
 

@@ -19,14 +19,19 @@ HOST = "127.0.0.1"
 
 @command("deniable app", "deniable app --port 8600 --no-browser", name="app")
 def local_page(
-    port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 8501,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on 127.0.0.1.")] = 8501,
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
 ) -> None:
     """Open a page on this machine to explore noise, rates and priors. It listens on 127.0.0.1 and sends nothing.
 
     Ctrl-C ends it, with exit code 0.
     """
-    _check_port(port)
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            raise InputError(f"--port {port} cannot be used: {error.strerror}; choose another") from None
     require("streamlit", purpose="The local page")
     page = Path(__file__).parents[1] / "app.py"
     options = {
@@ -44,14 +49,3 @@ def local_page(
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # its matrices are so small that threads would only wait
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", str(page), *words])  # Ctrl-C reaches it
-
-
-def _check_port(port: int) -> None:
-    if not 0 < port < 65536:
-        raise InputError(f"--port must be between 1 and 65535, got {port}")
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError as error:
-            raise InputError(f"--port {port} cannot be used: {error.strerror}; choose another") from None

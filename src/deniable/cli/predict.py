@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
-from zipfile import BadZipFile, ZipFile
 
 import typer
 
@@ -73,19 +71,10 @@ def _loaded(path: Path) -> Any:
         own = [kind for kind in skops.get_untrusted_types(file=path) if kind.startswith(_KNOWN)]
         found = skops.load(path, trusted=own)
     except Exception as error:  # zip files, JSON and types, each with errors of its own
-        raise InputError(f"model {str(path)!r} could not be read: {error}{_written_by(path, str(error))}") from None
+        raise InputError(f"model {str(path)!r} could not be read: {error}") from None
     if not hasattr(found, "predict"):
         raise InputError(f"model {str(path)!r} holds no model, but {type(found).__name__}")
     return found
-
-
-def _written_by(path: Path, said: str) -> str:
-    """Return which version wrote a file whose types are no longer here, if it says so and the error does not."""
-    try:
-        found = re.search(r'"_written_by": \{[^}]*"content": "\\"([\w.+]+)', ZipFile(path).read("schema.json").decode())
-    except (OSError, KeyError, ValueError, BadZipFile):
-        found = None
-    return f"; it was written by deniable {found[1]}" if found and "pip install" not in said else ""
 
 
 def _predictions(model: Any, rows: Any) -> Any:

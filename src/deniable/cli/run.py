@@ -110,7 +110,7 @@ def is_run(text: str) -> bool:
 
 
 def _is_file(text: str) -> bool:
-    return Path(text.strip()).suffix.lower() in (*_TORCH, _HISTORY)
+    return text.strip().lower().endswith((*_TORCH, _HISTORY))
 
 
 @dataclass(frozen=True)
@@ -281,14 +281,8 @@ def _matrix(path: Path) -> Any:
     if path.suffix not in (".npy", ".csv"):
         raise InputError(f"strategy must be a .csv or .npy file, got {str(path)!r}")
     try:
-        if path.suffix == ".npy":
-            return np.load(path, allow_pickle=False)
-        text = path.read_text()
-        if not text.strip():
-            raise EOFError
-        return np.loadtxt(text.splitlines(), delimiter=",", ndmin=2)
+        return np.load(path) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
     except OSError:
         raise InputError(f"strategy file {str(path)!r} cannot be read") from None
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        why = str(error).splitlines()[0] if str(error) else "it is empty"
-        raise InputError(f"strategy file {str(path)!r} must hold a matrix of numbers and nothing else: {why}") from None
+    except (ValueError, EOFError, zipfile.BadZipFile):
+        raise InputError(f"strategy file {str(path)!r} must hold a matrix of numbers and nothing else") from None
