@@ -198,7 +198,7 @@ def test_shuffled_batches_have_their_own_curve():
         dn.from_opacus(history, loader=loader("RandomSampler", replacement=False))
     with pytest.raises(dn.InputError, match="a record several times"):
         dn.from_opacus(history, loader=loader("RandomSampler", replacement=True))
-    with pytest.raises(dn.InputError, match="whole epochs of 50"):
+    with pytest.raises(dn.InputError, match="steps whole epochs"):
         dn.from_opacus([(2.0, 1 / 50, 70)], sampling="shuffled")
     with pytest.raises(dn.InputError, match="1/\\(batches an epoch\\)"):
         dn.from_opacus([(2.0, 0.3, 10)], sampling="shuffled")

@@ -17,7 +17,7 @@ from dataclasses import is_dataclass
 from functools import cache, wraps
 from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from typing import Annotated, Any, TypeVar, get_args
 
 import typer
 
@@ -66,8 +66,7 @@ def _ungrouped(function: Callable[..., Any]) -> Any:
     single: list[inspect.Parameter] = []
     groups: dict[str, tuple[Any, list[str]]] = {}
     for one in inspect.signature(function, eval_str=True).parameters.values():
-        kinds: Any = get_args(one.annotation) if get_origin(one.annotation) is Annotated else [one.annotation]
-        kind, *names = kinds
+        kind, *names = get_args(one.annotation) or [one.annotation]
         if isinstance(kind, type) and is_dataclass(kind):
             own = inspect.signature(kind, eval_str=True).parameters
             groups[one.name] = kind, names or list(own)

@@ -176,13 +176,6 @@ def read_limit(text: str) -> Limit | Mechanism:
     return limit_from("--limit", given)
 
 
-def searched(low: float, high: float) -> tuple[float, float]:
-    """Return where a number is looked for."""
-    if not low < high:
-        raise InputError(f"--low must be below --high, got {low:g} and {high:g}")
-    return low, high
-
-
 @dataclass(frozen=True)
 class Pages:
     """What a report is held against, the files that show it, and how it is printed. A command names those it has."""

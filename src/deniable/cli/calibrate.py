@@ -33,8 +33,6 @@ def calibrate(
     replace: Annotated[
         bool, options.more("--replace", help="Protect against replacing a record, not adding or removing it.")
     ] = False,
-    low: Annotated[float | None, options.more(help="Smallest number to try.")] = None,
-    high: Annotated[float | None, options.more(help="Largest number to try.")] = None,
     as_json: options.JsonFlag = False,
 ) -> None:
     """Find the number written ? with which a run keeps a limit.
@@ -50,21 +48,20 @@ def calibrate(
     def make(value: float) -> Any:
         return read_run(run, value)
 
-    least, start, most = domain(make, whole, _USUAL.get(name))
-    ends = options.searched(least if low is None else low, most if high is None else high)
+    low, start, high = domain(make, whole, _USUAL.get(name))
     adjacency = "replace" if replace else make(start).adjacency
     with stage(f"looking for {name}"):
-        point = search(limit, make, ends, adjacency=adjacency, integer=whole, near=start)
+        point = search(limit, make, (low, high), adjacency=adjacency, integer=whole, near=start)
         found, words = point.parameter, name.replace("_", " ")
         facts = _reached(dn.tradeoff(make(found), adjacency=adjacency), limit)
     if point.score > 0:
         raise InputError(
-            f"run must keep {limit.name} at most {limit.most:g} with some {words}, but the best from {ends[0]:g} to "
-            f"{ends[1]:g}, {found:g}, gives {limit.leakage(point.curve):.6g}"
+            f"run must keep {limit.name} at most {limit.most:g} with some {words}, but the best from {low:g} to "
+            f"{high:g}, {found:g}, gives {limit.leakage(point.curve):.6g}"
         )
     if as_json:
         answer = {name: found, "advantage": facts[-1][-1], "limit": limit.arguments}
-        answer |= {"searched": ends, "limit_decides": point.decided}
+        answer |= {"searched": (low, high), "limit_decides": point.decided}
         print(to_json(answer | {"reached": {kind: value for kind, _, value in facts}, "adjacency": adjacency}))
         return
     enough = f"{found:.0f}" if whole else shown(found, "number", "upper", 7)
@@ -76,7 +73,7 @@ def calibrate(
     ]
     print(f"{words} {enough}: {'; '.join(leaks)}")
     if not point.decided:
-        print(f"The limit does not decide: all that was tried from {ends[0]:g} to {ends[1]:g} keeps it.")
+        print(f"The limit does not decide: all that was tried from {low:g} to {high:g} keeps it.")
     if not replace and limit.group_size == 1:
         suggest("assess", run.replace(UNKNOWN, enough), "--report", "report.html")
 

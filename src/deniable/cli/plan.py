@@ -58,19 +58,16 @@ def plan(
     """
     import deniable as dn
 
-    noise = options.searched(low, high)
     ran = read_run(run, 1.0)
     if unknown(run)[0] != "noise_multiplier" or not isinstance(ran, dn.SubsampledGaussian):
         raise InputError(f"run must be dpsgd,?,RATE,STEPS, whose noise is to be found, got {run!r}; see calibrate")
-    shared: dict[str, Any] = {"records_per_person": ran.records_per_person, "noise_multipliers": noise}
+    shared: dict[str, Any] = {"records_per_person": ran.records_per_person, "noise_multipliers": (low, high)}
     if precision is None:
         if rate:
             raise InputError("--rate goes with --precision")
         goal, count = asked.one(), integer("records", records, at_least=2)
-        batch, epochs = (
-            _whole("RATE·records", ran.sample_rate * count),
-            _whole("RATE·STEPS", ran.sample_rate * ran.steps),
-        )
+        batch = _whole("RATE·records", ran.sample_rate * count)
+        epochs = _whole("RATE·STEPS", ran.sample_rate * ran.steps)
         compared = dn.planning.plan_samplers(count, batch, epochs, limit=goal, **shared)
         if as_json:
             rows = [dataclasses.asdict(row) | {"mechanism": repr(row.mechanism)} for row in compared.rows]

@@ -94,14 +94,11 @@ def unknown(text: str) -> tuple[str, bool]:
 
 def with_unknown(text: str) -> str | None:
     """Return the run with its first number written ``?``; None where that is no question, as for a sum or a file."""
-    prefixes, parts = _words(text)
+    _, parts = _words(text)
     if len(parts) > 1 or not parts[0].given or next(iter(parts[0].given)) in (*_LISTS, "path"):
         return None
-    head = text[: -len(parts[0].text)] if prefixes else ""
-    name, _, rest = parts[0].text.partition(",")
-    first, comma, others = rest.partition(",")
-    key, equals, _ = first.rpartition("=")
-    return f"{head}{name},{key}{equals}{UNKNOWN}{comma}{others}"
+    head = text.rfind(":") + 1
+    return text[:head] + re.sub(r",([^,=]*=)?[^,]*", rf",\1{UNKNOWN}", text[head:], count=1)
 
 
 def is_run(text: str) -> bool:
@@ -164,9 +161,8 @@ def _word(text: str, known: tuple[str, ...], taken: int) -> _Word:
         rate = _number(given["sample_rate"])
         if rate is None or not 0 < rate <= 1:
             raise InputError(f"run {text!r}: epochs need a rate in (0, 1], as 256/60000, got {given['sample_rate']!r}")
-        given["steps"] = str(
-            math.ceil(float(passes[1])) * math.ceil(1 / rate - _ROUNDING)
-        )  # whole passes of whole batches
+        batches = math.ceil(1 / rate - _ROUNDING)  # whole passes of whole batches
+        given["steps"] = str(math.ceil(float(passes[1])) * batches)
     missing = [one.name for one in parameters.values() if one.default is one.empty and one.name not in given]
     if missing:
         raise InputError(f"run {text!r} lacks {', '.join(missing)}; write {_form(name, parameters)}")

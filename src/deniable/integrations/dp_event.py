@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from operator import attrgetter
 from typing import Any
 
 from deniable._check import InputError, integer, number
@@ -32,15 +31,7 @@ from deniable.mechanisms import (
 )
 
 _MOST = 100_000  # largest number of equal guarantees listed one by one
-# the noise of an event
-_NOISE = {
-    "GaussianDpEvent": attrgetter("noise_multiplier"),
-    "LaplaceDpEvent": attrgetter("noise_multiplier"),
-    "DiscreteGaussianDpEvent": attrgetter("sigma"),
-    "MixtureOfGaussiansDpEvent": attrgetter("standard_deviation"),
-    "SingleEpochTreeAggregationDpEvent": attrgetter("noise_multiplier"),
-    "TruncatedSubsampledGaussianDpEvent": attrgetter("noise_multiplier"),
-}
+_NOISE = ("noise_multiplier", "sigma", "standard_deviation")  # attributes of events
 
 
 def from_dp_event(event: Any) -> Mechanism:
@@ -122,24 +113,14 @@ def _flatten(root: Any, inside: str = "") -> Iterator[tuple[Any, int]]:
 def _leaf(event: Any, rate: float) -> Mechanism:
     """The mechanism of one release from a Poisson sample of the given rate (1: from all records)."""
     name = _name(event)
-    if name == "PoissonSampledDpEvent":
-        return _sampled(event, rate)
-    if name in _NOISE and _NOISE[name](event) == 0:
+    if any(getattr(event, noise, 1) == 0 for noise in _NOISE):
         return ApproximateDP(0.0, rate)  # what is released without noise gives the record away
-    if name == "GaussianDpEvent":
-        return SubsampledGaussian(_sigma(event), rate, 1)
-    if name == "LaplaceDpEvent":
-        scale = number("LaplaceDpEvent.noise_multiplier", event.noise_multiplier, above=0.0, below=math.inf)
-        return Laplace(scale, sample_rate=rate)
-    if name == "DiscreteLaplaceDpEvent":
-        return _discrete_laplace(event, rate)
-    if name == "MixtureOfGaussiansDpEvent":
-        return _mixture(event, rate)
+    if name in _SAMPLED:
+        return _SAMPLED[name](event, rate)
     if name == "DiscreteGaussianDpEvent" and event.dimension == 1:
         return _discrete_gaussian(event, rate)
-    if rate == 1:
-        return _GUARANTEES[name](event)
-    return _amplified(_GUARANTEES[name](event), rate, name)
+    whole = _GUARANTEES[name](event)
+    return whole if rate == 1 else _amplified(whole, rate, name)
 
 
 def _sampled(event: Any, rate: float) -> Mechanism:
@@ -151,15 +132,9 @@ def _sampled(event: Any, rate: float) -> Mechanism:
     product = rate * mine if 1 in (rate, mine) else min(rate * mine * (1 + EPS), 1.0)  # rounded up
     if len(parts) == 1 and parts[0][1] == 1:
         return _leaf(parts[0][0], product)
-    if any(_name(part) != "GaussianDpEvent" for part, _ in parts):
-        names = ", ".join(sorted({_name(part) for part, _ in parts}))
-        raise InputError(
-            f"event must be Gaussians, or a single release, where several share one sample, got {names} inside "
-            "PoissonSampledDpEvent; no pair is known for that"
-        )
-    if any(part.noise_multiplier == 0 for part, _ in parts):
+    if any(getattr(part, "noise_multiplier", 1) == 0 for part, _ in parts):
         return ApproximateDP(0.0, product)
-    return SubsampledGaussian(_merged(parts), product, 1)
+    return SubsampledGaussian(_sigma_of_gaussians(event), product, 1)
 
 
 def _merged(gaussians: list[tuple[Any, int]]) -> float:
@@ -187,12 +162,9 @@ def _sigma_of_gaussians(event: Any) -> float:
     """σ of the Gaussian releases that an event draws one batch for."""
     name = _name(event)
     parts = list(_flatten(event.event, inside=f" inside {name}"))
-    others = sorted({_name(part) for part, _ in parts} - {"GaussianDpEvent"})
-    if others or not parts:
-        raise InputError(
-            f"event must be Gaussians inside {name}, got {', '.join(others) or 'nothing'} inside {name}; no pair is "
-            "known for that"
-        )
+    if (names := sorted({_name(part) for part, _ in parts})) != ["GaussianDpEvent"]:
+        got = ", ".join(names) or "nothing"
+        raise InputError(f"event must be Gaussians inside {name}, got {got} inside {name}; no pair is known for that")
     ((first, count), *rest) = parts
     return _sigma(first) if count == 1 and not rest else _merged(parts)
 
@@ -275,7 +247,7 @@ def _tree(event: Any) -> Mechanism:
 def _truncated(event: Any) -> Mechanism:
     """Truncated Poisson batches; with rate 1 every batch is truncated, and a record takes another's place."""
     sigma, rate, n, most = (
-        number(f"{_name(event)}.noise_multiplier", event.noise_multiplier, above=0.0, below=math.inf),
+        _sigma(event),
         number(f"{_name(event)}.sampling_probability", event.sampling_probability, at_least=0.0, at_most=1.0),
         integer(f"{_name(event)}.dataset_size", event.dataset_size, at_least=1),
         integer(f"{_name(event)}.truncated_batch_size", event.truncated_batch_size, at_least=1),
@@ -294,6 +266,14 @@ def _truncated(event: Any) -> Mechanism:
     return truncated(around, TruncatedPoisson(sigma, rate, 1, most, n), 1)
 
 
+# events of which it is known what sampling does to them
+_SAMPLED: dict[str, Callable[[Any, float], Mechanism]] = {
+    "PoissonSampledDpEvent": _sampled,
+    "GaussianDpEvent": lambda event, rate: SubsampledGaussian(_sigma(event), rate, 1),
+    "LaplaceDpEvent": lambda event, rate: Laplace(_sigma(event), sample_rate=rate),
+    "DiscreteLaplaceDpEvent": _discrete_laplace,
+    "MixtureOfGaussiansDpEvent": _mixture,
+}
 # events that always become one guarantee or one mechanism
 _GUARANTEES: dict[str, Callable[[Any], Mechanism]] = {
     "NoOpDpEvent": lambda event: PureDP(0.0),
@@ -312,8 +292,7 @@ _GUARANTEES: dict[str, Callable[[Any], Mechanism]] = {
 }
 
 
-_AROUND = ("ComposedDpEvent", "SelfComposedDpEvent", "PoissonSampledDpEvent")
-SERVED = tuple(dict.fromkeys((*_AROUND, *_NOISE, *_GUARANTEES, "DiscreteLaplaceDpEvent")))
+SERVED = ("ComposedDpEvent", "SelfComposedDpEvent", *_SAMPLED, *_GUARANTEES)
 REFUSED = {
     "SampledWithReplacementDpEvent": "a record may enter a batch several times; no dominating pair is proven for this",
     "UnsupportedDpEvent": "nobody says what ran",
@@ -335,25 +314,13 @@ def _amplified(mechanism: Mechanism, rate: float, name: str) -> Mechanism:
     )
 
 
-_COUNTED = (
-    SubsampledGaussian,
-    Laplace,
-    DiscreteLaplace,
-    DiscreteGaussian,
-    BoundedRange,
-    RandomizedResponse,
-    WithoutReplacement,
-)
-
-
 def _repeated(mechanism: Any, count: int) -> list[Mechanism]:
     """``count`` times the same mechanism."""
     if count == 1:
         return [mechanism]
-    if isinstance(mechanism, _COUNTED):
-        return [replace(mechanism, steps=count)]
-    if isinstance(mechanism, RandomAllocation):
-        return [replace(mechanism, epochs=count)]
+    for times in ("steps", "epochs"):
+        if getattr(mechanism, times, None) == 1:
+            return [replace(mechanism, **{times: count})]
     if isinstance(mechanism, Step):
         return [mechanism.times(count)]
     if isinstance(mechanism, Repeated):
@@ -373,12 +340,12 @@ def _repeated(mechanism: Any, count: int) -> list[Mechanism]:
 
 
 def _sigma(event: Any) -> float:
-    return number("GaussianDpEvent.noise_multiplier", event.noise_multiplier, above=0.0, below=math.inf)
+    return number(f"{_name(event)}.noise_multiplier", event.noise_multiplier, above=0.0, below=math.inf)
 
 
 def _name(event: Any) -> str:
     """Class name of a dp-accounting event; others get their full name, which no table lists."""
     kind = type(event)
     return (
-        kind.__name__ if kind.__module__.partition(".")[0] == "dp_accounting" else f"{kind.__module__}.{kind.__name__}"
+        f"{kind.__module__}.{kind.__name__}" if kind.__module__.partition(".")[0] != "dp_accounting" else kind.__name__
     )

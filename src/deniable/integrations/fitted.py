@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -87,7 +86,6 @@ def profile_estimator(
     """
     final, rows, notes = _unwrap(estimator, X)
     training = _describe(final)
-    check_is_fitted(final)
     targets = np.asarray(y)
     if targets.shape[:1] != rows.shape[:1]:
         raise InputError(f"y must have one target per row of X ({len(rows)}), got shape {targets.shape}")
@@ -112,76 +110,44 @@ def _unwrap(estimator: Any, X: ArrayLike) -> tuple[Any, FloatArray, tuple[str, .
 
 
 def _describe(estimator: Any) -> FittedTraining:
-    for kind, describe in _MAPPED.items():
-        if type(estimator) is kind:
-            return describe(estimator)
-    known = ", ".join(kind.__name__ for kind in _MAPPED)
-    raise InputError(f"estimator must be one of {known} or a Pipeline that ends in one, got {type(estimator).__name__}")
+    kind = type(estimator)
+    if kind not in _SETTINGS:
+        known = ", ".join(one.__name__ for one in _SETTINGS)
+        raise InputError(f"estimator must be one of {known} or a Pipeline that ends in one, got {kind.__name__}")
+    check_is_fitted(estimator)
+    scaled = kind is LinearSVC or getattr(estimator, "solver", "") == "liblinear"  # the intercept is a penalised column
+    settings = _SETTINGS[kind] | ({"intercept_scaling": (1,)} if scaled and estimator.fit_intercept else {})
+    for name, mapped in settings.items():
+        if (got := getattr(estimator, name)) not in mapped:
+            raise InputError(
+                f"{kind.__name__} must have {name}={mapped[0]!r}{''.join(f' or {one!r}' for one in mapped[1:])}, got "
+                f"{got!r}, of which no leave-one-out step is known here (as of an L1 penalty, a hinge or a constraint)"
+            )
+    several = len(getattr(estimator, "classes_", ())) > 2
+    if several and (kind is not LogisticRegression or estimator.fit_intercept):
+        raise InputError(
+            f"{kind.__name__} must have two classes, or be LogisticRegression(fit_intercept=False): one-vs-rest fits "
+            "are several models, and intercepts of three classes are not unique"
+        )
+    if kind is Ridge and (np.ndim(estimator.alpha) > 0 or np.ndim(estimator.coef_) > 1):
+        raise InputError("Ridge must have one target and one alpha")
+    loss = {Ridge: "squared", LinearSVC: "squared_hinge", PoissonRegressor: "poisson"}.get(kind, "logistic")
+    if several or getattr(estimator, "loss", "") == "squared_hinge":
+        loss = "softmax" if several else "squared_hinge"
+    penalty = estimator.alpha if hasattr(estimator, "alpha") else 1 / estimator.C
+    penalty = 0.0 if getattr(estimator, "penalty", "l2") is None else float(penalty)
+    intercept = "none" if not estimator.fit_intercept else "regularized" if scaled else "unregularized"
+    return FittedTraining(loss, penalty, "mean" if kind in (PoissonRegressor, SGDClassifier) else "sum", intercept)
 
 
-def _free(estimator: Any) -> str:
-    return "unregularized" if estimator.fit_intercept else "none"
-
-
-def _logistic(estimator: Any) -> FittedTraining:
-    penalty = estimator.penalty
-    if penalty not in ("deprecated", "l2", None) or estimator.l1_ratio not in (0, 0.0, None):
-        raise InputError("LogisticRegression must have an L2 penalty or none: an L1 penalty has no leave-one-out step")
-    if estimator.solver == "liblinear" and estimator.fit_intercept:
-        _refuse(estimator.intercept_scaling != 1, "intercept_scaling must be 1: other scales are not mapped")
-        intercept = "regularized"
-    else:
-        intercept = _free(estimator)
-    loss = "softmax" if len(estimator.classes_) > 2 else "logistic"
-    _refuse(
-        loss == "softmax" and estimator.fit_intercept,
-        "LogisticRegression of three classes or more must have fit_intercept=False: its intercepts are not unique",
-    )
-    return FittedTraining(loss, 0.0 if penalty is None else 1 / estimator.C, "sum", intercept)
-
-
-def _ridge(estimator: Any) -> FittedTraining:
-    _refuse(np.ndim(estimator.alpha) > 0 or np.ndim(estimator.coef_) > 1, "Ridge must have one target and one alpha")
-    _refuse(estimator.positive, "Ridge must have positive=False: a constrained optimum has no Newton step")
-    return FittedTraining("squared", float(estimator.alpha), "sum", _free(estimator))
-
-
-def _linear_svc(estimator: Any) -> FittedTraining:
-    _refuse(
-        estimator.loss != "squared_hinge" or estimator.penalty != "l2",
-        "LinearSVC must have loss='squared_hinge' and penalty='l2': the hinge and L1 have no second derivative",
-    )
-    _refuse(len(estimator.classes_) > 2, "LinearSVC must have two classes: one-vs-rest fits are several models")
-    _refuse(estimator.fit_intercept and estimator.intercept_scaling != 1, "LinearSVC must have intercept_scaling=1")
-    return FittedTraining("squared_hinge", 1 / estimator.C, "sum", "regularized" if estimator.fit_intercept else "none")
-
-
-def _poisson(estimator: Any) -> FittedTraining:
-    return FittedTraining("poisson", float(estimator.alpha), "mean", _free(estimator))
-
-
-def _sgd(estimator: Any) -> FittedTraining:
-    losses = {"log_loss": "logistic", "squared_hinge": "squared_hinge"}
-    _refuse(
-        estimator.loss not in losses or estimator.penalty != "l2",
-        f"SGDClassifier must have penalty='l2' and loss 'log_loss' or 'squared_hinge', got {estimator.loss!r}",
-    )
-    _refuse(len(estimator.classes_) > 2, "SGDClassifier must have two classes: one-vs-rest fits are several models")
-    return FittedTraining(losses[estimator.loss], float(estimator.alpha), "mean", _free(estimator))
-
-
-_MAPPED: dict[type, Callable[[Any], FittedTraining]] = {
-    LogisticRegression: _logistic,
-    Ridge: _ridge,
-    LinearSVC: _linear_svc,
-    PoissonRegressor: _poisson,
-    SGDClassifier: _sgd,
+# kind of estimator → settings that are mapped
+_SETTINGS: dict[type, dict[str, tuple[Any, ...]]] = {
+    LogisticRegression: {"penalty": ("l2", "deprecated", None), "l1_ratio": (0, None)},
+    Ridge: {"positive": (False,)},
+    LinearSVC: {"loss": ("squared_hinge",), "penalty": ("l2",)},
+    PoissonRegressor: {},
+    SGDClassifier: {"loss": ("log_loss", "squared_hinge"), "penalty": ("l2",)},
 }
-
-
-def _refuse(condition: bool, message: str) -> None:
-    if condition:
-        raise InputError(message)
 
 
 def _weights(estimator: Any, y: Any, sample_weight: ArrayLike | None) -> FloatArray | None:

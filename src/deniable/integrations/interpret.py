@@ -144,10 +144,11 @@ def _require_kind(model: Any) -> None:
         raise InputError(f"model must be interpret's DPExplainableBoostingClassifier, got {name}")
     if not getattr(model, "has_fitted_", False) or not hasattr(model, "noise_scale_boosting_"):
         raise InputError("model must be fitted: it has no noise scales yet")
-    if model.objective != "log_loss" or len(model.classes_) != 2:
-        raise InputError(f"model must be fitted to two classes with objective 'log_loss', got {model.objective!r}")
-    if model.validation_size != 0:
-        raise InputError(f"model must be fitted with validation_size=0, got {model.validation_size!r}")
+    if model.objective != "log_loss" or len(model.classes_) != 2 or model.validation_size != 0:
+        raise InputError(
+            "model must be fitted to two classes with objective='log_loss' and validation_size=0, got "
+            f"{len(model.classes_)} classes, {model.objective!r} and {model.validation_size!r}"
+        )
 
 
 def _largest_weight(model: Any, columns: int, steps: int) -> float:

@@ -14,14 +14,10 @@ from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, Indices, InputError, choice, integer
 from deniable.accounting import NormRecorder
-from deniable.mechanisms import Composition, Mechanism, RandomAllocation, ShuffledBatches, SubsampledGaussian
+from deniable.mechanisms import Composition, Mechanism, ShuffledBatches, SubsampledGaussian
 
 # all three record the same thing, Poisson-subsampled Gaussian steps, and differ only in how they bound ε
 _ACCOUNTANTS = ("rdp", "prv", "gdp")
-_IN_EPOCHS: dict[str, type[ShuffledBatches | RandomAllocation]] = {
-    "shuffled": ShuffledBatches,
-    "allocation": RandomAllocation,
-}
 _CHECKPOINT_KEY = "privacy_accountant_state_dict"
 
 
@@ -45,10 +41,9 @@ def from_opacus(accountant: Any, *, loader: Any = None, sampling: str = "poisson
         a different curve. The one that ``BatchMemoryManager`` makes
         counts as the loader that it cuts into parts.
     sampling
-        How batches were drawn: ``"poisson"``; ``"shuffled"`` (``poisson_sampling=False``), which has a different curve,
-        known as a bracket for zeroing out one record: :class:`~deniable.ShuffledBatches`; or ``"allocation"``, by a
-        sampler of your own that puts each record into one batch of each epoch, independently and uniformly:
-        :class:`~deniable.RandomAllocation`. The latter two ran in whole epochs.
+        How batches were drawn: ``"poisson"``, or ``"shuffled"`` (``poisson_sampling=False``) in whole epochs, with a
+        curve of its own, known as a bracket for zeroing out one record: :class:`~deniable.ShuffledBatches`. Of another
+        sampler describe the run itself, as by :class:`~deniable.RandomAllocation`.
 
     Returns
     -------
@@ -80,14 +75,9 @@ def from_opacus(accountant: Any, *, loader: Any = None, sampling: str = "poisson
     >>> mechanism
     SubsampledGaussian(noise_multiplier=1.0, sample_rate=0.01, steps=5000, records_per_person=1)
     """
-    kind = _IN_EPOCHS.get(choice("sampling", sampling, ("poisson", *_IN_EPOCHS)))
-    if kind is None:
-        require_poisson(loader)
-    else:
-        require_each_once(loader)
-        _require_epochs(loader, sampling)
-    rows = [(index, row) for index, row in enumerate(_history(accountant)) if not _is_empty(row)]
-    phases = [_phase(index, row) for index, row in rows]
+    shuffled = choice("sampling", sampling, ("poisson", "shuffled")) == "shuffled"
+    (_require_shuffled if shuffled else require_poisson)(loader)
+    phases = [phase for index, row in enumerate(_history(accountant)) for phase in _phase(index, row)]
     if not phases:
         raise InputError("accountant must have recorded at least one step; its history is empty")
     rate = getattr(_batches(loader), "sample_rate", 0.0)
@@ -99,24 +89,20 @@ def from_opacus(accountant: Any, *, loader: Any = None, sampling: str = "poisson
         SubsampledGaussian(sigma, rate, sum(phase.steps for phase in run))
         for (sigma, rate), run in groupby(phases, key=lambda phase: (phase.noise_multiplier, phase.sample_rate))
     ]
-    found = merged if kind is None else [_in_epochs(phase, kind) for phase in merged]
+    found = [_in_epochs(phase) for phase in merged] if shuffled else merged
     return found[0] if len(found) == 1 else Composition(found)
 
 
-def _in_epochs(phase: SubsampledGaussian, kind: type[ShuffledBatches | RandomAllocation]) -> Mechanism:
+def _in_epochs(phase: SubsampledGaussian) -> Mechanism:
     """The phase as epochs of 1/rate batches each, as Opacus records it for a loader without Poisson sampling."""
     batches = round(1 / phase.sample_rate)
-    if abs(batches * phase.sample_rate - 1) > 1e-9:
+    if abs(batches * phase.sample_rate - 1) > 1e-9 or phase.steps % batches:
         raise InputError(
-            f"sample_rate must be 1/(batches an epoch) if batches divide the data, as Opacus records it, got "
-            f"{phase.sample_rate:g}"
+            "sample_rate must be 1/(batches an epoch) and steps whole epochs if batches divide the data, got "
+            f"{phase.sample_rate:g} and {phase.steps}; describe the run by deniable.ShuffledBatches with the last "
+            "epoch counted in full"
         )
-    if phase.steps % batches:
-        raise InputError(
-            f"steps must be whole epochs of {batches} batches if batches divide the data, got {phase.steps}; describe "
-            f"the run by deniable.{kind.__name__} with the last epoch counted in full"
-        )
-    return kind(phase.noise_multiplier, batches, phase.steps // batches)
+    return ShuffledBatches(phase.noise_multiplier, batches, phase.steps // batches)
 
 
 def _batches(loader: Any) -> Any:
@@ -132,21 +118,15 @@ def _records(loader: Any) -> tuple[str, bool]:
     return type(sampler).__name__, bool(getattr(sampler, "replacement", False))
 
 
-def _require_epochs(loader: Any, sampling: str) -> None:
-    """Raise ``InputError`` if a given ``loader`` visibly does not divide the data as ``sampling`` says."""
-    if loader is None:
-        return
+def _require_shuffled(loader: Any) -> None:
+    """Raise ``InputError`` if a given ``loader`` visibly does not divide the data, shuffled, once an epoch."""
+    require_each_once(loader)
     kind, again = _records(loader)
-    if sampling == "shuffled" and (kind not in ("RandomSampler", "DistributedSampler") or again):
+    if loader is not None and (kind not in ("RandomSampler", "DistributedSampler") or again):
         raise InputError(
             f"loader must shuffle the data once an epoch (DataLoader(shuffle=True)) for sampling='shuffled', got the "
             f"sampler {kind}{' with replacement' if again else ''}; weighted draws give some records a higher "
             "rate, for which no bound is known here"
-        )
-    if sampling == "allocation" and type(_batches(loader)).__name__.endswith(("BatchSampler", "ReplacementSampler")):
-        raise InputError(
-            f"loader must have a batch_sampler of your own for sampling='allocation', got "
-            f"{type(_batches(loader)).__name__}, which does not put each record into a batch by itself"
         )
 
 
@@ -161,14 +141,11 @@ def require_poisson(loader: Any) -> None:
     if loader is None or type(_batches(loader)).__name__.endswith("UniformWithReplacementSampler"):
         return
     kind, again = _records(loader)
-    weighted = kind == "WeightedRandomSampler"
-    how = (
-        "weighted draws give some records a higher rate than the accountant recorded"
-        if weighted
-        else "with replacement a batch may hold a record several times, for which no bound is known here"
-        if again
-        else "shuffled batches are another mechanism, whose curve can lie above: say sampling='shuffled'"
-    )
+    how = "shuffled batches are another mechanism, whose curve can lie above: say sampling='shuffled'"
+    if again:
+        how = "with replacement a batch may hold a record several times, for which no bound is known here"
+    if kind == "WeightedRandomSampler":
+        how = "weighted draws give some records a higher rate than the accountant recorded"
     raise InputError(
         f"loader must be the DPDataLoader that make_private returns with poisson_sampling=True, got "
         f"{type(loader).__name__}: {how}; see deniable.make_private"
@@ -256,12 +233,8 @@ def _recorded(mechanism: Any, history: Iterable[Any]) -> Iterable[Any]:
     return history
 
 
-def _is_empty(row: Any) -> bool:
-    """Whether a phase has no steps: an accountant begins one with new settings before it takes a step."""
-    return isinstance(row, list | tuple) and len(row) == 3 and type(row[2]) is int and row[2] == 0
-
-
-def _phase(index: int, row: Any) -> SubsampledGaussian:
+def _phase(index: int, row: Any) -> list[SubsampledGaussian]:
+    """The phase of a row; none without steps: an accountant begins one with new settings before it takes a step."""
     try:
         sigma, rate, steps = row
     except (TypeError, ValueError):
@@ -269,7 +242,7 @@ def _phase(index: int, row: Any) -> SubsampledGaussian:
             f"history[{index}] must be a triple (noise_multiplier, sample_rate, steps), got {row!r}"
         ) from None
     try:
-        return SubsampledGaussian(sigma, rate, integer("steps", steps, at_least=1))
+        return [SubsampledGaussian(sigma, rate, steps)] if integer("steps", steps, at_least=0) else []
     except InputError as error:
         raise InputError(f"history[{index}]: {error}") from None
 

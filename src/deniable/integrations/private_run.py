@@ -180,7 +180,7 @@ def make_private(
     _check_loader(loader)
     require_each_once(loader)
     _check_parameters(module, optimizer, options.get("grad_sample_mode"))
-    _warn(module, engine, getattr(loader, "generator", None))
+    _warn(engine, getattr(loader, "generator", None))
     if type(module).__name__ in ("DistributedDataParallel", "DPDDP", "DifferentiallyPrivateDistributedDataParallel"):
         raise InputError("module must not be distributed: its sampling over workers has not been checked here")
     opacus = require("opacus", purpose="training with Opacus")
@@ -226,13 +226,9 @@ def _check_options(options: dict[str, Any]) -> None:
             "shuffled batches"
         )
     if (kind := options.get("clipping", "flat")) != "flat":
-        why = {
-            "per_layer": "each layer then has a norm of its own, and the certificate counts one for the whole gradient",
-            "adaptive": "its norm follows noisy counts of clipped records, which the certificate does not count",
-        }
         raise InputError(
-            f"clipping must be 'flat', one norm for the whole gradient, got {kind!r}: "
-            f"{why.get(str(kind), 'nothing is known about it here')}; leave clipping out"
+            f"clipping must be 'flat', one norm for the whole gradient, got {kind!r}: the certificate counts neither "
+            "norms of each layer nor the noisy counts that adaptive ones follow; leave clipping out"
         )
     if options.get("noise_generator") is not None:
         raise InputError(
@@ -259,8 +255,8 @@ def _check_parameters(module: Any, optimizer: Any, mode: Any) -> None:
         )
 
 
-def _warn(module: Any, engine: Any, generator: Any) -> None:
-    """Warn of seeds that people choose, which give noise and batches away, and of adapters that will not be trained."""
+def _warn(engine: Any, generator: Any) -> None:
+    """Warn of seeds that people choose, which give noise and batches away."""
     seed = require("torch", purpose="training with Opacus").initial_seed()
     if generator is not None and not getattr(engine, "secure_mode", False):
         warnings.warn(
@@ -272,13 +268,6 @@ def _warn(module: Any, engine: Any, generator: Any) -> None:
         warnings.warn(
             f"torch.manual_seed({seed}) was called: whoever knows or guesses the seed subtracts all noise; leave it "
             "out in a run whose model is to be used",
-            stacklevel=3,
-        )
-    adapters = [p.requires_grad for name, p in module.named_parameters() if "lora_" in name]
-    if not all(adapters):
-        warnings.warn(
-            f"{adapters.count(False)} of {len(adapters)} LoRA parameters are frozen and will not be trained; set "
-            "requires_grad=True for them, and False for the weights below, before the optimizer is made",
             stacklevel=3,
         )
 
