@@ -215,7 +215,7 @@ LINES = [  # what is typed, and a word of what is said
     f"train {DATA} --model forest --out made.skops",
     f"train {DATA} --model linear --interactions 1 -> interactions are for",
     f"train {DATA} --limit laplace,2",
-    "calibrate laplace,?+gaussian,1 --advantage 0.1 -> but the best from",
+    "calibrate epsilon,?,0.5 --advantage 0.1 -> but the best from",
     "compare epsilon,1 -> runs must be between 2",
     "publish good.csv",
     "predict model.skops",
