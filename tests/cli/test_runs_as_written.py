@@ -48,6 +48,47 @@ OPACUS = {"history": [[1.0, 0.01, 3], [2.0, 0.02, 2]], "mechanism": "rdp"}
 TRAINER = {"global_step": 100, "log_history": [{"final_epsilon_prv": 2.9, "final_epsilon_rdp": 3.2, "step": 100}]}
 
 
+# made by json.dump(opake.serialization.state_dict(accountant), file) of opake-accounting and opake-dpsgd 0.16.1
+def step(sigma, rate, **capped):
+    return {"type": "Poisson", "inner": {"type": "Gaussian", "noise_multiplier": sigma}, "sample_rate": rate,
+            "truncated_batch_size": None, "dataset_size": None, **capped}  # fmt: skip
+
+
+REPEATED = {"type": "Repeated", "inner": step(1.1, 0.01), "count": 5}
+FIRST = {"type": "Composed", "left": REPEATED, "right": step(2.0, 0.02)}
+SECOND = {"type": "Composed", "left": FIRST, "right": {"type": "Gaussian", "noise_multiplier": 3.0}}
+OPAKE = {"process": {"type": "Composed", "left": SECOND, "right": step(2.0, 0.02)},
+         "budget": {"type": "EpsilonBudget", "epsilon": 3.0, "delta": 1e-05}}  # fmt: skip
+
+
+def test_an_accountant_of_opake(tmp_path, capsys):
+    def read(process):
+        (tmp_path / "accountant.json").write_text(json.dumps({"process": process}))
+        return read_run(str(tmp_path / "accountant.json"))
+
+    known = [(1.1, 0.01, 5), (2.0, 0.02, 1), (3.0, 1.0, 1), (2.0, 0.02, 1)]
+    assert read(OPAKE["process"]) == dn.Composition(dn.SubsampledGaussian(*phase) for phase in known)
+    assert dn.tradeoff(read(OPAKE["process"])).epsilon(1e-5) == pytest.approx(1.27766967, rel=1e-4)  # epsilon_at(1e-5)
+    assert read({"type": "Repeated", "inner": {"type": "CachedProcess", "inner": REPEATED}, "count": 3}) == (
+        dn.SubsampledGaussian(1.1, 0.01, 15)
+    )
+    deep = step(1.0, 0.01)
+    for number in range(300):
+        deep = {"type": "Composed", "left": deep, "right": step(1.0 + number % 2, 0.01)}
+    assert len(read(deep).mechanisms) == 300
+    for wrong, says in (
+        ({"type": "Identity"}, "history is empty"),
+        (step(1.0, 0.01, truncated_batch_size=20, dataset_size=1000), "got 'Poisson'"),
+        ({"type": "Composed", "left": REPEATED}, "got 'Composed'"),
+        ({"type": "EpsDelta", "epsilon": 1.0, "delta": 0.0}, "got 'EpsDelta'"),
+        ({"type": "Gaussian", "noise_multiplier": 0.0}, "noise_multiplier must be above 0"),
+        ({**REPEATED, "count": -1}, "count must be"),
+        ({**REPEATED, "inner": [1]}, "must hold Gaussian steps"),
+    ):
+        with pytest.raises(dn.InputError, match=says):
+            read(wrong)
+
+
 def test_files_of_tools(tmp_path, capsys):
     def written(content):
         path = tmp_path / "run.json"

@@ -14,7 +14,10 @@ from deniable.mechanisms import Mechanism, SubsampledGaussian, from_plain
 
 
 def read_history(path: str | Path) -> Mechanism:
-    """Return the mechanism in a JSON file: a list of [noise_multiplier, sample_rate, steps], or our certificate."""
+    """Return the mechanism in a JSON file: a list of [noise_multiplier, sample_rate, steps], or our certificate.
+
+    Or an accountant that Opacus or opake saved.
+    """
     file = _existing(path)
     try:
         history = read_json(file)
@@ -22,12 +25,15 @@ def read_history(path: str | Path) -> Mechanism:
         raise InputError(f"history file {str(path)!r} is not JSON: {error}") from None
     if isinstance(history, dict) and "mechanism" in history and "history" not in history:
         return from_plain(history["mechanism"])
+    if isinstance(history, dict) and isinstance(history.get("process"), dict):
+        return from_opacus(_rows_of_opake(history["process"]))
     if isinstance(history, dict) and {"noise", "batch", "epochs", "n"} <= history.keys():
         return _described(history)
     if isinstance(history, dict) and "log_history" in history:
         raise InputError(
-            f"{str(path)!r} is the log of a trainer: it holds ε, but neither its δ nor the noise, rate and steps; "
-            "write the run, as dpsgd,NOISE,RATE,STEPS, or what was promised, as epsilon,EPSILON,DELTA"
+            f"{str(path)!r} is the log of a trainer: it holds ε, but neither its δ nor the noise, rate and steps; give "
+            "opake's accountant.json, or write the run, as dpsgd,NOISE,RATE,STEPS, or what was promised, as "
+            "epsilon,EPSILON,DELTA"
         )
     if not isinstance(history, list) and not (isinstance(history, dict) and "history" in history):
         raise InputError(f"history file {str(path)!r} must hold a list of [noise_multiplier, sample_rate, steps]")
@@ -42,6 +48,36 @@ def _described(run: dict[str, Any]) -> Mechanism:
     if batch > n:
         raise InputError(f"batch must be at most n, the number of records, got {batch:g} of {n}")
     return SubsampledGaussian(run["noise"], batch / n, math.ceil(epochs) * math.ceil(n / batch))
+
+
+def _rows_of_opake(process: dict[str, Any]) -> list[list[Any]]:
+    """The history of an accountant of opake 0.16: a tree, whose pairs nest a level deeper wherever settings change."""
+    rows: list[list[Any]] = []
+    stack: list[tuple[Any, int]] = [(process, 1)]
+    while stack:
+        match stack.pop():
+            case {"type": "Composed", "left": left, "right": right}, times:
+                stack += [(right, times), (left, times)]
+            case {"type": "Repeated", "inner": inner, "count": count}, times:
+                stack.append((inner, times * integer("count", count, at_least=0)))
+            case {"type": "CachedProcess", "inner": inner}, times:
+                stack.append((inner, times))
+            case {"type": "Gaussian", "noise_multiplier": sigma}, times:
+                rows.append([sigma, 1.0, times])
+            case {
+                "type": "Poisson", "inner": {"type": "Gaussian", "noise_multiplier": sigma}, "sample_rate": rate,
+                "truncated_batch_size": None,
+            }, times:  # fmt: skip
+                rows.append([sigma, rate, times])
+            case {"type": "Identity"}, _:
+                pass
+            case other, _:
+                kind = other.get("type") if isinstance(other, dict) else other
+                raise InputError(
+                    f"accountant must hold Gaussian steps, of all records or of Poisson batches without a cap, got "
+                    f"{kind!r}; write the run itself, as truncated,NOISE,RATE,STEPS,MAX_BATCH,N_RECORDS"
+                )
+    return rows
 
 
 def unit_of(path: str | Path) -> str:
