@@ -58,7 +58,7 @@ INNER = {  # exported for other packages of deniable: no user calls them, and no
     "deniable.training": {"fit_column", "labels_of"},
     "deniable.releases": {"LinearStatistic"},
     "deniable.report": {
-        *("Asked", "ComparedRow", "FAILED", "FIELDS", "KINDS"),
+        *("Asked", "ComparedRow", "FIELDS", "KINDS"),
         *("NOTHING", "NOT_COVERED", "OTHER_ATTACKS", "OTHER_RISKS", "OUTCOMES"),
         *("POPULATION_GAME", "Status", "TUNING_WARNING", "attack_section", "audit_section"),
         *("bound_headline", "bound_section", "caveats", "compared", "read_meta"),

@@ -109,7 +109,30 @@ def test_equal_scores_are_a_failed_attack():
     assert found.compare(dn.PureDP(0.1)).outcome == "inconclusive"
     page = dn.assess(found)
     assert page.status == "inconclusive"
-    assert page.headline.startswith("The attack failed")
+    assert page.headline.startswith("Not decided: the attack failed")
+    assert page.warnings == found.warnings  # hence exit code 1
+
+
+@pytest.mark.parametrize(("members", "others"), [(1, 1), (1, 5), (5, 1), (2, 2), (3, 3), (4, 4), (1, 18), (18, 1)])
+def test_silence_is_no_finding_where_a_perfect_attack_would_not_show(members, others):
+    rng = np.random.default_rng(members)
+    perfect = dn.audit_scores(rng.random(members) + 2, rng.random(others))
+    assert not perfect.shows
+    assert perfect.could_find() > 1
+    null = dn.audit_scores(rng.random(members), rng.random(others), direction="larger")
+    for found in (perfect, null):
+        assert any(warning.startswith("So few scores") for warning in found.warnings)
+        assert found.compare(dn.GaussianDP(0.1)).outcome == "inconclusive"
+        assert "Not decided" in dn.assess(found).headline
+
+
+@pytest.mark.parametrize(("members", "others"), [(1, 80), (80, 1), (1, 1000), (20, 20)])
+def test_silence_is_a_finding_where_a_perfect_attack_shows(members, others):
+    rng = np.random.default_rng(members)
+    perfect = dn.audit_scores(rng.random(members) + 2, rng.random(others))
+    assert perfect.could_find() <= 1
+    assert perfect.warnings == ()
+    assert perfect.shows
 
 
 def test_a_missing_score_is_named():

@@ -144,4 +144,5 @@ def test_equal_scores_decide_nothing():
     run = audit_one_run(np.zeros(400), np.random.default_rng(4).random(400) < 0.5)
     assert run.compare(dn.PureDP(0.01)).outcome == "inconclusive"
     assert dn.assess(run).status == "inconclusive"
-    assert "The attack failed" in dn.assess(run).headline
+    assert "the attack failed" in dn.assess(run).headline
+    assert dn.assess(run).warnings == run.warnings != ()

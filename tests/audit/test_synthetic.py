@@ -7,6 +7,7 @@ from scipy import stats
 
 import deniable as dn
 from deniable.audit import synthetic_scores
+from deniable.audit.synthetic import _refuse_shared_records
 
 METHODS = ("nearest", "density", "marginals")
 
@@ -159,3 +160,51 @@ def test_common_rows_are_no_evidence():
         found.append(audit.shows)
         assert audit.copies.copied_members > 390
     assert sum(found) <= 4
+
+
+@pytest.mark.parametrize("share", [0.1, 1.0])
+@pytest.mark.parametrize("other", ["nonmembers", "reference"])
+def test_tables_that_share_records_are_refused(tables, share, other):
+    """Members among the non-members hide a leak; non-members that are the reference make one up."""
+    cut = int(share * len(tables["members"]))
+    given = tables | {other: pd.concat([tables["members"][:cut], tables[other]])[: len(tables[other])]}
+    released = population(300, np.random.default_rng(5))
+    with pytest.raises(dn.InputError, match=rf"members and {other} must hold different records, and \d+ rows"):
+        dn.attack_synthetic(released, **given)
+    with pytest.raises(dn.InputError, match="nonmembers and reference must hold different records"):
+        dn.attack_synthetic(released, tables["members"], tables["nonmembers"], reference=tables["nonmembers"][:100])
+
+
+def test_one_record_many_times_is_refused(tables):
+    """200 copies of one record have one score, and count as 200 independent ones: "leaks at least 40 %"."""
+    one = pd.concat([tables["members"][:1]] * 200)
+    with pytest.raises(dn.InputError, match="one row stands 200 times in it and never in nonmembers"):
+        dn.attack_synthetic(population(300, np.random.default_rng(6)), one, tables["nonmembers"])
+
+
+@pytest.mark.parametrize("values", [1, 3, 40, 2_000])
+@pytest.mark.parametrize(("n", "m"), [(300, 300), (900, 100), (30, 500), (1, 1)])
+def test_equal_rows_of_independent_records_are_no_reason_to_refuse(values, n, m):
+    rng, refused = np.random.default_rng(values + n), 0
+    for _ in range(500):
+        row = (values * rng.random(n + m) ** 2).astype(np.int64)
+        try:
+            _refuse_shared_records(row, {"members": slice(0, n), "nonmembers": slice(n, n + m)})
+        except dn.InputError:
+            refused += 1
+    assert refused <= stats.binom.ppf(1 - 1e-4, 500, 3e-3)  # three tests at 0.1 %
+
+
+def test_a_released_column_without_a_filled_cell_is_as_good_as_none(tables):
+    members, others = tables["members"], tables["nonmembers"]
+    bare, blank = members.drop(columns="income"), members.assign(income=np.nan)
+    first, second = (synthetic_scores(released, members) for released in (bare, blank))
+    np.testing.assert_array_equal(first, second)
+    with pytest.raises(dn.InputError, match="synthetic must have a filled cell"):
+        synthetic_scores(members.assign(age=np.nan, region=None, income=np.nan, ill=None), members)
+    for given in (
+        {"members": blank, "nonmembers": others},
+        {"members": members, "nonmembers": others[:0].reindex(range(50))},
+    ):
+        with pytest.raises(dn.InputError, match=r"column '\w+' is empty in (non)?members and not in the others"):
+            dn.attack_synthetic(population(300, np.random.default_rng(7)), **given)

@@ -156,3 +156,26 @@ def test_pairs_of_a_stream_are_next_to_each_other():
         list(each_pair(["score", "1"]))
     with pytest.raises(dn.InputError, match="line 2: 'score' must be a number"):
         list(each_pair(["score,member", ",1"]))
+
+
+def test_files_of_numpy_without_numbers_are_refused_without_its_advice(tmp_path):
+    """NumPy says how to load a pickle "unsafely"; whoever does so runs what the file says."""
+    np.save(tmp_path / "objects.npy", np.array([{"score": 1.0}, 2.0], dtype=object), allow_pickle=True)
+    np.savez(tmp_path / "objects.npz", scores=np.array([{"score": 1.0}], dtype=object), member=[1])
+    (tmp_path / "junk.npy").write_bytes(b"no array")
+    (tmp_path / "junk.npz").write_bytes(b"PK no archive")
+    (tmp_path / "short.npy").write_bytes(b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', ")
+    for path in sorted(tmp_path.iterdir()):
+        with pytest.raises(
+            dn.InputError, match=rf"{path.name}' is incomplete, or holds no arrays of numbers"
+        ) as refused:
+            read_scores(path)
+        assert "pickle" not in str(refused.value)
+
+
+def test_a_folder_of_parquet_files_is_read(tmp_path):
+    frame = pd.DataFrame({"score": [0.1, 0.9, 0.4], "member": [0, 1, 0]})
+    for i in range(2):
+        frame.to_parquet(tmp_path / f"{i}.parquet")
+    inside, outside = read_scores(tmp_path)
+    assert (inside.tolist(), outside.tolist()) == ([0.9] * 2, [0.1, 0.4] * 2)

@@ -193,8 +193,8 @@ def choose_ranks(pilot: Ranking, n: int, m: int, families: Sequence[EpsilonDelta
     a single score.
     """
     ranks = candidate_ranks(n)
-    if not pilot.n or not pilot.m:
-        return [n // 2 + 1 for _ in families]
+    if not pilot.n or not pilot.m:  # a single member has to lie very high for anybody to notice
+        return [max(1, n // 100) for _ in families]
     fpr = ranks / (n + 1)
     hits = guessed_roc(pilot, fpr)
     others, members = (pilot.n + n) / 2, (pilot.m + m) / 2

@@ -25,7 +25,7 @@ from deniable.audit.one_run_bounds import (
     largest_rejected,
     rejects_f_dp,
 )
-from deniable.audit.scores import FEW, REVERSED, ScoreDirection, seeded_by, warned_of_reversal
+from deniable.audit.scores import FAILED, FEW, REVERSED, ScoreDirection, seeded_by, warned_of_reversal
 from deniable.audit.verdict import Outcome, Verdict, in_words, promised_curve
 from deniable.curves import ApproximateTradeoff, Tradeoff
 from deniable.mechanisms import Mechanism
@@ -250,11 +250,11 @@ def audit_one_run(
         failed=bool(values.min() == values.max()),
     )
     ranked = mannwhitneyu(values[truth], values[~truth], alternative="less") if 0 < truth.sum() < len(truth) else None
-    few = (FEW,) * (not found.perfect().epsilon().low > 0)
+    silent = (FAILED,) if found.failed else (FEW,) * (not found.perfect().epsilon().low > 0)
     if ranked is None or found.failed or ranked.pvalue > REVERSED:
-        return replace(found, warnings=few)
+        return replace(found, warnings=silent)
     auc = float(ranked.statistic) / int(truth.sum() * (~truth).sum())
-    return replace(found, warnings=(warned_of_reversal(auc, direction), *few))
+    return replace(found, warnings=(warned_of_reversal(auc, direction), *silent))
 
 
 def _in_order(inside: NDArray[np.bool_]) -> tuple[Ordered, ...]:

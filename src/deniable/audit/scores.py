@@ -62,6 +62,7 @@ class Copies:
 ScoreDirection = Literal["larger", "smaller"]
 REVERSED = 1e-3  # one-sided error of what is refused as reversed scores
 FEW = "So few scores would not show even a perfect attack; collect more."
+FAILED = "The attack failed: all scores are equal, and say nothing about anybody."
 
 
 class ReversedScoresWarning(UserWarning):
@@ -115,7 +116,7 @@ class ScoreAudit(Textual):
         tests = [(part[0], evidence.tests) for part, evidence in zip(parts, found, strict=True)]
         joined = NestedTests.joined([*tests, (SHARE, copies.tests)])
         evidence = replace(self.evidence, tests=joined)
-        return _told_of_few(replace(self, evidence=evidence, copies=copies, alone=found[0]))
+        return _with_silence_warned_of(replace(self, evidence=evidence, copies=copies, alone=found[0]))
 
     @property
     def failed(self) -> bool:
@@ -295,13 +296,14 @@ def audit_scores(
     if _reversed(audit, (1 - confidence) / 2):
         asked = direction if _reversed(audit, REVERSED) else "larger"
         audit = replace(audit, warnings=(warned_of_reversal(audit.auc().estimate, asked),))
-    return _told_of_few(audit)
+    return _with_silence_warned_of(audit)
 
 
-def _told_of_few(audit: ScoreAudit) -> ScoreAudit:
-    """Return the audit with a warning if its silence could mean nothing, and without it otherwise."""
-    others = tuple(said for said in audit.warnings if said != FEW)
-    return replace(audit, warnings=(*others, *[FEW] * (audit.could_find() > 1)))
+def _with_silence_warned_of(audit: ScoreAudit) -> ScoreAudit:
+    """Return the audit with a warning if its silence means nothing, and without it otherwise."""
+    others = tuple(said for said in audit.warnings if said not in (FAILED, FEW))
+    silent = FAILED if audit.failed and not audit.shows else FEW if audit.could_find() > 1 else None
+    return replace(audit, warnings=others if silent is None else (*others, silent))
 
 
 def warned_of_reversal(auc: float, direction: ScoreDirection | None) -> str:

@@ -25,7 +25,7 @@ from deniable._notebook import Textual
 from deniable._search import bisect
 from deniable._shown import shown
 from deniable.audit.intervals import Interval
-from deniable.audit.scores import REVERSED, seeded_by
+from deniable.audit.scores import FAILED, REVERSED, seeded_by
 from deniable.audit.supermartingale import GAMMAS, ROUNDING, Capital
 from deniable.audit.verdict import Outcome, in_words, promised_curve
 from deniable.curves import ApproximateTradeoff, GaussianTradeoff, Tradeoff
@@ -202,9 +202,10 @@ class SequentialAudit(Textual):
         higher, lower = self._capital.higher_lower
         backwards = bool(binom.cdf(higher, higher + lower, 0.5) <= REVERSED * (1 - self.confidence))
         said = (f"members score lower in {lower:,} of {self.pairs:,} pairs: is the direction right?",) * backwards
+        said += (FAILED,) * self._capital.constant
         if largest >= needed:
             outcome, at = "violated", int(pairs[np.argmax(wealth >= needed)])
-        elif backwards or self._capital.constant or largest >= needed - np.log(2) or not self._could_refute(delta):
+        elif said or largest >= needed - np.log(2) or not self._could_refute(delta):
             outcome = "inconclusive"
         certain = self.confidence - (1 - curve.confidence)  # a promise that may itself fail uses up confidence
         now, most = (float(np.exp(min(value, MOST_EXPONENT))) for value in (wealth[-1], max(largest, 0.0)))

@@ -14,10 +14,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
+from scipy.stats import binom
 
 from deniable._check import FloatArray, Indices, InputError, IntArray, Seed, choice
 from deniable.audit.results import AttackScores
-from deniable.audit.scores import Copies
+from deniable.audit.scores import REVERSED, Copies
 from deniable.tables import Schema, SharedColumn, read_alike
 
 SyntheticMethod = Literal["nearest", "density", "marginals"]
@@ -93,10 +94,12 @@ def attack_synthetic(
             f"method {method!r} needs reference records to compare with; give reference=, or use 'nearest'"
         )
     given = {"synthetic": synthetic, "members": members, "nonmembers": nonmembers, "reference": reference}
-    columns, rows = read_alike({name: table for name, table in given.items() if table is not None}, schema)
+    columns, rows = _read_released({name: table for name, table in given.items() if table is not None}, schema)
     table, inside, outside, known = (*(rows[name] for name in list(given)[:3]), rows.get("reference"))
     records = slice(inside.start, outside.stop)
-    copies, alone = _copies(columns, table, inside, outside)
+    row = _row_codes(columns)
+    _refuse_shared_records(row, {name: part for name, part in rows.items() if name != "synthetic"})
+    copies, alone = _copies(row, table, inside, outside)
     where = "{} in a released table"
     scored = {where.format("nearest"): _scores(columns, table, records, None, "nearest")}
     if known is not None:
@@ -152,18 +155,55 @@ def synthetic_scores(
     """
     choice("method", method, METHODS)
     given = {"synthetic": synthetic, "records": records} | ({} if reference is None else {"reference": reference})
-    columns, rows = read_alike(given, schema)
+    columns, rows = _read_released(given, schema)
     return _scores(columns, rows["synthetic"], rows["records"], rows.get("reference"), method)
 
 
-def _copies(
-    columns: list[SharedColumn], table: slice, inside: slice, outside: slice
-) -> tuple[Copies, NDArray[np.bool_]]:
-    """Count what equals a record, and return which records equal a released one and no other record."""
+def _read_released(tables: dict[str, Any], schema: Schema | None) -> tuple[list[SharedColumn], dict[str, slice]]:
+    """Return the columns in which the released table has a filled cell: the others say nothing."""
+    columns, rows = read_alike(tables, schema)
+    filled = [column for column in columns if np.any(column.codes[rows["synthetic"]] >= 0)]
+    if not filled:
+        raise InputError("synthetic must have a filled cell")
+    return filled, rows
+
+
+def _row_codes(columns: list[SharedColumn]) -> IntArray:
+    """Return one number for each row of all tables, equal where all cells are."""
     row = np.zeros(len(columns[0].codes), dtype=np.int64)
     for column in columns:
         code = np.unique(column.codes, return_inverse=True)[1]
         row = np.unique(row * (1 + code.max()) + code, return_inverse=True)[1]
+    return row
+
+
+def _refuse_shared_records(row: IntArray, sides: dict[str, slice]) -> None:
+    """Refuse tables that hold the same records, or one of them many times: they are not independent draws.
+
+    Drawn alike, two equal rows fall into two tables with probability 2nm/((n + m)(n + m − 1)), and k equal rows all
+    into the one of share q with about q^k: what has less than :data:`REVERSED` did not come about by chance.
+    """
+    for (one, first), (other, second) in combinations(sides.items(), 2):
+        counts = [np.bincount(row[side], minlength=1 + row.max()) for side in (first, second)]
+        n, m = len(row[first]), len(row[second])
+        twice, both = counts[0] + counts[1] == 2, (counts[0] == 1) & (counts[1] == 1)
+        shared, chance = int(both.sum()), 2 * n * m / ((n + m) * (n + m - 1))
+        if binom.sf(shared - 1, int(twice.sum()), chance) <= REVERSED:
+            raise InputError(
+                f"{one} and {other} must hold different records, and {shared:,} rows stand in both, more than chance "
+                "puts there; leave them out of one"
+            )
+        for name, own, share in ((one, counts[0], n / (n + m)), (other, counts[1], m / (n + m))):
+            most = int(np.max(own[own == counts[0] + counts[1]], initial=0))
+            if name != "reference" and most > 1 and share**most * np.sum(twice | (own > 2)) <= REVERSED:
+                raise InputError(
+                    f"{name} must be independent records, and one row stands {most:,} times in it and never in {other}"
+                    "; give each record once"
+                )
+
+
+def _copies(row: IntArray, table: slice, inside: slice, outside: slice) -> tuple[Copies, NDArray[np.bool_]]:
+    """Count what equals a record, and return which records equal a released one and no other record."""
     copied = np.isin(row, row[table])
     others = np.bincount(np.delete(row, np.r_[table]), minlength=1 + row.max())
     here = slice(inside.start, outside.stop)

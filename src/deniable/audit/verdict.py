@@ -129,7 +129,6 @@ def judge(evidence: Evidence, promise: Tradeoff | Mechanism, confidence: float) 
         outcome = "violated"
     elif (
         seen <= 2 * allowed
-        or evidence.constant
         or not evidence.tests.could_reject(ceiling, allowed)
         or _an_interval_contradicts(evidence, ceiling, allowed)
     ):

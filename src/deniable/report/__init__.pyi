@@ -2,7 +2,6 @@ from deniable.report.annexing import KINDS as KINDS
 from deniable.report.comparing import ComparedRow as ComparedRow, Comparison as Comparison, compared as compared
 from deniable.report.decision import NOTHING as NOTHING, Decision as Decision, Rule as Rule
 from deniable.report.measured import (
-    FAILED as FAILED,
     OTHER_ATTACKS as OTHER_ATTACKS,
     OUTCOMES as OUTCOMES,
     POPULATION_GAME as POPULATION_GAME,

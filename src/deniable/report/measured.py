@@ -19,7 +19,6 @@ POPULATION_GAME = "the attacker is given a record and says whether it was in; it
 
 
 OTHER_ATTACKS = "Attacks other than this one: a measurement never bounds what others can reach."
-FAILED = "The attack failed: all scores are equal, and say nothing about anybody."
 OUTCOMES = {
     "violated": "A measured attack exceeds the promised bound: what was promised does not hold.",
     "consistent": "This attack does not contradict the promise.",
@@ -125,8 +124,6 @@ def _measured_curves(audit: Any, label: str) -> tuple[Curve, ...]:
 
 def leaks_at_least(audit: Any, fpr: Sequence[float] = _ALWAYS) -> str:
     """What the attack shows, as a sentence that no row contradicts: an interval of its advantage, ε, or its silence."""
-    if audit.failed:
-        return FAILED
     found, epsilon = audit.advantage(), audit.epsilon().low
     sure = sure_of(audit.confidence)
     between = f"between {shown(found.low, 'rate', 'lower')} and {shown(found.high, 'rate', 'upper')}"

@@ -118,6 +118,10 @@ def _shared(title: Any, parts: list[tuple[str, ColumnCells]]) -> SharedColumn:
     cells = [part for _, part in parts]
     numbers, kinds = (np.concatenate([getattr(part, name) for part in cells]) for name in ("number", "kind"))
     records = cells[min(1, len(cells) - 1)].kind
+    filled_in = {name: bool(np.any(part.kind != MISSING)) for name, part in parts[1:] if len(part.kind) >= _MANY}
+    if len(set(filled_in.values())) > 1:
+        empty = next(name for name, filled in filled_in.items() if not filled)
+        raise InputError(f"column {title!r} is empty in {empty} and not in the others; fill it, or leave it out of all")
     enough = np.sum(records != MISSING) >= _MANY
     kind = int(np.bincount(records if enough else kinds, minlength=4)[1:].argmax()) + 1
     for j, ((name, _), part) in enumerate(zip(parts, cells, strict=True)):

@@ -139,16 +139,13 @@ def each_pair(lines: Iterable[str]) -> Iterator[tuple[float, float]]:
 def _tables(path: Path, schema: Schema, sheet: str | None) -> Iterator[Mapping[str, Any]]:
     """Yield what the file holds as columns, by their names in small letters."""
     name = path.name.lower()
-    if not path.is_file():
+    if not path.exists():
         raise InputError(f"score file {str(path)!r} does not exist; give a {_KINDS} file")
     if name.endswith(_PICKLES):
         raise InputError(f"score file {str(path)!r}: pickles may run code and are not read; save arrays: {_HOW}")
     try:
-        if name.endswith(".npz"):
-            with np.load(path, allow_pickle=False) as arrays:
-                yield {key.lower().removeprefix("individual."): arrays[key] for key in arrays.files}
-        elif name.endswith(".npy"):
-            yield _fields(np.load(path, allow_pickle=False))
+        if name.endswith((".npz", ".npy")):
+            yield _arrays(path)
         elif name.endswith(".json"):
             yield from _in_json(json.loads(path.read_text(encoding="utf-8")))
         else:
@@ -162,10 +159,20 @@ def _tables(path: Path, schema: Schema, sheet: str | None) -> Iterator[Mapping[s
         raise InputError(f"score file {str(path)!r} could not be read: {error}") from error
 
 
-def _fields(array: NDArray[Any]) -> Mapping[str, Any]:
-    if not array.dtype.names:
-        raise InputError(f"a .npy file of shape {array.shape} does not say who is a member; save both: {_HOW}")
-    return {name.lower(): array[name] for name in array.dtype.names}
+def _arrays(path: Path) -> Mapping[str, Any]:
+    """Return the arrays of an .npz file, or the named fields of an .npy file; none may hold Python objects."""
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        if not isinstance(loaded, np.ndarray):
+            with loaded as arrays:
+                return {key.lower().removeprefix("individual."): arrays[key] for key in arrays.files}
+    except (ValueError, OSError, EOFError):  # what NumPy says of such a file is how to read it unsafely
+        raise InputError(
+            f"score file {str(path)!r} is incomplete, or holds no arrays of numbers; save them: {_HOW}"
+        ) from None
+    if not loaded.dtype.names:
+        raise InputError(f"a .npy file of shape {loaded.shape} does not say who is a member; save both: {_HOW}")
+    return {name.lower(): loaded[name] for name in loaded.dtype.names}
 
 
 def _in_json(value: Any) -> Iterator[Mapping[str, Any]]:

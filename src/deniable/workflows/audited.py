@@ -10,7 +10,6 @@ from deniable.audit import Interval, OneRunAudit, PromiseCheck, SequentialAudit
 from deniable.curves import Assumptions, Tradeoff
 from deniable.mechanisms import Mechanism
 from deniable.report import (
-    FAILED,
     NOT_COVERED,
     OTHER_ATTACKS,
     OUTCOMES,
@@ -74,9 +73,7 @@ def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mecha
         else f"The guesses about {source.canaries:,} canaries show no leakage ({sure}). Other canaries may. These "
         "numbers do not show that the canaries were trained on."
     )
-    if source.failed:
-        headline = FAILED
-    elif source.warnings and low <= 0:
+    if source.warnings and low <= 0:
         headline = f"Not decided: {source.warnings[0][0].lower()}{source.warnings[0][1:]}"
     if source.repetitions > 1:
         notes.append(f"A canary stood {source.repetitions} times in the data; the limits are for one record.")
