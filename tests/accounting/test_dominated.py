@@ -8,10 +8,6 @@ import pytest
 from scipy.stats import binom, norm
 
 import deniable as dn
-from deniable.accounting.engines.closed import LabelledTradeoff
-from deniable.accounting.pld.curve import MultiScaleTradeoff
-from deniable.accounting.steps.gaussian_mixture import truncated_poisson
-from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import BracketTradeoff
 
 X = np.linspace(-12, 12, 2401)
@@ -182,22 +178,3 @@ def test_parts_beside_others_keep_their_mark():
     assert isinstance(both, BracketTradeoff)
     assert both.advantage(side="lower") == pytest.approx(known.advantage(), rel=1e-7)
     assert both.advantage() > known.advantage()
-
-
-@pytest.mark.parametrize("run", [(1.0, 0.5, 1, 2, 6), (0.5, 0.3, 1, 3, 9), (2.0, 0.01, 1, 12, 1000)])
-def test_labels_in_closed_form_agree_with_cells(run):
-    step = truncated_poisson(dn.TruncatedPoisson(*run))
-    closed, cells = LabelledTradeoff.of(step), MultiScaleTradeoff.of(PrivacyLoss.of([step]))
-    questions = (
-        lambda t, s: t.advantage(side=s),
-        lambda t, s: t.tpr(np.array([1e-6, 1e-3, 0.3, 0.9]), s),
-        lambda t, s: t.inverse().tpr(np.array([1e-6, 1e-3, 0.3]), s),
-        lambda t, s: t.delta(np.array([-1.0, 0.3, 1.0]), side=s),
-        lambda t, s: t.epsilon(1e-3, "add", s),
-    )
-    for ask in questions:
-        low, high = ask(closed, "lower"), ask(closed, "upper")
-        assert np.all(low <= high)
-        assert np.all(high - low <= 1e-7 * high)
-        assert np.all(low <= ask(cells, "upper"))
-        assert np.all(ask(cells, "lower") <= high)

@@ -15,11 +15,10 @@ from hypothesis import given, settings, strategies as st
 
 import deniable
 import deniable as dn
-from deniable.accounting.engines.closed import LabelledTradeoff, LargestOutcomeTradeoff
 from deniable.accounting.engines.finite import FiniteTradeoff
+from deniable.accounting.engines.largest_outcome import LargestOutcomeTradeoff
 from deniable.accounting.pld.curve import MultiScaleTradeoff
 from deniable.accounting.steps.finite_law import FiniteLaw
-from deniable.accounting.steps.gaussian_mixture import truncated_poisson
 from deniable.accounting.steps.laplace import BoundedRangeTradeoff
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import EVERY_CASE, Assumptions, EnvelopeTradeoff, SmallestTradeoff, Tradeoff
@@ -51,7 +50,6 @@ EXAMPLES = {
     "laplace": lambda: dn.tradeoff(dn.Laplace(1.5)),
     "laplace, sampled": lambda: dn.tradeoff(dn.Laplace(1.5, sample_rate=0.2)),
     "bounded range": lambda: BoundedRangeTradeoff(1.5),
-    "labelled": lambda: LabelledTradeoff.of(truncated_poisson(dn.TruncatedPoisson(1.0, 0.5, 1, 2, 6))),
     "laplace, composed": lambda: MultiScaleTradeoff.of(PrivacyLoss.of([dn.Laplace(1.5, steps=3)])),
     "lattice": lambda: dn.tradeoff(dn.RandomizedResponse(0.5, 3, steps=4)),
     "failure": lambda: dn.tradeoff(dn.ApproximateDP(1.0, 1e-3) + dn.GaussianDP(1.0)),

@@ -13,7 +13,6 @@ import numpy as np
 from deniable._check import InputError, choice, flag, number
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.curve import ComposedTradeoff, replaced_record
-from deniable.accounting.engines.closed import LabelledTradeoff, OneStepTradeoff
 from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.inversion import GOOD
 from deniable.accounting.engines.inverted import InvertedTradeoff
@@ -21,9 +20,8 @@ from deniable.accounting.guarantees import from_divergences, is_stated_in_diverg
 from deniable.accounting.reductions import Dominated, merged, reduced
 from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.sizes import PATIENT, POINTS
-from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.discrete import ResponseStep
-from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep
+from deniable.accounting.steps.sampled import SampledTradeoff
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import (
     EVERY_CASE,
@@ -258,18 +256,15 @@ def _closed_form(loss: PrivacyLoss) -> Tradeoff | None:
         case (0, _, 0):
             return GaussianTradeoff(math.sqrt(loss.gaussian))
         case (1, False, 0):
-            return OneStepTradeoff(float(loss.noise[0]), float(loss.rate[0]))
-        case (0, False, 1) if (alone := _one_step(loss.others[0][0])) is not None:
+            mu, rate = 1 / float(loss.noise[0]), float(loss.rate[0])
+            whole = BracketTradeoff(*(GaussianTradeoff(math.nextafter(mu, end)) for end in (math.inf, 0.0)))
+            return SampledTradeoff(whole, rate, partial(loss_divergence, loss))
+        case (0, False, 1) if (alone := loss.others[0][0].one_step()) is not None:
             return alone
         case (0, False, _):
             return _listed(loss)
         case _:
             return None
-
-
-def _one_step(step: Step) -> Tradeoff | None:
-    labelled = LabelledTradeoff.of(step) if isinstance(step, GaussianMixtureStep) else None
-    return step.one_step() if labelled is None else labelled
 
 
 def _listed(loss: PrivacyLoss) -> Tradeoff | None:

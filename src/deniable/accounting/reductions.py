@@ -13,8 +13,8 @@ import numpy as np
 from deniable._check import FloatArray, Indices
 from deniable._floats import EPS, SQUARE_EXPONENT
 from deniable._special import log_ndtr
-from deniable.accounting.engines.closed import LargestOutcomeTradeoff
 from deniable.accounting.engines.finite import FiniteTradeoff
+from deniable.accounting.engines.largest_outcome import LargestOutcomeTradeoff
 from deniable.accounting.sizes import UNLIKELY
 from deniable.accounting.steps.allocation import SHARPEST, AllocationStep
 from deniable.accounting.steps.base import Repeated

@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 import deniable as dn
-from deniable.accounting.engines.closed import LargestOutcomeTradeoff
+from deniable.accounting.engines.largest_outcome import LargestOutcomeTradeoff
 
 
 def transcripts(rng, n, mechanism, member):

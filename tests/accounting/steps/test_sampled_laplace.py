@@ -8,7 +8,7 @@ from scipy.integrate import quad
 
 import deniable as dn
 from deniable.accounting.pld.curve import MultiScaleTradeoff
-from deniable.accounting.steps.laplace import SampledLaplaceTradeoff
+from deniable.accounting.steps.sampled import SampledTradeoff
 from deniable.accounting.transform.composed import PrivacyLoss
 
 FPR = np.array([1e-9, 1e-3, 0.1, 0.3, 0.49, 0.6, 0.9, 0.999])
@@ -19,7 +19,7 @@ LOG_GAMMA = np.array([-3.0, -0.5, -0.01, 0.0, 0.005, 0.1, 0.5, 2.0, 6.0])
 def test_closed_form_meets_the_grid(scale, rate):
     mechanism = dn.Laplace(scale, 1.0, 1, rate)
     t, grid = dn.tradeoff(mechanism), MultiScaleTradeoff.of(PrivacyLoss.of([mechanism]))
-    assert isinstance(t, SampledLaplaceTradeoff)
+    assert isinstance(t, SampledTradeoff)
     for ours, other in ((t, grid), (t.inverse(), grid.inverse())):
         for ask in (lambda x, side: x.delta(LOG_GAMMA, "remove", side), lambda x, side: x.tpr(FPR, side)):
             (low, high), (below, above) = ([ask(x, side) for side in ("lower", "upper")] for x in (ours, other))

@@ -18,7 +18,6 @@ from deniable.accounting.engines.inversion import GOOD, Contour, Posts, overlap
 from deniable.accounting.engines.likelihood import (
     ERROR_OF,
     ROWS,
-    LikelihoodRatioTradeoff,
     Tails,
     merge,
     trivial_hockey_stick,
@@ -28,7 +27,7 @@ from deniable.accounting.sizes import MOST, NEGLIGIBLE, ROUNDS
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.trapezoid import Sum
-from deniable.curves import AnyDirection, Charged, Direction, Question, directions
+from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff, directions
 
 # regions; "far" is right again, with the rarest outcomes, and "damped" left again, further out, where lines are short
 Way = Literal["left", "middle", "right", "far", "damped"]
@@ -39,7 +38,7 @@ _CLOSE = math.sqrt(GOOD)  # changes after which the next ones are not worth a ro
 
 
 @dataclass(frozen=True)
-class InvertedTradeoff(LikelihoodRatioTradeoff):
+class InvertedTradeoff(Tradeoff):
     """Exact composition up to a stated error: every bound is a transform inversion ± its error bound.
 
     Lines are laid where they are needed and kept, so that a whole curve or a search over ε costs a few of them. Where
@@ -88,6 +87,12 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
     def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         return loss_divergence(self.loss, order, direction)
 
+    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        return self.hockey_stick_bracket(log_gamma, direction)[side == "upper"]
+
+    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        return self.roc_bracket(fpr, direction)[side == "upper"]
+
     def hockey_stick_bracket(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
         low, high = trivial_hockey_stick(log_gamma)[0], np.ones_like(log_gamma)
         even = log_gamma == 0
@@ -98,7 +103,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
             even[:] = False
         try:
             if not even.all():
-                low[~even], high[~even] = super().hockey_stick_bracket(log_gamma[~even], direction)
+                low[~even], high[~even] = self._hockey_sticks_by_lines(log_gamma[~even], direction)
         except TooSlowError:
             pass
         return low, high
@@ -107,9 +112,58 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         try:
             if not self.loss.decays:
                 raise TooSlowError("of laws that jump lines tell hockey sticks alone")
-            return super().roc_bracket(fpr, direction)
+            return self._rates_by_tests(fpr, direction)
         except TooSlowError:
             return fpr.copy(), np.ones_like(fpr)
+
+    def _hockey_sticks_by_lines(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper bounds on H_γ from tails at thresholds."""
+        # H falls: beyond the largest γ that is multiplied by, its value there is an upper bound
+        threshold = log_gamma if direction == "remove" else -np.minimum(log_gamma, MOST_EXPONENT)
+        finite = np.isfinite(log_gamma)
+        tails = self.tails(np.where(finite, threshold, 0.0), "hockey_stick" if direction == "remove" else "dual")
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            if direction == "remove":
+                value, error = tails.hockey_stick, tails.hockey_stick_error
+            else:  # H_{1/γ}(out‖in) = dual/γ
+                scale = np.exp(-threshold)
+                value, error = scale * tails.dual, scale * tails.dual_error
+            slack = error + 8 * EPS * np.abs(value)
+            low, high = value - slack, value + slack
+        if direction == "add":
+            low = np.where(log_gamma > MOST_EXPONENT, 0.0, low)
+        least, least_above = trivial_hockey_stick(log_gamma)
+        end = np.where(log_gamma > 0, 0.0, 1.0)
+        low = np.where(finite, np.clip(np.where(np.isfinite(low), low, 0.0), least, 1.0), end)
+        high = np.where(finite, np.clip(np.where(np.isfinite(high), high, 1.0), least_above, 1.0), end)
+        return low, high
+
+    def _rates_by_tests(self, fpr: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
+        """Bracket the best true positive rate by the likelihood ratio test at nearby thresholds.
+
+        Upper: TPR ≤ P(S) + γ(α − Q(S)) for every likelihood ratio test S at γ (weak duality). Lower: the test itself,
+        mixed with "never accuse" if its false positive rate may exceed α.
+        """
+        low, high = fpr.copy(), fpr.copy()
+        inside = np.flatnonzero((fpr > 0) & (fpr < 1))
+        if inside.size:
+            alpha = fpr[inside]
+            found = self._tests(alpha, direction).test(direction)
+            rate, tpr, rate_error, tpr_error, log_gamma, _ = found
+            with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
+                # γ is that of the test up to the rounding of its threshold, far below 1e-9
+                gap = alpha - rate + rate_error + 4 * EPS * (alpha + rate)
+                gap += 1e-9 * np.abs(gap)
+                # where a gap is negative, a smaller γ is safe
+                paid = np.exp(np.minimum(log_gamma, MOST_EXPONENT)) * gap
+                paid = np.where((log_gamma > MOST_EXPONENT) & (gap > 0), np.inf, paid)
+                above = tpr * (1 + 8 * EPS) + tpr_error + paid
+                above += 8 * EPS * np.abs(above)
+                share = np.minimum(alpha / (rate + rate_error), 1.0)
+                below = share * (tpr - tpr_error) * (1 - 8 * EPS)
+            high[inside] = np.clip(np.where(np.isfinite(above), above, 1.0), alpha, 1.0)
+            low[inside] = np.clip(np.where(np.isfinite(below), below, alpha), alpha, 1.0)
+        return low, high
 
     def cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
         return rates_of_affinity(self._log_affinity, fpr)

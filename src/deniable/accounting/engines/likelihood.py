@@ -1,17 +1,15 @@
-"""Trade-offs read off the likelihood ratio test: what every engine that knows the tails of the loss shares."""
+"""Tails of the loss at thresholds, of both laws, each with its error: what likelihood ratio tests are read off."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray
-from deniable._floats import EPS, MOST_EXPONENT
-from deniable.curves import Direction, Side, Tradeoff
+from deniable._floats import EPS
+from deniable.curves import Direction
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,79 +155,3 @@ def trivial_hockey_stick(log_gamma: FloatArray) -> tuple[FloatArray, FloatArray]
     """The bound H_γ ≥ max(1 − γ, 0) of every pair of laws, rounded down and rounded up."""
     least = np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0)
     return least * (1 - 4 * EPS), np.minimum(least * (1 + 4 * EPS), 1.0)
-
-
-def hockey_stick_bracket(
-    tails_at: Callable[[FloatArray, str], Tails], log_gamma: FloatArray, direction: Direction
-) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper bounds on H_γ from tails at thresholds, given those and the field that is wanted of them."""
-    # H falls: beyond the largest γ that is multiplied by, its value there is an upper bound
-    threshold = log_gamma if direction == "remove" else -np.minimum(log_gamma, MOST_EXPONENT)
-    finite = np.isfinite(log_gamma)
-    tails = tails_at(np.where(finite, threshold, 0.0), "hockey_stick" if direction == "remove" else "dual")
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        if direction == "remove":
-            value, error = tails.hockey_stick, tails.hockey_stick_error
-        else:  # H_{1/γ}(out‖in) = dual/γ
-            scale = np.exp(-threshold)
-            value, error = scale * tails.dual, scale * tails.dual_error
-        slack = error + 8 * EPS * np.abs(value)
-        low, high = value - slack, value + slack
-    if direction == "add":
-        low = np.where(log_gamma > MOST_EXPONENT, 0.0, low)
-    least, least_above = trivial_hockey_stick(log_gamma)
-    end = np.where(log_gamma > 0, 0.0, 1.0)
-    low = np.where(finite, np.clip(np.where(np.isfinite(low), low, 0.0), least, 1.0), end)
-    high = np.where(finite, np.clip(np.where(np.isfinite(high), high, 1.0), least_above, 1.0), end)
-    return low, high
-
-
-@dataclass(frozen=True)
-class LikelihoodRatioTradeoff(Tradeoff):
-    """A trade-off whose engine gives the tails of the loss at thresholds and near false positive rates."""
-
-    @abstractmethod
-    def tails(self, threshold: FloatArray, wanted: str = "hockey_stick") -> Tails:
-        """Tails of the loss at finite thresholds; the ``wanted`` field with relative accuracy where possible."""
-
-    @abstractmethod
-    def _tests(self, alpha: FloatArray, direction: Direction) -> Tails:
-        """Likelihood ratio tests with false positive rates near ``alpha``; nearness matters for tightness only."""
-
-    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        low, high = self.hockey_stick_bracket(log_gamma, direction)
-        return high if side == "upper" else low
-
-    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        low, high = self.roc_bracket(fpr, direction)
-        return high if side == "upper" else low
-
-    def hockey_stick_bracket(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
-        return hockey_stick_bracket(self.tails, log_gamma, direction)
-
-    def roc_bracket(self, fpr: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
-        """Bracket the best true positive rate by the likelihood ratio test at nearby thresholds.
-
-        Upper: TPR ≤ P(S) + γ(α − Q(S)) for every likelihood ratio test S at γ (weak duality). Lower: the test itself,
-        mixed with "never accuse" if its false positive rate may exceed α.
-        """
-        low, high = fpr.copy(), fpr.copy()
-        inside = np.flatnonzero((fpr > 0) & (fpr < 1))
-        if inside.size:
-            alpha = fpr[inside]
-            found = self._tests(alpha, direction).test(direction)
-            rate, tpr, rate_error, tpr_error, log_gamma, _ = found
-            with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
-                # γ is that of the test up to the rounding of its threshold, far below 1e-9
-                gap = alpha - rate + rate_error + 4 * EPS * (alpha + rate)
-                gap += 1e-9 * np.abs(gap)
-                # where a gap is negative, a smaller γ is safe
-                paid = np.exp(np.minimum(log_gamma, MOST_EXPONENT)) * gap
-                paid = np.where((log_gamma > MOST_EXPONENT) & (gap > 0), np.inf, paid)
-                above = tpr * (1 + 8 * EPS) + tpr_error + paid
-                above += 8 * EPS * np.abs(above)
-                share = np.minimum(alpha / (rate + rate_error), 1.0)
-                below = share * (tpr - tpr_error) * (1 - 8 * EPS)
-            high[inside] = np.clip(np.where(np.isfinite(above), above, 1.0), alpha, 1.0)
-            low[inside] = np.clip(np.where(np.isfinite(below), below, alpha), alpha, 1.0)
-        return low, high

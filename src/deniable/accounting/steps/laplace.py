@@ -15,10 +15,11 @@ from functools import partial
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable._floats import EPS, PRODUCT_EXPONENT
+from deniable._floats import EPS
 from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.outcomes import Cut, ListedOutcomes, OutcomeLine, Piece
 from deniable.accounting.steps.ratios import plain_losses, sampled_error, sampled_losses
+from deniable.accounting.steps.sampled import SampledTradeoff
 from deniable.curves import Charged, Direction, Question, Side, Tradeoff, randomized_response_divergence
 
 
@@ -61,7 +62,8 @@ class LaplaceStep(Step):
         return atoms, FlatOutcomes.of(self.epsilon, self.rate, 1.0)
 
     def one_step(self) -> Tradeoff | None:
-        return LaplaceTradeoff(self.epsilon) if self.rate == 1 else SampledLaplaceTradeoff(self.epsilon, self.rate)
+        every = LaplaceTradeoff(self.epsilon)
+        return every if self.rate == 1 else SampledTradeoff(every, self.rate, self.divergence)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -175,89 +177,6 @@ class LaplaceTradeoff(Tradeoff):
 
     def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         return laplace_divergence(self.distance, order)
-
-    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
-        return Charged(self.method, exact=True)
-
-
-@dataclass(frozen=True)
-class SampledLaplaceTradeoff(Tradeoff):
-    """Laplace(0, b), ε = Δ/b, against (1 − q)·Laplace(0, b) + q·Laplace(Δ, b), in closed form: P_q = (1 − q)·Q + q·P.
-
-    In against out, H_γ(P_q‖Q) = q·H_{γ'}(P‖Q) with γ' = 1 + (γ − 1)/q, and TPR_q = (1 − q)·α + q·TPR. Out against in,
-    H_γ(Q‖P_q) = a·H_{b/a}(Q‖P) with a = 1 − γ·(1 − q), b = γ·q; a test with Q(S) = 1 − y has P(S) ≥ 1 − TPR(y), so
-    that y solves α = (1 − q)·(1 − y) + q·(1 − TPR(y)), a linear or quadratic equation.
-    """
-
-    distance: float  # Δ/b
-    rate: float
-
-    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        shrink, rate = math.exp(-self.distance), self.rate
-        sign = 1.0 if side == "upper" else -1.0
-        bounded = np.minimum(log_gamma, PRODUCT_EXPONENT)
-        gamma, rise = np.exp(bounded), np.expm1(bounded)
-        least = np.maximum(-rise, 0.0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            if direction == "remove":
-                moved = 1 + rise / rate
-                value = rate * (1 - np.sqrt(np.maximum(moved, 0.0) * shrink))
-                inside = (moved >= shrink) & (moved <= 1 / shrink)
-                slack = 16 * EPS * (rate + np.abs(rise))
-                beyond = moved * shrink > 1 + 64 * EPS * (1 + np.abs(rise) / rate)
-            else:
-                kept, taken = 1 - gamma * (1 - rate), gamma * rate
-                value = kept - np.sqrt(np.maximum(kept * taken, 0.0) * shrink)
-                inside = (kept > 0) & (taken >= shrink * kept) & (taken * shrink <= kept)
-                slack = 16 * EPS * (1 + gamma) * (1 + self.distance)
-                beyond = taken * shrink > kept + 64 * EPS * (1 + gamma)
-        value = np.where(inside, np.maximum(value, least), least)
-        # at an end of the range the other formula may hold: they meet there, up to the slack
-        found = np.where(beyond, 0.0, value + sign * (8 * EPS * value + slack))
-        end = np.where(log_gamma > 0, 0.0, 1.0)
-        return np.where(np.isfinite(log_gamma), np.clip(found, least * (1 - 8 * EPS), 1.0), end)
-
-    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        sign = 1.0 if side == "upper" else -1.0
-        if direction == "remove":
-            plain = LaplaceTradeoff(self.distance).rates(fpr, "remove", side)
-            value = (1 - self.rate) * fpr + self.rate * plain
-            found = value * (1 + sign * 8 * EPS)
-        else:
-            found = 1 - self._missed(fpr, -sign) + sign * 4 * EPS * fpr
-            steep = fpr / ((1 - self.rate) + self.rate * math.exp(-self.distance))
-            small = steep < 0.5
-            found = np.where(small, steep * (1 + sign * (16 + 4 * self.distance) * EPS), found)
-        found = np.clip(found, fpr, 1.0)
-        return np.where(fpr == 0, 0.0, np.where(fpr == 1, 1.0, found))
-
-    def _missed(self, fpr: FloatArray, sign: float) -> FloatArray:
-        """y ≤ ½ for removal, rounded to a side."""
-        rate, shrink = self.rate, math.exp(-self.distance)
-        room = (1 - rate) - fpr
-        root = np.sqrt(room**2 + (1 - rate) * rate * shrink)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            quadratic = np.where(
-                room > 0, (room + root) / (2 * (1 - rate)), rate * shrink / 2 / np.maximum(root - room, 1e-300)
-            )
-            wrong = 4 * EPS / np.maximum(root, 1e-300)
-        linear = (1 - fpr) / ((1 - rate) + rate / shrink)
-        value = np.where(linear <= shrink / 2, linear, quadratic)
-        return np.asarray(value * (1 + sign * ((32 + 8 * self.distance) * EPS + wrong)))
-
-    def _largest_log_ratio(self, direction: Direction) -> float:
-        return self._log_ratio(direction) * (1 + 16 * EPS)
-
-    def _least_log_ratio(self, direction: Direction) -> float:
-        return self._log_ratio(direction) * (1 - 16 * EPS)
-
-    def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
-        """Those of the worst pair whose log-ratios are no larger."""
-        worst = max(self._largest_log_ratio("remove"), self._largest_log_ratio("add"))
-        return randomized_response_divergence(worst, order)
-
-    def _log_ratio(self, direction: Direction) -> float:
-        return sampled(self.distance, self.rate) if direction == "remove" else -sampled(-self.distance, self.rate)
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         return Charged(self.method, exact=True)
