@@ -46,7 +46,7 @@ WALK: list[tuple[tuple[str, ...], str]] = [
         "one computation each: closed forms, inversion, lattices of many scales, …",
     ),
     (("accounting.trapezoid",), "a sum on a line of the transform: value ± (aliasing, truncation, rounding)"),
-    (("accounting.loss", "accounting.transform"), "the composed loss, and its transform: nodes, lines, how it decays"),
+    (("accounting.transform",), "the composed loss, and its transform: nodes, lines, how it decays"),
     (
         ("accounting.steps", "accounting.lattices"),
         "the law of one step: all formulas of a mechanism, in one file; lattices on which losses, or terms, add up",

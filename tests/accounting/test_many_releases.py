@@ -24,7 +24,7 @@ def test_responses_whose_transforms_never_decay_against_all_their_outcomes(seed)
     at = np.array([-2.0, 0.0, 0.5, 1.0, 3.0, 5.0])
     truth = [float(mass @ -np.expm1(np.minimum(x - loss, 0.0))) for x in at]
     for direction in ("remove", "add"):
-        low, high = InvertedTradeoff(of, 1e-13, 1 << 13, 1e-3).hockey_stick_bracket(at, direction)
+        low, high = InvertedTradeoff(of, 1 << 13, 1e-3).hockey_stick_bracket(at, direction)
         assert np.all(low <= np.array(truth) * (1 + 1e-12))
         assert np.all(high >= np.array(truth) * (1 - 1e-12))
         assert np.all(high - low < 1e-3)

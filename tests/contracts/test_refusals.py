@@ -109,7 +109,6 @@ Composition([]) -> mechanisms & empty
 Composition([1.0]) -> mechanisms & 1.0
 tradeoff(RUN, engine="fft") -> engine must be one of
 tradeoff(RUN, adjacency="swap") -> adjacency must be one of
-tradeoff(RUN, tolerance=0.0) -> tolerance must be above 0
 CURVE.tpr(-0.1); CURVE.tpr(1.1); CURVE.tpr(nan); CURVE.tpr([0.1, nan]); CURVE.tpr("x") -> fpr must be
 GAUSS.explain(fpr=0.1, epsilon=1.0) -> one of fpr and epsilon
 GAUSS.explain(fpr=0.1, direction="remove"); GAUSS.explain(direction="remove") -> direction goes with

@@ -16,7 +16,6 @@ from hypothesis import given, settings, strategies as st
 import deniable
 import deniable as dn
 from deniable.accounting.engines.finite import FiniteTradeoff
-from deniable.accounting.engines.largest_outcome import LargestOutcomeTradeoff
 from deniable.accounting.pld.curve import MultiScaleTradeoff
 from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.accounting.steps.laplace import BoundedRangeTradeoff
@@ -58,7 +57,6 @@ EXAMPLES = {
     "rényi": lambda: dn.tradeoff(dn.RenyiDP([1.5, 2, 8], [0.1, 0.2, 0.4])),
     "concentrated": lambda: dn.tradeoff(dn.ZeroConcentratedDP(0.3) + dn.GaussianDP(0.5)),
     "shuffled": lambda: dn.tradeoff(dn.ShuffledBatches(1.0, 5, 2)),
-    "largest outcome": lambda: LargestOutcomeTradeoff(0.5, 4, 2),
     "last iterate": lambda: dn.tradeoff(dn.NoisyGradientDescent(5.0, 100, 0.1, 2.0, 0.5)),
     "matrix": lambda: dn.tradeoff(dn.MatrixMechanism(2.0, np.eye(6), sample_rate=0.2)),
     "next to no noise": lambda: dn.tradeoff(dn.SubsampledGaussian(0.001, 0.01, 50)),

@@ -33,21 +33,20 @@ _METHOD = "transform inversion; where that is not sharp: multi-scale privacy los
 class ComposedTradeoff(Tradeoff):
     """What every engine that serves a composed loss knows of it: the largest lower and the smallest upper bound.
 
-    A question goes to one engine after the other, and only where the bracket is still wide. ``tolerance`` is what
-    inversion aims at, ``points`` those of a class of the multi-scale distribution; ``rough`` says that 0.1 % is enough.
+    A question goes to one engine after the other, and only where the bracket is still wide. ``points`` are those of a
+    class of the multi-scale distribution; ``rough`` says that 0.1 % is enough.
     """
 
     loss: PrivacyLoss
-    tolerance: float
     points: int
     rough: bool = False
     otherwise: Tradeoff | None = None  # another curve of the same worlds
     _epsilon_apart: ClassVar[float] = APART
 
     @classmethod
-    def of(cls, loss: PrivacyLoss, tolerance: float, points: int) -> ComposedTradeoff:
+    def of(cls, loss: PrivacyLoss, points: int) -> ComposedTradeoff:
         """The curve of a loss."""
-        return cls(loss, tolerance, points, method=_METHOD if loss.has_transform else _OTHERS)
+        return cls(loss, points, method=_METHOD if loss.has_transform else _OTHERS)
 
     @cached_property
     def inverted(self) -> InvertedTradeoff | None:
@@ -55,7 +54,7 @@ class ComposedTradeoff(Tradeoff):
         if not self.loss.has_transform:
             return None
         good = ROUGH if self.rough or not self.loss.decays else GOOD
-        return InvertedTradeoff(self.loss, self.tolerance, self.points, good, holds_for=self.holds_for)
+        return InvertedTradeoff(self.loss, self.points, good, holds_for=self.holds_for)
 
     @cached_property
     def lattices(self) -> MultiScaleTradeoff | None:
@@ -65,7 +64,7 @@ class ComposedTradeoff(Tradeoff):
         from deniable.accounting.pld.curve import MultiScaleTradeoff  # most curves need none
 
         found = MultiScaleTradeoff.of(self.loss, most=self.points)
-        return found.rougher() if self.rough else found
+        return found.sketch() if self.rough else found
 
     @property
     def engines(self) -> tuple[Callable[[], Tradeoff | None], ...]:
@@ -136,19 +135,17 @@ class ComposedTradeoff(Tradeoff):
     def symmetric(self) -> bool:
         return self.loss.symmetric
 
-    def _only(self, direction: Direction) -> bool:
-        """Whether there are outcomes that only the first world of a direction can produce."""
-        return any(step.only[direction == "add"] > 0 for step, _ in self.loss.others)
+    def _log_ratio(self, direction: Direction, side: Side) -> float:
+        if self.otherwise is not None:
+            return self.otherwise.log_ratio_bound(direction, side)
+        only = any(step.only[direction == "add"] > 0 for step, _ in self.loss.others)  # outcomes of one world alone
+        return np.inf if only else self.loss.largest_log_ratio(direction, side)
 
     def _largest_log_ratio(self, direction: Direction) -> float:
-        if self.otherwise is not None:
-            return self.otherwise.log_ratio_bound(direction, "upper")
-        return np.inf if self._only(direction) else self.loss.largest_log_ratio(direction, "upper")
+        return self._log_ratio(direction, "upper")
 
     def _least_log_ratio(self, direction: Direction) -> float:
-        if self.otherwise is not None:
-            return self.otherwise.log_ratio_bound(direction, "lower")
-        return np.inf if self._only(direction) else self.loss.largest_log_ratio(direction, "lower")
+        return self._log_ratio(direction, "lower")
 
     def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         if self.otherwise is not None:
@@ -186,7 +183,7 @@ def first_engine(curve: Tradeoff) -> Tradeoff:
     return (curve.inverted or curve) if isinstance(curve, ComposedTradeoff) else curve
 
 
-def replaced_record(mechanisms: Iterable[Mechanism], otherwise: Tradeoff, tolerance: float, points: int) -> Tradeoff:
+def replaced_record(mechanisms: Iterable[Mechanism], otherwise: Tradeoff, points: int) -> Tradeoff:
     """Return the curve of replacing a record of Poisson batches with Gaussian noise; of others, ``otherwise``.
 
     That is another curve of the same worlds. A Gaussian part of μ moves by 2μ, which opposite vectors attain.
@@ -203,7 +200,7 @@ def replaced_record(mechanisms: Iterable[Mechanism], otherwise: Tradeoff, tolera
     steps: tuple[tuple[Step, int], ...] = tuple((ReplacedGaussianStep(s, q), round(count)) for s, q, count in phases)
     none = np.empty(0)
     return replace(
-        ComposedTradeoff.of(PrivacyLoss(none, none, none, 4 * loss.gaussian, others=steps), tolerance, points),
+        ComposedTradeoff.of(PrivacyLoss(none, none, none, 4 * loss.gaussian, others=steps), points),
         otherwise=otherwise,
         assumptions=otherwise.assumptions,
         confidence=otherwise.confidence,

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from deniable._check import InputError, choice, flag, number
+from deniable._check import InputError, choice, flag
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.curve import ComposedTradeoff, replaced_record
 from deniable.accounting.engines.finite import FiniteTradeoff
@@ -64,7 +64,6 @@ class Request:
     """How a curve is to be computed: see :func:`tradeoff`."""
 
     engine: Engine
-    tolerance: float
     points: int
 
 
@@ -72,7 +71,6 @@ def tradeoff(
     mechanism: Mechanism | Sequence[Any],
     *,
     engine: Engine = "auto",
-    tolerance: float = 1e-13,
     adjacency: str | None = None,
     patient: bool = False,
 ) -> Tradeoff:
@@ -90,9 +88,6 @@ def tradeoff(
         ``"auto"``: closed form, else transform inversion of sampled Gaussian steps and, where its error bound is not
         small and for other steps, a multi-scale privacy loss distribution. ``"inversion"``, ``"pld"``: that engine
         alone.
-    tolerance
-        Aliasing and truncation error that the inversion aims at, relative to the size of what is integrated. The
-        error that was reached, not this aim, is what separates ``side="upper"`` from ``side="lower"``.
     adjacency
         What the two worlds differ in; by default the mechanism's own, which is ``"add-remove"`` for most and stands on
         the curve's ``assumptions``. ``"replace"``: the content of one record; where the mechanism's own is adding or
@@ -119,16 +114,15 @@ def tradeoff(
     See ``SubsampledGaussian``.
     """
     choice("engine", engine, get_args(Engine))
-    number("tolerance", tolerance, above=0.0, at_most=1e-2)
     if not isinstance(mechanism, Mechanism):
         if not isinstance(mechanism, list | tuple) or not mechanism:
             raise InputError(f"mechanism must be one of deniable's mechanisms, or a list of them, got {mechanism!r}")
         every, unit = together(mechanism)
-        curve = tradeoff(every, engine=engine, tolerance=tolerance, adjacency=adjacency, patient=patient)
+        curve = tradeoff(every, engine=engine, adjacency=adjacency, patient=patient)
         return curve if unit != "person" else of_persons(curve, "person (the same column in each release)")
     if isinstance(mechanism, Grouped):
         of_one = mechanism.mechanism
-        one = tradeoff(of_one, engine=engine, tolerance=tolerance, adjacency=adjacency, patient=patient)
+        one = tradeoff(of_one, engine=engine, adjacency=adjacency, patient=patient)
         return one.group(mechanism.records_per_person)
     own = mechanism.adjacency
     wanted = own if adjacency is None else choice("adjacency", adjacency, ADJACENCIES)
@@ -138,7 +132,7 @@ def tradeoff(
             f"adjacency must be {own!r} for this mechanism, got {wanted!r}: no bound for this pair of "
             "worlds is known here"
         )
-    request = Request(engine, tolerance, PATIENT if flag("patient", patient) else POINTS)
+    request = Request(engine, PATIENT if flag("patient", patient) else POINTS)
     found = replace(_curve([mechanism], request), holds_for=EVERY_CASE)
     if _composed_of_several(mechanism):
         found = with_note(found, FIXED_BEFOREHAND)
@@ -157,7 +151,6 @@ def tradeoff(
     return replaced_record(
         [part if isinstance(part, SubsampledGaussian) else reduced(part) for part in parts_of(mechanism)],
         twice,
-        tolerance,
         request.points,
     )
 
@@ -230,22 +223,22 @@ SPECIAL: list[tuple[Callable[[Any], bool], Callable[[list[Any], list[Mechanism],
 
 def _composed(parts: list[Mechanism], request: Request) -> Tradeoff:
     """The curve of a sum of independent losses; phases that are too many are rounded."""
-    tolerance, points = request.tolerance, request.points
+    points = request.points
     loss = PrivacyLoss.of(parts)
     if request.engine == "pld":
         from deniable.accounting.pld.curve import MultiScaleTradeoff
 
         return MultiScaleTradeoff.of(loss, most=points)
     if request.engine == "inversion":
-        inverted = InvertedTradeoff(loss, tolerance, points, GOOD)
+        inverted = InvertedTradeoff(loss, points, GOOD)
         if not (loss.has_transform and inverted.in_reach):
             raise InputError("engine 'inversion' does not reach every step of this mechanism; use engine='auto'")
         return inverted
     if (closed := _closed_form(loss)) is not None:
         return closed
     if loss.steps.size <= _MOST_PHASES or points == PATIENT:
-        return ComposedTradeoff.of(loss, tolerance, points)
-    above, below = (ComposedTradeoff.of(run, tolerance, points) for run in merged(loss, _MOST_PHASES))
+        return ComposedTradeoff.of(loss, points)
+    above, below = (ComposedTradeoff.of(run, points) for run in merged(loss, _MOST_PHASES))
     method = f"{loss.steps.size:,} phases rounded to {_MOST_PHASES} (patient=True keeps all): {above.method}"
     return BracketTradeoff(above, below, method=method)
 

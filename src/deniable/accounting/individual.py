@@ -48,19 +48,9 @@ from deniable.accounting.transform.line import Phases
 from deniable.accounting.trapezoid import even_aliases, falling_rest
 from deniable.curves import Assumptions, EnvelopeTradeoff
 from deniable.mechanisms import (
-    ApproximateDP,
-    FinitePair,
-    GaussianDP,
-    Grouped,
     MatrixMechanism,
     Mechanism,
-    NoisyGradientDescent,
-    PureDP,
-    RandomizedResponse,
-    RenyiDP,
     SubsampledGaussian,
-    Tuned,
-    ZeroConcentratedDP,
     parts_of,
 )
 
@@ -68,19 +58,6 @@ _EDGES = 64  # places where a sum may stop
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-# why a record's own norms say nothing sharper, or nothing that is proven
-_STATED = "a guarantee does not say how it depends on the size of a contribution; name the mechanism that gave it"
-_REFUSED: dict[type[Mechanism], str] = {
-    SubsampledGaussian: "the records of a person have norms of their own; ask for each record apart",
-    **dict.fromkeys((PureDP, ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP), _STATED),
-    RandomizedResponse: "whoever answers reports a whole category, not a contribution of some size",
-    FinitePair: "its two laws are given, not how they depend on the size of a contribution",
-    NoisyGradientDescent: "its theorem needs a bound on the gradient at every point, not only where this run passed; "
-    "for a record whose gradient is known to be smaller everywhere, raise noise_multiplier",
-    Grouped: "the records of a person have norms of their own; ask for each record apart",
-    Tuned: "the norms of runs that could have been made, but were not, would have to be known",
-}
 
 _NOTES = (
     "individual: holds for this record with the gradient norms of this run, taken as if fixed beforehand",
@@ -233,11 +210,9 @@ def _parts(mechanism: Mechanism) -> list[Mechanism]:
     parts = parts_of(mechanism)
     for part in parts:
         if type(part) not in WEAKER or getattr(part, "records_per_person", 1) != 1:
-            why = _REFUSED.get(
-                type(part), "it has no contribution that is clipped, so that no record is known to do less"
-            )
             raise InputError(
-                f"mechanism must add noise to clipped contributions of single records, got {part!r}: {why}"
+                f"mechanism must add noise to clipped contributions of single records, got {part!r}: it does not say "
+                "how it depends on their size; name the mechanism behind a guarantee, and ask for each record apart"
             )
     return list(parts)
 

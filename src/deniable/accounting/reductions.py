@@ -14,7 +14,6 @@ from deniable._check import FloatArray, Indices
 from deniable._floats import EPS, SQUARE_EXPONENT
 from deniable._special import log_ndtr
 from deniable.accounting.engines.finite import FiniteTradeoff
-from deniable.accounting.engines.largest_outcome import LargestOutcomeTradeoff
 from deniable.accounting.sizes import UNLIKELY
 from deniable.accounting.steps.allocation import SHARPEST, AllocationStep
 from deniable.accounting.steps.base import Repeated
@@ -42,7 +41,7 @@ from deniable.mechanisms import (
     bands,
 )
 
-_THRESHOLDS = (0.5, 0.65, 0.8, 1.0)  # for the largest batch, in units of a contribution
+_THRESHOLDS = np.linspace(0.4, 1.0, 13).tolist()  # for the largest batch, in units of a contribution
 NO_NOISE = 0.01  # noise multipliers below tell for certain who took part: Φ(−50) is 1e-545
 
 
@@ -77,9 +76,8 @@ def reduced(mechanism: Mechanism) -> Mechanism:
             return GaussianDP(last_iterate_mu(mechanism))
         case MatrixMechanism():
             return _matrix(mechanism)
-        case ShuffledBatches(sigma, batches, epochs):
-            largest = LargestOutcomeTradeoff(sigma, batches, epochs)
-            return Dominated(_shuffled_cap(mechanism), _shuffled_total(mechanism), (largest,))
+        case ShuffledBatches():
+            return _shuffled(mechanism)
         case RandomAllocation():
             return _allocated(mechanism)
         case WithoutReplacement(sigma, batch, n, steps) if batch == n:
@@ -97,24 +95,17 @@ def reduced(mechanism: Mechanism) -> Mechanism:
             return mechanism
 
 
-def _shuffled_cap(mechanism: ShuffledBatches) -> GaussianDP:
-    """Return the cap, for what one record contributes.
+def _shuffled(run: ShuffledBatches) -> Mechanism:
+    """Between the batches as if they were known, and random allocation.
 
-    Tell the attacker the permutations. In each epoch the record then stands in one known batch, whose sum it moves by
-    at most 1 (the clipping norm): ``epochs`` Gaussian mechanisms, whatever is chosen adaptively, hence μ = √E/σ. Hockey
-    sticks are jointly convex, so that a mixture over permutations has no larger ones.
+    From above, for what one record contributes: tell the attacker the permutations. In each epoch the record then
+    stands in one known batch, whose sum it moves by at most 1 (the clipping norm): ``epochs`` Gaussian mechanisms,
+    whatever is chosen adaptively, hence μ = √E/σ. Hockey sticks are jointly convex, so that a mixture over permutations
+    has no larger ones. From below: all other records contribute nothing, and this one the same vector of norm 1.
     """
-    return GaussianDP(math.sqrt(mechanism.epochs) / mechanism.noise_multiplier * (1 + 4 * EPS))
-
-
-def _shuffled_total(mechanism: ShuffledBatches) -> GaussianDP:
-    """Return what is seen of the sum of all outcomes, when every other record contributes nothing.
-
-    The record contributes the same vector of norm 1 in every epoch. The sum along it is N(0, 1) against N(√(E/t)/σ, 1)
-    in units of its deviation. A better attack, on these batches alone, is :class:`LargestOutcomeTradeoff`.
-    """
-    share = math.sqrt(mechanism.epochs / mechanism.batches)
-    return GaussianDP(share / mechanism.noise_multiplier * (1 - 4 * EPS))
+    known = GaussianDP(_many_shifts(run.epochs, run.noise_multiplier))
+    allocated = RandomAllocation(run.noise_multiplier, run.batches, run.epochs)
+    return known if run.batches == 1 else Dominated(known, allocated)
 
 
 def _allocated(run: RandomAllocation) -> Mechanism:

@@ -203,7 +203,7 @@ def test_brackets_are_narrow_and_lie_in_those_of_lattices(run, adjacency):
     ):
         low, high = ask("lower"), ask("upper")
         assert 0 < high - low <= 1e-8 * high + 1e-10
-    lattices = curve.lattices.rougher()
+    lattices = curve.lattices.sketch()
     for log_gamma in (0.0, 1.5, -2.0):
         at = np.array([log_gamma])
         for way in ("remove", "add"):

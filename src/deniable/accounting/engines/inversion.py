@@ -35,6 +35,7 @@ from deniable.accounting.trapezoid import Sum, even_aliases, half_line, nodes_un
 
 Region = Literal["left", "middle", "right"]  # c < 0, 0 < c < 1, c > 1
 _EDGES: dict[Region, tuple[float, float]] = {"left": (-np.inf, 0.0), "middle": (0.0, 1.0), "right": (1.0, np.inf)}
+TOLERANCE = 1e-13  # truncation and aliasing error aimed at, relative to the natural size of the integrand
 GOOD = 2e-10  # relative errors that are not worth a second line
 _SLACK = 4.0  # logarithm of how much larger integrands may be on damped lines
 _RETURNED = 1e-8  # aimed at where no transform decays: what is neglected is more

@@ -14,7 +14,7 @@ from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable._kept import Kept
 from deniable.accounting.engines.chernoff import Chernoff, at_an_end, log_affinity, rates_of_affinity
-from deniable.accounting.engines.inversion import GOOD, Contour, Posts, overlap
+from deniable.accounting.engines.inversion import GOOD, TOLERANCE, Contour, Posts, overlap
 from deniable.accounting.engines.likelihood import (
     ERROR_OF,
     ROWS,
@@ -48,8 +48,6 @@ class InvertedTradeoff(Tradeoff):
     ----------
     loss
         The composed privacy loss.
-    tolerance
-        Truncation and aliasing error aimed at, relative to the natural size of the integrand.
     points
         How many nodes one line may have.
     good
@@ -57,7 +55,6 @@ class InvertedTradeoff(Tradeoff):
     """
 
     loss: PrivacyLoss
-    tolerance: float
     points: int
     good: float
     method: str = field(default="transform inversion", kw_only=True)
@@ -172,7 +169,7 @@ class InvertedTradeoff(Tradeoff):
     def _even(self) -> Sum | None:
         """∫ min(p, q), if the line Re w = ½ gives the advantage as well as any other."""
         try:
-            found = overlap(self.loss, self.tolerance, self.points >> 3)
+            found = overlap(self.loss, TOLERANCE, self.points >> 3)
         except TooSlowError:
             return None
         return found if np.all(found.error < self.good * (1 - found.value)) else None
@@ -214,7 +211,7 @@ class InvertedTradeoff(Tradeoff):
     def _line(self, way: Way, place: int) -> Contour | None:
         def lay() -> Contour | TooSlowError:
             try:
-                return self._posts(way).contour(place, self.tolerance, self.points)
+                return self._posts(way).contour(place, TOLERANCE, self.points)
             except TooSlowError as failure:
                 return failure
 

@@ -18,12 +18,11 @@ one mechanism attains everywhere need not exist, so nothing is claimed from belo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
@@ -37,13 +36,8 @@ _NARROWED = 3  # rounds in which better orders are looked for between neighbours
 _TRIED = 7  # this many per round
 
 
-def _rates(count: int) -> FloatArray:
-    """False positive rates from 1e-304 to nearly 1."""
-    return np.concatenate([np.exp(-np.geomspace(700.0, 5.0, count)), 1 / (1 + np.exp(np.linspace(4.9, -6.0, count)))])
-
-
-_LADDER = _rates(60)  # from which the search for the best test starts
-_FINE = _rates(200)  # between which a sketch only draws chords
+# false positive rates from 1e-304 to nearly 1, from which the search for the best test starts
+_LADDER = np.concatenate([np.exp(-np.geomspace(700.0, 5.0, 60)), expit(np.linspace(-4.9, 6.0, 60))])
 
 
 class _Lines(NamedTuple):
@@ -65,13 +59,10 @@ class RenyiRegionTradeoff(Tradeoff):
     below
         A trade-off of which only the lower side is used: that of parts whose exact law is known, since an attacker may
         ignore the others. None: the trivial bound.
-    sketched
-        Hockey sticks are chords between the lines of a ladder of tests.
     """
 
     curve: RenyiCurve
     below: Tradeoff | None = None
-    sketched: bool = False
     method: str = field(default="Rényi divergences of every order, intersected", kw_only=True)
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
@@ -128,7 +119,7 @@ class RenyiRegionTradeoff(Tradeoff):
         ways: tuple[Direction, ...] = ("remove", "add") if direction == "both" else (direction,)
         for way in ways:
             lines = self._ladders[way]
-            height = lines.y - lines.slope * self._tests
+            height = lines.y - lines.slope * _LADDER
             with np.errstate(divide="ignore", invalid="ignore"):
                 x, y = np.log(height), np.log(lines.slope)
             known = np.isfinite(x) & np.isfinite(y)
@@ -144,15 +135,7 @@ class RenyiRegionTradeoff(Tradeoff):
     @cached_property
     def _ladders(self) -> dict[Direction, _Lines]:
         """Lines at the tests of the ladder, from which searches start."""
-        return {way: self._lines(self._tests, way) for way in ("remove", "add")}
-
-    @property
-    def _tests(self) -> FloatArray:
-        return _FINE if self.sketched else _LADDER
-
-    def sketch(self) -> RenyiRegionTradeoff:
-        """Return bounds that are chords between the tests of a ladder: some per cent wider for the rarest events."""
-        return self if self.sketched else replace(self, sketched=True)
+        return {way: self._lines(_LADDER, way) for way in ("remove", "add")}
 
     def _lines(self, x: FloatArray, direction: Direction) -> _Lines:
         """The best line at every x, from all orders."""
@@ -200,10 +183,8 @@ class RenyiRegionTradeoff(Tradeoff):
         """H_γ for γ ≥ 1: the test at which the ROC has the slope γ, from both sides."""
         gamma = np.exp(log_gamma) * (1 - 4 * EPS)  # H falls in γ
         ladder = self._ladders[direction]
-        place = np.clip(np.sum(ladder.slope[None, :] >= gamma[:, None], axis=1), 1, self._tests.size - 1)
-        low, high = self._tests[place - 1], self._tests[place]
-        if self.sketched:
-            return _chord(gamma, (low, _at(ladder, place - 1)), (high, _at(ladder, place)))
+        place = np.clip(np.sum(ladder.slope[None, :] >= gamma[:, None], axis=1), 1, _LADDER.size - 1)
+        low, high = _LADDER[place - 1], _LADDER[place]
         steep, flat = bisect(
             lambda z: self._lines(expit(z), direction).slope >= gamma, logit(low), logit(high), halvings=ROUNDS
         )
@@ -267,10 +248,6 @@ def _tangents(
     y = np.where(certain, x, np.where(useful, bound, 1.0))
     slope = np.where(certain, 1.0, np.where(useful, slope, 0.0))
     return y, slope, np.where(certain | ~useful, 0.0, error)
-
-
-def _at(lines: _Lines, place: NDArray[np.intp]) -> _Lines:
-    return _Lines(*(field[place] for field in lines))
 
 
 def _chord(gamma: FloatArray, first: tuple[FloatArray, _Lines], second: tuple[FloatArray, _Lines]) -> FloatArray:

@@ -69,25 +69,9 @@ class MultiScaleTradeoff(Tradeoff):
             return self.most << Law.rung  # errors do not average out: as if all were a class finer
         return self.most >> ((many > 2) + (many > 16))
 
-    def sketch(self) -> Tradeoff:
+    def sketch(self) -> MultiScaleTradeoff:
         """Return the same from fewer points."""
-        return self.rougher()
-
-    def rougher(self) -> MultiScaleTradeoff:
-        """The sketch."""
         return self if self.most <= _SKETCHED else replace(self, most=_SKETCHED)
-
-    def above(self, direction: Direction, direct: bool = False) -> Above:
-        """The law that bounds from above."""
-        made = self._law(direction, "upper", direct)
-        assert isinstance(made, Above)
-        return made
-
-    def below(self, direction: Direction, direct: bool = False) -> Below:
-        """The law that bounds from below."""
-        made = self._law(direction, "lower", direct)
-        assert isinstance(made, Below)
-        return made
 
     def _law(self, direction: Direction, side: Side, direct: bool) -> Above | Below:
         def made() -> Above | Below | TooSlowError:
@@ -106,17 +90,11 @@ class MultiScaleTradeoff(Tradeoff):
             raise found
         return found
 
-    def bound(self, question: Question, at: float, direction: Direction, side: Side) -> float:
-        """Bound on one side at a log γ, or at a false positive rate."""
-        with suppress(TooSlowError):
-            return self._read(question, at, direction, side)[0]
-        return float(side == "upper")
-
     def _read(self, question: Question, at: float, direction: Direction, side: Side) -> tuple[float, ComposedLaw]:
         """The bound and the law that has it: where the charge is much, perhaps the one without transforms."""
 
         def asked(direct: bool) -> tuple[float, ComposedLaw]:
-            law = self.below(direction, direct) if side == "lower" else self.above(direction, direct)
+            law = self._law(direction, side, direct)
             return law.rate(at) if question == "roc" else law.hockey_stick(at), law.composed
 
         found, law = asked(False)
@@ -131,7 +109,10 @@ class MultiScaleTradeoff(Tradeoff):
         return found, law
 
     def _brackets(self, question: Question, points: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        return np.array([self.bound(question, at, direction, side) for at in points.tolist()], dtype=np.float64)
+        found = np.full(points.shape, float(side == "upper"))
+        with suppress(TooSlowError):
+            found[:] = [self._read(question, at, direction, side)[0] for at in points.tolist()]
+        return found
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         ends = np.where(log_gamma > 0, self._only(direction, side), 1.0)
@@ -176,7 +157,8 @@ class MultiScaleTradeoff(Tradeoff):
         """Where the law above, as it stands, puts ε."""
         near = np.full_like(delta, -np.inf)
         for way in directions(direction, self.symmetric):
-            near = np.maximum(near, self.above(way).epsilon(delta))
+            law = self._law(way, "upper", direct=False)
+            near = np.maximum(near, law.epsilon(delta) if isinstance(law, Above) else near)
         return near, np.maximum(1e-6 * np.abs(near), 1e-9)
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:

@@ -5,29 +5,32 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
-from deniable.accounting.loss import ComposedLoss
 from deniable.accounting.sizes import MOST, PATIENT, UNDERFLOW
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.ratios import ComplexArray, log_ratio
 from deniable.accounting.transform.nodes import Nodes
 from deniable.accounting.transform.terms import StepLaw, Terms
 
+if TYPE_CHECKING:
+    from deniable.accounting.transform.composed import PrivacyLoss
+
 
 @dataclass(frozen=True, eq=False)
 class Phases(Terms):
     """Nodes in u for all phases at once."""
 
-    of: ComposedLoss
+    of: PrivacyLoss
     u: FloatArray
     spacing: float
 
     @classmethod
-    def on(cls, loss: ComposedLoss, c: float, grid: Nodes) -> Phases:
+    def on(cls, loss: PrivacyLoss, c: float, grid: Nodes) -> Phases:
         """Lay the nodes of a grid."""
         most = min(PATIENT * max(loss.steps.size, 1), MOST)
         if not (grid.high - grid.low) * loss.steps.size < most * grid.spacing:
@@ -83,7 +86,7 @@ class Phases(Terms):
 class Line:
     """The sums of a composed loss on the line Re w = c: of its phases, and of every other law and how often it is."""
 
-    of: ComposedLoss
+    of: PrivacyLoss
     c: float
     phases: Phases
     others: tuple[tuple[StepLaw, Terms, float], ...]
