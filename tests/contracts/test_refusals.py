@@ -137,12 +137,9 @@ NormRecorder(3).add([0, 0], [1.0, 1.0]) -> at most once per step
 NormRecorder(3).add([0], [1.0, 1.0]) -> equal length
 NormRecorder(3).add([0.5], [1.0]) -> whole numbers
 NormRecorder(3).add([0], [nan]) -> norms must be at least 0
-individual(PureDP(1.0)) -> name the mechanism that gave it
-individual(ZeroConcentratedDP(0.1)) -> name the mechanism that gave it
-individual(RandomizedResponse(1.0)) -> reports a whole category
-individual(FinitePair((0.5, 0.5), (0.4, 0.6))) -> its two laws are given
-individual(NoisyGradientDescent(5.0, 1, 0.1, 2.0, 0.5)) -> at every point
-individual(tuned(Laplace(1.0), trials=3)) -> runs that could have been made
+individual(PureDP(1.0)) -> name the mechanism behind a guarantee
+individual(RandomizedResponse(1.0)) -> does not say how it depends on their size
+individual(NoisyGradientDescent(5.0, 1, 0.1, 2.0, 0.5)) -> does not say how it depends on their size
 individual(SubsampledGaussian(1.0, 0.1, 1, 2)) -> ask for each record apart
 individual(MatrixMechanism(1.0, sensitivity=1.0) + ShuffledBatches(1.0, 1)) -> with its strategy
 NoisyGradientDescent(1.0, 10, 0.0, 1.0, 0.5) -> strong_convexity must be above 0 & penalise every weight

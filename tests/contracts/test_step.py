@@ -38,7 +38,13 @@ def composed(name, times):
 
 def test_every_mechanism_of_the_registry_is_tried():
     tried = {type(mechanism) for mechanism in ONE.values()}
-    elsewhere = {"Repeated", "SubsampledGaussian", "TruncatedPoisson"}  # below, and in test_gaussian_mixtures
+    elsewhere = {
+        "ApproximateDP",
+        "PureDP",
+        "Repeated",
+        "SubsampledGaussian",
+        "TruncatedPoisson",
+    }  # below, and in test_gaussian_mixtures
     assert {kind.__name__ for kind in set(STEPS) - tried} <= elsewhere
 
 
