@@ -70,7 +70,10 @@ RISKS = {
     "inverse",
 }
 LIMITS = {
-    "Limit": {"advantage", "tpr", "accuracy", "reconstruction", "singling_out", "attribute"}
+    "Limit": {"advantage", "tpr", "accuracy", "reconstruction", "singling_out", "attribute"},
+    "PrivateClassifier": {"advantage"},
+    "PrivateRegressor": {"advantage"},
+    "PrivateSynthesizer": {"advantage"},
 }  # numbers that somebody asks for, not answers
 
 

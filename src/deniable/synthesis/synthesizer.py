@@ -9,17 +9,15 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from deniable._check import InputError, Seed, integer, nearest_names, seeded
-from deniable.limits import Limit
-from deniable.mechanisms import Mechanism
-from deniable.noise import Account, NoiseSource, SumNoise, only_our_words
+from deniable._check import InputError, Seed, integer, seeded
+from deniable.noise import NoiseSource, SumNoise, only_our_words
 from deniable.synthesis.fits import Synthesis
 from deniable.synthesis.marginals import CountInterval, Marginal, interval, marginals_of
 from deniable.synthesis.rows import cells_made, relabelled
-from deniable.tables import Schema
-from deniable.training import Certified
+from deniable.training import Certified, estimator
 
 
+@estimator
 class PrivateSynthesizer(Certified):
     """Makes a table of made-up rows that is as useful as a membership target allows.
 
@@ -80,27 +78,9 @@ class PrivateSynthesizer(Certified):
     (5, 3)
     """
 
+    targets: Sequence[Any] | str = ()
+    cells: int = 200_000
     _no_ledger = None  # Synthesis.begin refuses to fit again what was entered once
-
-    @nearest_names
-    def __init__(
-        self,
-        *,
-        advantage: float | None = None,
-        limit: Limit | Mechanism | None = None,
-        targets: Sequence[Any] | str = (),
-        schema: Schema | None = None,
-        group: Any = None,
-        cells: int = 200_000,
-        ledger: Account | None = None,
-    ) -> None:
-        self.advantage = advantage
-        self.limit = limit
-        self.targets = targets
-        self.schema = schema
-        self.group = group
-        self.cells = cells
-        self.ledger = ledger
 
     def fit(self, table: Any, y: Any = None) -> Self:
         """Fit to a table: a data frame, blocks, an array, or the path of a file. Nothing is set if this raises.

@@ -4,7 +4,7 @@ Names outside ``__all__`` are for other packages of deniable.
 """
 
 from deniable.training.account import RecordTradeoffs
-from deniable.training.base import Certified as Certified, PrivateModel as PrivateModel
+from deniable.training.base import Certified as Certified, PrivateModel as PrivateModel, estimator as estimator
 from deniable.training.classifier import ClassifierFit as ClassifierFit, PrivateClassifier, labels_of
 from deniable.training.column import TaskChoice, fit_column
 from deniable.training.encoders import (

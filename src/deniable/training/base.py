@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
-from deniable._check import FloatArray, InputError
+from deniable._check import FloatArray, InputError, nearest_names
 from deniable._files import stamped, unstamped
 from deniable.curves import Tradeoff
-from deniable.noise import AS_GIVEN, NoiseSource, SumNoise, only_our_words
-from deniable.tables import as_schema, as_table, open_table
+from deniable.limits import Limit
+from deniable.mechanisms import Mechanism
+from deniable.noise import AS_GIVEN, Account, NoiseSource, SumNoise, only_our_words
+from deniable.tables import Schema, as_schema, as_table, open_table
 from deniable.training.account import RecordTradeoffs
 from deniable.training.additive import Additive
 from deniable.training.features import FeatureTable, apart
 from deniable.training.fits import ModelFit, checked, completed, without_group
 
+T = TypeVar("T")
 
+
+@dataclass_transform(kw_only_default=True)
+def estimator(cls: type[T]) -> type[T]:
+    """Give a class a constructor that takes its fields, and those of its bases, as scikit-learn's parameters."""
+    made = dataclass(cls, kw_only=True, eq=False, repr=False)
+    made.__init__ = nearest_names(made.__init__)  # type: ignore[method-assign]
+    return made
+
+
+@estimator
 class Certified(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Base of whatever is fitted under one certificate: its curves, what is stored, and the ledger that copies keep."""
 
-    _no_ledger: str | None = "not stored with a fitted model: set it anew"  # in place of a path; enter() refuses it
+    advantage: float | None = None
+    limit: Limit | Mechanism | None = None
+    schema: Schema | None = None
+    group: Any = None
+    ledger: Account | None = None
+    _no_ledger: ClassVar[str | None] = "not stored with a fitted model: set it anew"  # enter() refuses it
 
     @property
     def tradeoff_(self) -> Tradeoff:
@@ -54,11 +74,18 @@ class Certified(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         super().__setstate__(unstamped(state))
 
 
+@estimator
 class PrivateModel(Certified):
     """Base of the private estimators; see :class:`deniable.PrivateClassifier`."""
 
-    _steps: type[ModelFit]  # how the kind of model is fitted
-    _record_tradeoffs: RecordTradeoffs | None = None
+    model: str = "additive"
+    ranges: Mapping[Any, tuple[Any, Any]] | None = None
+    categories: Mapping[Any, Any] | str | None = None
+    discovery_delta: float = 1e-6
+    interactions: int | None = None
+    records_per_person: int = 1
+    _steps: ClassVar[type[ModelFit]]  # how the kind of model is fitted
+    _record_tradeoffs: ClassVar[RecordTradeoffs | None] = None
 
     def fit(self, X: Any, y: Any = None, *, target: Any = None) -> Self:
         """Fit to a table and its target; nothing is set if this raises.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,15 +14,13 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from deniable._check import FloatArray, InputError, choice, nearest_names
+from deniable._check import FloatArray, InputError, choice
 from deniable._floats import MANY_ROUNDINGS
-from deniable.limits import Limit
-from deniable.mechanisms import Mechanism
-from deniable.noise import Account, Paid
-from deniable.tables import NUMBER, ColumnCells, ColumnSchema, Schema, read_cell, spelled
+from deniable.noise import Paid
+from deniable.tables import NUMBER, ColumnCells, ColumnSchema, read_cell, spelled
 from deniable.training import levels
 from deniable.training.additive import Additive
-from deniable.training.base import PrivateModel
+from deniable.training.base import PrivateModel, estimator
 from deniable.training.features import target_cells
 from deniable.training.fits import ModelFit
 from deniable.training.fitting import Task
@@ -123,6 +121,7 @@ class ClassifierFit(ModelFit):
         return fitted
 
 
+@estimator
 class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     """Classifier fitted to a membership target: two classes or more, tables of any mix of columns.
 
@@ -194,37 +193,8 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     True
     """
 
+    classes: Sequence[Any] | str | None = None
     _steps = ClassifierFit
-
-    @nearest_names
-    def __init__(
-        self,
-        *,
-        advantage: float | None = None,
-        limit: Limit | Mechanism | None = None,
-        model: str = "additive",
-        schema: Schema | None = None,
-        ranges: Mapping[Any, tuple[Any, Any]] | None = None,
-        categories: Mapping[Any, Any] | str | None = None,
-        discovery_delta: float = 1e-6,
-        interactions: int | None = None,
-        classes: Sequence[Any] | str | None = None,
-        group: Any = None,
-        records_per_person: int = 1,
-        ledger: Account | None = None,
-    ) -> None:
-        self.advantage = advantage
-        self.limit = limit
-        self.model = model
-        self.schema = schema
-        self.ranges = ranges
-        self.categories = categories
-        self.discovery_delta = discovery_delta
-        self.interactions = interactions
-        self.classes = classes
-        self.group = group
-        self.records_per_person = records_per_person
-        self.ledger = ledger
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the scores: (rows,) for two classes, positive for the second; (rows, classes) otherwise."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,13 +12,10 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_y
 
-from deniable._check import FloatArray, InputError, choice, nearest_names
-from deniable.limits import Limit
-from deniable.mechanisms import Mechanism
-from deniable.noise import Account
-from deniable.tables import DATE, NUMBER, ColumnCells, ColumnSchema, Schema
+from deniable._check import FloatArray, InputError, choice
+from deniable.tables import DATE, NUMBER, ColumnCells, ColumnSchema
 from deniable.training import bins
-from deniable.training.base import PrivateModel
+from deniable.training.base import PrivateModel, estimator
 from deniable.training.features import target_cells
 from deniable.training.fits import ModelFit, TrainingWarning
 from deniable.training.levels import LEVEL_SHARE, levelled, wide_clip
@@ -93,6 +89,7 @@ class RegressorFit(ModelFit):
         return self.finished((values - centre) / spread, loss, public, level, centre_=centre, spread_=spread)
 
 
+@estimator
 class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     """Regression fitted to a membership target; see :class:`deniable.PrivateClassifier` for what is not described here.
 
@@ -122,39 +119,9 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     True
     """
 
+    loss: str = "squared"
+    target_range: tuple[float, float] | None = None
     _steps = RegressorFit
-
-    @nearest_names
-    def __init__(
-        self,
-        *,
-        advantage: float | None = None,
-        limit: Limit | Mechanism | None = None,
-        model: str = "additive",
-        loss: str = "squared",
-        target_range: tuple[float, float] | None = None,
-        schema: Schema | None = None,
-        ranges: Mapping[Any, tuple[Any, Any]] | None = None,
-        categories: Mapping[Any, Any] | str | None = None,
-        discovery_delta: float = 1e-6,
-        interactions: int | None = None,
-        group: Any = None,
-        records_per_person: int = 1,
-        ledger: Account | None = None,
-    ) -> None:
-        self.advantage = advantage
-        self.limit = limit
-        self.model = model
-        self.loss = loss
-        self.target_range = target_range
-        self.schema = schema
-        self.ranges = ranges
-        self.categories = categories
-        self.discovery_delta = discovery_delta
-        self.interactions = interactions
-        self.group = group
-        self.records_per_person = records_per_person
-        self.ledger = ledger
 
     def predict(self, X: Any) -> FloatArray:
         """Return the predicted target of each row."""
