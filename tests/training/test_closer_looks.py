@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 from deniable import PrivateClassifier
 from deniable.noise.queries import Queries, QueryBudget
 from deniable.training import TrainingWarning, looks
-from deniable.training.looks import number_cells
+from deniable.training.looks import NumberColumn
 
 COLUMNS = {
     "years": lambda z: np.clip(np.round(2005 + 6 * z), 1985, 2024),
@@ -51,7 +51,7 @@ def test_each_closer_look_is_paid_for_and_there_are_at_most_three():
     values = 1.6e9 + np.random.default_rng(0).normal(0, 1e-3, 500)
     for declared, mu in ((None, 0.2), (None, 0.05), ((0.0, 2e9), 0.2)):
         looked = look()
-        number_cells(looked, "t", values, mu, declared, 500.0)
+        NumberColumn.of(looked, "t", values, mu, 500.0).cells(declared)
         spent = sum(use.mu**2 for use in looked.ledger.uses)
         assert mu**2 < spent <= mu**2 * (1 + looks.CLOSER / 2) * (1 + 1e-9)
 
@@ -68,5 +68,5 @@ def test_each_closer_look_is_paid_for_and_there_are_at_most_three():
 @pytest.mark.parametrize("mu", [0.004, 0.2])
 def test_ordinary_columns_pay_for_no_closer_look(values, mu):
     looked = look()
-    number_cells(looked, "x", values, mu, None, 5000.0)
+    NumberColumn.of(looked, "x", values, mu, 5000.0).cells(None)
     assert sum(use.mu**2 for use in looked.ledger.uses) <= mu**2 * (1 + 1e-9)

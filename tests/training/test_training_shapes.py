@@ -9,13 +9,18 @@ from scipy.special import ndtri
 
 from deniable.noise.columns import CELLS, octave_cells
 from deniable.training import bins
-from deniable.training.bins import _ALIKE, _library, _log_likelihood, cells_from_octaves, shared_priors
+from deniable.training.bins import _ALIKE, octave_library, shared_priors
 from deniable.training.encoders import Thermometer
 
 
 def octaves(values, sd, seed=0):
     counts = np.bincount(octave_cells(np.asarray(values, dtype=float)), minlength=CELLS).astype(float)
     return counts + np.random.default_rng(seed).normal(0, sd, CELLS)
+
+
+def cells_from_octaves(counts, sd, records):
+    library = octave_library()
+    return library.mixture(library.posterior(counts, sd, records))
 
 
 def filled(values, cells, parts=32):
@@ -29,7 +34,7 @@ def test_quantiles_belong_to_the_probabilities():
 
     But where much of it is smaller than the smallest octaves, in which the probabilities of all smaller numbers are.
     """
-    library = _library()
+    library = octave_library()
     smallest = np.r_[CELLS // 2 - 5 : CELLS // 2, CELLS // 2 + 1 : CELLS // 2 + 6]
     whole = np.flatnonzero(library.cells[:, smallest].sum(axis=1) < 0.3)
     assert whole.size > 4_600
@@ -71,10 +76,10 @@ def test_degenerate_columns_give_ordered_finite_cells(values, sd):
 
 def test_shared_priors_are_the_posterior_of_the_written_model():
     """Sums over θ and the common shape, in plain probabilities."""
-    library, sd = _library(), 25.0
+    library, sd = octave_library(), 25.0
     counts = [octaves(np.random.default_rng(j).normal(0, 1 + 99 * (j == 2), 150), sd, j) for j in range(3)]
     base = np.exp(library.prior) / np.exp(library.prior).sum()
-    likelihood = [np.exp(_log_likelihood(library, column, sd, 150.0)) for column in counts]
+    likelihood = [np.exp(library.log_likelihood(column, sd, 150.0)) for column in counts]
     for j, prior in enumerate(shared_priors(counts, sd, 150.0)):
         expected = np.zeros_like(base)
         for alike in _ALIKE:

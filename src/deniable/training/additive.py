@@ -45,9 +45,9 @@ class Additive:
         values = self.cell_scores()[start : start + self.blocks[j].size]
         return np.asarray(values - values[self.occupied(j)].mean(axis=0))
 
-    def spread(self, j: int, output: int = -1) -> float:
-        """Return how far block j moves the score between two records."""
-        values = self.block(j)[self.occupied(j), output]
+    def spread(self, j: int) -> float:
+        """Return how far block j moves the score, of several the last one, between two records."""
+        values = self.block(j)[self.occupied(j), -1]
         return float(np.ptp(values)) if values.size else 0.0
 
     def occupied(self, j: int) -> IntArray:

@@ -158,13 +158,12 @@ class PrivateModel(Certified):
         tags.target_tags.required = True
         return tags
 
-    def plot(self, columns: Any = None, **options: Any) -> Any:
-        """Draw what each column adds to the score; returns a matplotlib figure (see ``deniable.training.plots``)."""
+    def plot(self, columns: Any = None) -> Any:
+        """Draw what each column, or each of those named, adds to the score; returns a matplotlib figure."""
         from deniable.training.plots import draw
 
         check_is_fitted(self)
-        dates = [column.name for column in self.columns_ if column.kind == "date"]
-        return draw(self.model_, columns, **{"dates": dates} | options)
+        return draw(self.model_, columns, [column.name for column in self.columns_ if column.kind == "date"])
 
     def _scores(self, X: Any) -> FloatArray:
         check_is_fitted(self)

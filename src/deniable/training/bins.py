@@ -15,13 +15,13 @@ of equal mass are read off the posterior mixture: sharp where the counts are cle
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from deniable._check import FloatArray, IntArray
+from deniable._check import FloatArray
 from deniable.noise import CELLS, cell_ends
 
 _UNIFORM = 64  # cells of equal width over the range
@@ -44,12 +44,10 @@ _UNUSUAL = 1.5  # prior penalty, in nats, of a negative sign, of exact zeros or 
 _FEWEST = 0.25  # of the records that must have a value in the column: the others may be missing
 WINDOW = 64  # parts of a window that is looked into
 _WIDTHS = tuple(2.0**-k for k in range(8, 0, -1))  # standard deviations of normal laws in a window of length 1
-_NARROW = 5  # the first this many widths are narrow
-_SURE = 0.95  # posterior probability above which a narrow law is accepted
+NARROW = 5 * 2 * WINDOW  # the first this many laws are narrow: those of five widths
+SURE = 0.95  # posterior probability above which a narrow law is accepted
 _ALIKE = (0.01, 0.5, 0.9)  # probabilities that a column has the common shape, equally likely a priori
 _NEGLIGIBLE = 1e-3  # of the best shape's posterior probability, below which a shape is left out
-
-Counter = Callable[[IntArray, int], FloatArray]  # cells of the records, number of cells → noisy counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,17 +81,22 @@ def shrunk(counts: FloatArray, sd: float) -> FloatArray:
     return np.maximum(mean + kept * (counts - mean), 0.0)
 
 
-def look_twice(values: FloatArray, low: float, high: float, count: Counter, sd: float) -> NoisyCells:
-    """Return the noisy cells of a column from two histograms, each with noise of standard deviation ``sd``."""
+def look_twice(low: float, high: float, count: Callable[[str, FloatArray], FloatArray], sd: float) -> NoisyCells:
+    """Return the noisy cells of a column from two histograms, each with noise of standard deviation ``sd``.
+
+    ``count`` takes "first" or "second" and the edges, and returns noisy counts of what lies between them.
+    """
     edges = first_edges(low, high)
-    first = count(_cells(values, edges), edges.size + 1)
+    first = count("first", edges)
     bounds = np.concatenate(([low], edges, [high]))
     mass = shrunk(first, sd)
     heavy = (first > _HEAVY * sd) & (mass > mass.sum() / _UNIFORM * 2) & ~((bounds[:-1] < 0) & (bounds[1:] > 0))
     cuts = [np.linspace(a, b, _FINER + 1)[1:-1] for a, b in zip(bounds[:-1][heavy], bounds[1:][heavy], strict=True)]
     fine = np.unique(np.concatenate([edges, *cuts]))
-    second = count(_cells(values, fine), fine.size + 1)
-    parent = _cells(np.concatenate(([low], fine)), edges)  # the first look's cell of each cell of the second
+    second = count("second", fine)
+    parent = np.searchsorted(
+        edges, np.concatenate(([low], fine)), side="right"
+    )  # the first look's cell of each cell of the second
     whole = ~heavy[parent]
     out = np.empty(fine.size + 1)
     out[whole] = shrunk((first[parent[whole]] + second[whole]) / 2, sd / np.sqrt(2)) if whole.any() else 0.0
@@ -165,14 +168,11 @@ def quantile(cells: NoisyCells, share: float) -> float:
     return float(np.interp(share * total, reached, cells.bounds))
 
 
-def _cells(values: FloatArray, edges: FloatArray) -> IntArray:
-    return np.searchsorted(edges, values, side="right")
-
-
 @dataclass(frozen=True, eq=False)
-class _Library:
-    """Shapes as rows: probabilities of the octave cells, log prior, ``_POINTS`` quantiles."""
+class Library:
+    """Shapes as rows: probabilities of the cells between ``bounds``, log prior, ``_POINTS`` quantiles."""
 
+    bounds: FloatArray
     cells: FloatArray
     prior: FloatArray
     quantiles: FloatArray
@@ -182,10 +182,49 @@ class _Library:
         """Sum of the squared probabilities of each shape."""
         return np.asarray(np.square(self.cells).sum(axis=1))
 
+    def log_likelihood(self, counts: FloatArray, sd: float, records: float) -> FloatArray:
+        """Return the log likelihood of each shape at its likeliest number of values, up to a constant.
+
+        A quarter of the ``records``, or more, is taken to have a value; ``counts`` have noise of size ``sd``.
+        """
+        products, records = self.cells @ counts, max(records, 1.0)
+        size = np.clip(products / self.squares, _FEWEST * records, records)
+        return np.asarray((size * products - size**2 * self.squares / 2) / sd**2)
+
+    def posterior(self, counts: FloatArray, sd: float, records: float, prior: FloatArray | None = None) -> FloatArray:
+        """Return the probability of each shape, those far below the likeliest as 0, also under another log prior."""
+        logs = self.log_likelihood(counts, sd, records) + (self.prior if prior is None else prior)
+        out = np.exp(logs - logs.max())
+        out[out <= _NEGLIGIBLE] = 0.0
+        return np.asarray(out / out.sum())
+
+    def mixture(self, posterior: FloatArray) -> NoisyCells:
+        """Return adjacent cells of equal mass under a mixture of the shapes, 5 % of the mass beyond each end."""
+        kept = posterior > 0
+        points = self.quantiles[kept].ravel()
+        weights = np.repeat(posterior[kept], _POINTS)
+        order = np.argsort(points, kind="stable")
+        reached = np.cumsum(weights[order])
+        at = np.searchsorted(reached / reached[-1], np.arange(1, 2 * _POINTS, 1) / (2 * _POINTS))
+        found = points[order][np.minimum(at, points.size - 1)]
+        low, high = found[_ENDS - 1], found[-_ENDS]  # far tails of a wide mixture would leave no slope to a linear term
+        edges = np.unique(np.concatenate((found[1::2], _beside_zeros(found))))
+        if not low < high:
+            low, high = low - abs(low) / 2 - 2.0**-20, high + abs(high) / 2 + 2.0**-20
+        edges = edges[(edges > low) & (edges < high)]
+        if not edges.size:
+            edges = np.array([low + (high - low) / 2])
+        return NoisyCells(float(low), float(high), edges, np.ones(edges.size + 1))
+
+    def crowded(self, posterior: FloatArray) -> tuple[float, float] | None:
+        """Return the ends of two adjacent cells that hold nearly all values of a mixture of the shapes, or None."""
+        return crowded(self.bounds, posterior @ self.cells)
+
 
 @lru_cache(maxsize=1)
-def _library() -> _Library:
-    """Build the library: about 5,000 shapes, 8 MB."""
+def octave_library() -> Library:
+    """Return about 5,000 shapes of columns and their probabilities of the octaves, 8 MB."""
+    bounds = np.array([cell_ends(cell)[0] for cell in range(CELLS)] + [cell_ends(CELLS - 1)[1]])
     ends = np.array([cell_ends(cell)[1] for cell in range(CELLS - 1)])  # the upper ends; the last is open
     exponents = np.log2([cell_ends(cell)[0] for cell in range(CELLS // 2 + 1, CELLS)])
     half_octaves = np.arange(exponents[0], exponents[-1] + 1, 0.5)
@@ -222,7 +261,7 @@ def _library() -> _Library:
     cells.append(flags)
     quantiles.append((share >= _FLAGS[:, None]).astype(np.float64))
     prior.append(np.full(_FLAGS.size, -_UNUSUAL - np.log(_FLAGS.size)))
-    return _Library(np.concatenate(cells), np.concatenate(prior), np.concatenate(quantiles))
+    return Library(bounds, np.concatenate(cells), np.concatenate(prior), np.concatenate(quantiles))
 
 
 def _prior(sizes: FloatArray, kinds: int) -> FloatArray:
@@ -239,12 +278,12 @@ def shared_priors(counts: Sequence[FloatArray], sd: float, records: float) -> li
     posterior of θ and of the common shape given the other columns is exact. Where columns differ it settles on
     the smallest θ and changes little.
     """
-    library = _library()
+    library = octave_library()
     base = library.prior - _log_sum(library.prior)
     if len(counts) < 2:
         return [base] * len(counts)
     alike = np.array(_ALIKE)[:, None]
-    found = [_log_likelihood(library, column, sd, records) for column in counts]
+    found = [library.log_likelihood(column, sd, records) for column in counts]
     own = [_log_sum(column + base) for column in found]
     given = [np.logaddexp(np.log(alike) + f, np.log1p(-alike) + o) for f, o in zip(found, own, strict=True)]
     together = base + np.sum(given, axis=0)
@@ -257,54 +296,15 @@ def shared_priors(counts: Sequence[FloatArray], sd: float, records: float) -> li
     return out
 
 
-def cells_from_octaves(counts: FloatArray, sd: float, records: float, prior: FloatArray | None = None) -> NoisyCells:
-    """Return adjacent cells of equal mass under the posterior mixture of all shapes, 5 % of the mass beyond each end.
-
-    Parameters
-    ----------
-    counts
-        Noisy counts of the octave cells (``columns.octave_cells``).
-    sd
-        Standard deviation of their noise.
-    records
-        About how many records there are; a quarter of them or more is taken to have a value in this column.
-    prior
-        Log prior of the shapes (:func:`shared_priors`); the library's unless given.
-    """
-    library = _library()
-    return _mixture(library.quantiles, _posterior(library, counts, sd, records, prior))
-
-
-def crowded_octaves(
-    counts: FloatArray, sd: float, records: float, prior: FloatArray | None = None
-) -> tuple[float, float] | None:
-    """Return the ends of two adjacent octaves that hold nearly all values of the posterior mixture, or None."""
-    library = _library()
-    law = _posterior(library, counts, sd, records, prior) @ library.cells
-    return crowded(np.array([cell_ends(cell)[0] for cell in range(CELLS)] + [cell_ends(CELLS - 1)[1]]), law)
-
-
-def cells_in_window(counts: FloatArray, sd: float, records: float, low: float, high: float) -> NoisyCells | None:
-    """Return equal-mass cells from noisy counts of :data:`WINDOW` equal parts of a window that holds nearly all values.
-
-    None if the values may as well be spread over the window: the earlier cells are better then.
-    """
+def window_library(low: float, high: float) -> Library:
+    """Return normal laws in a window, narrow ones first, and their probabilities of its :data:`WINDOW` equal parts."""
     window = _window()
-    posterior = _posterior(window, counts, sd, records)
-    if not posterior[: _NARROW * 2 * WINDOW].sum() > _SURE:
-        return None
-    return _mixture(low + (high - low) * window.quantiles, posterior)
-
-
-def crowded_part(counts: FloatArray, sd: float, records: float, low: float, high: float) -> tuple[float, float] | None:
-    """Return the ends of two adjacent parts of the window that hold nearly all values of the mixture, or None."""
-    window = _window()
-    law = _posterior(window, counts, sd, records) @ window.cells
-    return crowded(np.linspace(low, high, WINDOW + 1), law)
+    quantiles = low + (high - low) * window.quantiles
+    return replace(window, bounds=np.linspace(low, high, WINDOW + 1), quantiles=quantiles)
 
 
 @lru_cache(maxsize=1)
-def _window() -> _Library:
+def _window() -> Library:
     """Build normal laws of all places and widths in the window from 0 to 1."""
     centres = (np.arange(2 * WINDOW) + 0.5) / (2 * WINDOW)
     ends = np.arange(WINDOW + 1) / WINDOW
@@ -312,53 +312,13 @@ def _window() -> _Library:
     for width in _WIDTHS:
         cells.append(np.diff(ndtr((ends - centres[:, None]) / width), axis=1))
         quantiles.append(centres[:, None] + width * ndtri((np.arange(_POINTS) + 0.5) / _POINTS))
-    return _Library(np.concatenate(cells), np.zeros(len(_WIDTHS) * centres.size), np.concatenate(quantiles))
-
-
-def _log_likelihood(library: _Library, counts: FloatArray, sd: float, records: float) -> FloatArray:
-    """Return the log likelihood of each shape at its likeliest number of values, up to a constant."""
-    squares, products = library.squares, library.cells @ counts
-    records = max(records, 1.0)
-    size = np.clip(products / squares, _FEWEST * records, records)
-    return np.asarray((size * products - size**2 * squares / 2) / sd**2)
-
-
-def _normalised(logs: FloatArray) -> FloatArray:
-    """Return probabilities along the last axis, those far below the likeliest as 0."""
-    out = np.exp(logs - logs.max(axis=-1, keepdims=True))
-    out[out <= _NEGLIGIBLE] = 0.0
-    return np.asarray(out / out.sum(axis=-1, keepdims=True))
+    return Library(ends, np.concatenate(cells), np.zeros(len(_WIDTHS) * centres.size), np.concatenate(quantiles))
 
 
 def _log_sum(logs: FloatArray, axis: int | None = None) -> FloatArray:
     """Return log ∑ exp, dimensions kept, of finite logs (SciPy's takes ten times as long on few numbers)."""
     most = logs.max(axis=axis, keepdims=True)
     return np.asarray(most + np.log(np.exp(logs - most).sum(axis=axis, keepdims=True)))
-
-
-def _posterior(
-    library: _Library, counts: FloatArray, sd: float, records: float, prior: FloatArray | None = None
-) -> FloatArray:
-    """Return the posterior probability of each shape."""
-    return _normalised(_log_likelihood(library, counts, sd, records) + (library.prior if prior is None else prior))
-
-
-def _mixture(quantiles: FloatArray, posterior: FloatArray) -> NoisyCells:
-    kept = posterior > 0
-    points = quantiles[kept].ravel()
-    weights = np.repeat(posterior[kept], _POINTS)
-    order = np.argsort(points, kind="stable")
-    reached = np.cumsum(weights[order])
-    at = np.searchsorted(reached / reached[-1], np.arange(1, 2 * _POINTS, 1) / (2 * _POINTS))
-    found = points[order][np.minimum(at, points.size - 1)]
-    low, high = found[_ENDS - 1], found[-_ENDS]  # far tails of a wide mixture would leave no slope to a linear term
-    edges = np.unique(np.concatenate((found[1::2], _beside_zeros(found))))
-    if not low < high:
-        low, high = low - abs(low) / 2 - 2.0**-20, high + abs(high) / 2 + 2.0**-20
-    edges = edges[(edges > low) & (edges < high)]
-    if not edges.size:
-        edges = np.array([low + (high - low) / 2])
-    return NoisyCells(float(low), float(high), edges, np.ones(edges.size + 1))
 
 
 def _beside_zeros(points: FloatArray) -> FloatArray:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,39 +98,8 @@ def shares(squares: FloatArray, longest: float) -> FloatArray:
     return np.asarray(np.minimum(np.sqrt(longest / np.maximum(squares, longest)), 1.0) * (1 - MANY_ROUNDINGS))
 
 
-class Design(Protocol):
-    """Records as rows of the basis, and two passes over them. Scores and residuals: whole numbers, an array per output.
-
-    Which design is used, and what it makes of a record, depends on nothing but the record and what was released.
-    """
-
-    def chunks(self) -> Iterator[slice]:
-        """Return slices that cover the records."""
-        ...
-
-    def prepare(self, weights: FloatArray) -> Any:
-        """Return the weights of the basis' entries, (coordinates, outputs), in the form that ``scores`` wants."""
-        ...
-
-    def scores(self, prepared: Any, rows: slice) -> list[Scores]:
-        """Return each record's scores."""
-        ...
-
-    def empty(self, outputs: int) -> Any:
-        """Return sums of zero."""
-        ...
-
-    def add(self, sums: Any, residuals: list[FloatArray], rows: slice) -> None:
-        """Add each record's residuals times its row."""
-        ...
-
-    def total(self, sums: Any) -> IntArray:
-        """Return the sums, (coordinates, outputs)."""
-        ...
-
-
 def design_of(codes: Iterator[Codes], basis: Basis, n_rows: int, outputs: int, n: float, heaviest: int) -> Design:
-    """Return the design that is quickest: a matrix where that is small, shared indices for many records.
+    """Return the records as rows of the basis in the quickest form: a matrix where that is small, or shared indices.
 
     A dense matrix rounds scores once, the others cell by cell. Which of the two is used shows in the result, so it
     depends on ``n``, the noisy number of records, not on ``n_rows``. ``heaviest`` is the largest weight of a record.
@@ -155,11 +123,29 @@ def _indicators(codes: Iterator[Codes], sizes: Sequence[int], n_rows: int) -> cs
     return csr_matrix((np.ones(columns.size), columns.ravel(), ends), shape=(n_rows, int(starts[-1])))
 
 
-def _slices(n_rows: int, at_once: int) -> Iterator[slice]:
-    return (slice(start, min(start + at_once, n_rows)) for start in range(0, n_rows, at_once))
+class _Records:
+    """Records as cells of the basis, and slices that cover them: a pass handles ``at_once`` at a time."""
+
+    def __init__(self, basis: Basis, n_rows: int, at_once: int) -> None:
+        self._sizes, self._entries, self._n_rows, self._at_once = basis.sizes, basis.entries, n_rows, at_once
+        self._transposed = basis.entries.T.astype(np.int64).tocsr()
+
+    def chunks(self) -> Iterator[slice]:
+        """Return slices that cover the records."""
+        starts = range(0, self._n_rows, self._at_once)
+        return (slice(start, min(start + self._at_once, self._n_rows)) for start in starts)
+
+    def _values(self, weights: FloatArray) -> FloatArray:
+        """Return the value of each cell on the lattice of the scores, (cells, outputs)."""
+        most = _HIGHEST // max(len(self._sizes), 1)
+        return np.asarray(np.clip(np.rint(self._entries @ weights * SCORE), -most, most))
+
+    def _by_coordinate(self, cells: FloatArray) -> IntArray:
+        """Return sums of residuals times rows, (coordinates, outputs), from sums of residuals by cell."""
+        return np.asarray(self._transposed @ cells.astype(np.int64))
 
 
-class DenseDesign:
+class DenseDesign(_Records):
     """The rows themselves, without coordinates that no record has: two products of matrices, exact in any order.
 
     A product of whole numbers is exact while the sizes of its terms sum to less than 2⁵³, whatever the order. Weights
@@ -171,7 +157,7 @@ class DenseDesign:
         self._coordinates = basis.scale.size
         self._most = _WHOLE / float(largest.sum())
         few = min(int(_WHOLE / (heaviest * RESIDUAL * float(largest.max()))), _AT_ONCE // largest.size)
-        self._at_once = max(few, 1)
+        super().__init__(basis, n_rows, max(few, 1))
         rows = np.empty((n_rows, largest.size), dtype=np.int16, order="F")
         used: list[int] = []
         for code, start, size in zip(codes, basis.starts, basis.sizes, strict=True):
@@ -180,10 +166,6 @@ class DenseDesign:
                 rows[:, len(used)] = cells[:, [coordinate]].toarray().ravel().astype(np.int16)[code]
                 used.append(int(coordinate))
         self._used, self._rows = np.array(used, dtype=np.int64), rows[:, : len(used)]
-
-    def chunks(self) -> Iterator[slice]:
-        """Return slices that cover the records."""
-        return _slices(len(self._rows), self._at_once)
 
     def prepare(self, weights: FloatArray) -> FloatArray:
         """Return the weights on a lattice finer than that of the scores."""
@@ -211,32 +193,13 @@ class DenseDesign:
         return out
 
 
-class _CellDesign:
-    """Records as cells: weights become values of cells, sums by cell become sums by coordinate."""
-
-    def __init__(self, basis: Basis) -> None:
-        self._sizes = basis.sizes
-        self._entries = basis.entries
-        self._transposed = basis.entries.T.astype(np.int64).tocsr()
-
-    def _values(self, weights: FloatArray) -> FloatArray:
-        """Return the value of each cell on the lattice of the scores, (cells, outputs)."""
-        most = _HIGHEST // max(len(self._sizes), 1)
-        return np.asarray(np.clip(np.rint(self._entries @ weights * SCORE), -most, most))
-
-
-class SparseDesign(_CellDesign):
+class SparseDesign(_Records):
     """One row of ones per record: few calls, 12 bytes per entry."""
 
     def __init__(self, codes: Iterator[Codes], basis: Basis, n_rows: int) -> None:
-        super().__init__(basis)
+        super().__init__(basis, n_rows, n_rows)
         self._rows = _indicators(codes, basis.sizes, n_rows)
         self._columns = self._rows.T
-        self._n_rows = n_rows
-
-    def chunks(self) -> Iterator[slice]:
-        """Return one slice: the records are few."""
-        return iter((slice(0, self._n_rows),))
 
     def prepare(self, weights: FloatArray) -> FloatArray:
         """Return the cells' values."""
@@ -256,15 +219,14 @@ class SparseDesign(_CellDesign):
 
     def total(self, sums: FloatArray) -> IntArray:
         """Return the sums, (coordinates, outputs)."""
-        return np.asarray(self._transposed @ sums.astype(np.int64))
+        return self._by_coordinate(sums)
 
 
-class SharedDesign(_CellDesign):
+class SharedDesign(_Records):
     """A few blocks share an index (their cells multiply): two bytes for two or three columns, fewer passes."""
 
     def __init__(self, codes: Iterator[Codes], basis: Basis, n_rows: int) -> None:
-        super().__init__(basis)
-        self._n_rows = n_rows
+        super().__init__(basis, n_rows, CHUNK)
         groups = _grouped(self._sizes, min(_MOST_CELLS, max(n_rows, 1)))
         self._index: list[Codes] = []
         for group in groups:
@@ -276,10 +238,6 @@ class SharedDesign(_CellDesign):
         self._groups = groups
         self._shapes = [tuple(self._sizes[b] for b in group) for group in groups]
         self._starts = np.concatenate(([0], np.cumsum(self._sizes))).astype(np.int64)
-
-    def chunks(self) -> Iterator[slice]:
-        """Return slices that cover the records, few enough for the processor's cache."""
-        return _slices(self._n_rows, CHUNK)
 
     def prepare(self, weights: FloatArray) -> list[list[Scores]]:
         """Return for each output and group the sum of its blocks' values at each shared index."""
@@ -319,7 +277,7 @@ class SharedDesign(_CellDesign):
     def total(self, sums: list[list[FloatArray]]) -> IntArray:
         """Return the sums, (coordinates, outputs)."""
         cells = np.stack([self._margins(totals) for totals in sums], axis=1)
-        return np.asarray(self._transposed @ cells.astype(np.int64))
+        return self._by_coordinate(cells)
 
     def _margins(self, totals: list[FloatArray]) -> FloatArray:
         parts: dict[int, FloatArray] = {}
@@ -328,6 +286,9 @@ class SharedDesign(_CellDesign):
             for axis, block in enumerate(group):
                 parts[block] = cube.sum(axis=tuple(a for a in range(len(shape)) if a != axis))
         return np.concatenate([parts[block] for block in range(len(self._sizes))])
+
+
+Design = DenseDesign | SparseDesign | SharedDesign  # each makes two passes over the records: scores, sums of residuals
 
 
 def _grouped(sizes: Sequence[int], most: int) -> list[list[int]]:

@@ -22,10 +22,8 @@ from deniable.tables import NUMBER, ColumnCells, flag_of
 Codes = NDArray[np.uint16]
 PAIR_LEVELS = 8  # of each column in a pair
 _LEVELS = 127  # a linear feature is a whole number in −127 … 127
-_MARGIN = 0.05  # share of the span of the edges by which the open bins beyond them are drawn
-_WHOLE = 1 / 3  # the same: open bins up to this width are drawn in full, those that end at zero up to three times it
+_MARGIN = 1 / 3  # share of the span of the edges by which the open bins beyond them are drawn at most
 _WIDE = 100.0  # ratio of the outermost edges above which an axis is logarithmic
-_FAR_TAIL = 30.0  # the same for the last edge and the median of what lies beyond the bin of the zeros
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +37,6 @@ class Thermometer:
     line: float  # share of the squared norm that the linear term has
     mass: FloatArray | None = None  # noisy share of the records in each bin, where it is well known
     ranked: bool = False  # the linear term is half in the bins' ranks: their ends are only roughly known
-    placed: bool = True  # the bins lie where the records are, as far as is known
 
     @property
     def size(self) -> int:
@@ -71,29 +68,17 @@ class Thermometer:
     def drawn(self, values: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
         """Return the ends of the bins as drawn, what they add to the score, and whether the axis is logarithmic.
 
-        The outermost bins are open. All that is known of their range is an octave, which may be mostly empty (the years
-        1024 to 2047), so only a margin of wide ones is drawn.
+        The outermost bins are open: of these at most a third of what lies between the edges is drawn. All that is known
+        of their range is an octave, which may be mostly empty (the years 1024 to 2047).
         """
-        edges, levels, mass = self.edges, np.asarray(values[: self.edges.size + 1]), self.mass
-        if edges.size < 2:
-            return np.concatenate(([self.low], edges, [self.high])), levels, False
-        first, last = float(edges[0]), float(edges[-1])
-        wide = first > 0 and last > _WIDE * first
-        if self.low <= 0:  # with zeros, whose bin has no place on a logarithmic axis
-            beyond = np.cumsum(np.ones(levels.size - 1) if mass is None else mass[1:])
-            wide &= last > _FAR_TAIL * float(edges[np.searchsorted(beyond, beyond[-1] / 2)])
-        if wide:
-            beyond_it = (last / first) ** _MARGIN
-            low, high = first / beyond_it, last * beyond_it
-        else:
-            span = last - first
-            low, high = (
-                end
-                if abs(end - edge) <= _WHOLE * span * (1 if end else 3)
-                else edge + np.sign(end - edge) * _MARGIN * span
-                for end, edge in ((self.low, first), (self.high, last))
-            )
-        return np.concatenate(([max(low, self.low)], edges, [min(high, self.high)])), levels, wide
+        edges, low, high = self.edges, self.low, self.high
+        wide = bool(low > 0 and edges.size > 1 and edges[-1] > _WIDE * edges[0])
+        if edges.size > 1:
+            first, last = np.log(edges[[0, -1]]) if wide else edges[[0, -1]]
+            ends = np.array([first - (last - first) * _MARGIN, last + (last - first) * _MARGIN])
+            near, far = np.exp(ends) if wide else ends
+            low, high = max(low, near), min(high, far)
+        return np.concatenate(([low], edges, [high])), np.asarray(values[: edges.size + 1]), wide
 
 
 def _normal_scores(bins: int) -> FloatArray:
@@ -244,11 +229,6 @@ class Encoder:
         """Noisy share of the records in each cell, where it is well known; NaN for words and missing cells."""
         known = None if self.number is None else self.number.mass
         return None if known is None else np.append(known, np.full(self.size - known.size, np.nan))
-
-    @property
-    def placed(self) -> bool:
-        """Whether the bins lie where the records are, as far as is known."""
-        return isinstance(self.number, Thermometer) and self.number.placed
 
     @property
     def in_order(self) -> int:

@@ -59,14 +59,13 @@ class FeatureColumn(ColumnKind):
 
 @dataclass(frozen=True)
 class Declared:
-    """What the caller says is public: the schema with its ranges and categories, and cells of the hash."""
+    """What the caller says is public: the schema with its ranges and categories."""
 
     schema: Schema = field(default_factory=Schema)
     ranges: Mapping[Any, tuple[float, float]] = field(default_factory=dict, hash=False)
     categories: Mapping[Any, tuple[str, ...]] = field(default_factory=dict, hash=False)
     discover: frozenset[Any] = frozenset()
     discovery_delta: float = 0.0
-    hash_cells: int = 255
 
     def column(self, column: FeatureColumn) -> FeatureColumn | None:
         """Return what a declared column holds, None for the others: those have to be looked at."""

@@ -142,9 +142,8 @@ class Path:
         rows = [slice(int(end) - size, int(end)) for size, end in zip(sizes, np.cumsum(sizes), strict=True)]
         born, cells = [0] * len(encoders) + self.born, basis.starts[:-1].tolist()
         parts = [Directions.of(basis, *part) for part in zip(cells, rows, masses, born, strict=True)]
-        placed = [part for part, encoder in zip(parts, encoders, strict=False) if encoder.placed]
         response = Response(self.length, MOMENTUM, self.averaged, self.noise)
-        mean, groups = self.sum / (STEPS - self.averaged), (placed, parts[len(encoders) :])
+        mean, groups = self.sum / (STEPS - self.averaged), (parts[: len(encoders)], parts[len(encoders) :])
         found = shrunk_coefficients(mean, groups, basis, self.loss, self.task.n, response)
         return Additive(encoders, pairs, basis, found)
 

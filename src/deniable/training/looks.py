@@ -33,11 +33,9 @@ MOST_BINS = 0.30  # of μ²: the same where records are few, since coefficients 
 FOUND = 20.0  # records in units of a column's noise for which more than BINS_SHARE is spent, if need be
 CLOSER = 3  # how many closer looks may follow, each for half of a column's μ²
 ONLY_ZEROS = 2.0**-19  # width of the range of a column in which only zeros stand out
-HASH = 31  # cells of words where neither words nor numbers stand out of the noise: few records, few cells
+HASH = 255  # cells of the public hash of words
 BINS = 32  # of a numeric column in the additive model
-LINE_OF_MANY, MOST_LINE, LEAST_LINE = 25.0, 0.6, 0.2  # share of a column's linear term, falling with the records
-LINE_OF_FEW, LINE_OF_FEWEST = 0.8, 0.6  # the same below INFORMATIVE; below PLACED, where the range itself is uncertain
-PLACED = 10.0  # records in units of a column's noise above which its range is about right
+LINE, LEAST_LINE, MOST_LINE = 25.0, 0.2, 0.8  # share of a column's linear term: falls with the records
 _BINS = "bins of equally many values"
 _CLOSER = "closer queries, where a column's values lie close together and far from zero"
 INFORMATIVE = 70.0  # records in units of a column's noise above which finer looks tell more than a library of shapes
@@ -79,99 +77,91 @@ def bins_mu(look: Queries, table: FeatureTable, declared: Declared, n: float) ->
     return look.ledger.mu * math.sqrt(min(max(share, BINS_SHARE), MOST_BINS))
 
 
-def number_cells(
-    look: Queries,
-    name: Any,
-    values: FloatArray,
-    mu: float,
-    declared: tuple[float, float] | None,
-    n: float,
-    *,
-    again: bool = False,
-) -> bins.NoisyCells:
-    """Return noisy cells of one numeric column of about ``n`` units, from looks that cost ``mu``, or more if need be.
+@dataclass(frozen=True, eq=False)
+class NumberColumn:
+    """The numbers of a column of about ``n`` units, the rows in which they stand, and what queries of them may cost."""
 
-    Without a declared range: where the units are few in terms of the noise, one histogram over octaves and the shapes
-    that fit it; otherwise half of μ² for the octaves and a quarter for each of two finer looks. Where the values turn
-    out to lie close together and far from zero, up to :data:`CLOSER` times another half of μ² is spent on finer looks;
-    the ledger refuses what the budget does not cover. With ``again``, where only zeros stand out, the other half of
-    μ² goes into the octaves too, and shapes are fitted to these.
-    """
-    if declared is None and not n * mu >= INFORMATIVE:
-        return few_cells(look, name, values, mu, _octaves(look, name, values, mu), None, n)
-    known = np.flatnonzero(~np.isnan(values))
-    numbers = values[known]
-    if declared is None:
-        part = mu * math.sqrt(0.5)
-        counts = _octaves(look, name, values, part)
-        low, high = range_from_counts(counts, 1 / part)
-        if again and high - low <= ONLY_ZEROS:
-            both = (counts + _octaves(look, f"{name}, again", values, part)) / 2
-            return bins.cells_from_octaves(both, 1 / mu, n)
-    else:
-        low, high = declared
-    each = mu * (0.5 if declared is None else math.sqrt(0.5))
-    found = _two_looks(look, f"bins of {name},", _BINS, each, known, numbers, (low, high))
-    for closer in range(1, CLOSER + 1):
-        inside = bins.crowded(found.bounds, found.mass, 1 / each)
-        if inside is None:
-            break
-        within = (numbers >= inside[0]) & (numbers < inside[1])
-        label = f"inside a cell of {name}, {closer},"
-        finer = _two_looks(look, label, _CLOSER, mu * 0.5, known[within], numbers[within], inside)
-        found = bins.with_inside(found, finer)
-    return found
+    look: Queries
+    name: Any
+    rows: IntArray
+    numbers: FloatArray
+    mu: float
+    n: float
 
+    @classmethod
+    def of(cls, look: Queries, name: Any, values: FloatArray, mu: float, n: float) -> NumberColumn:
+        """Return a column without the rows in which it is NaN."""
+        rows = np.flatnonzero(~np.isnan(values))
+        return cls(look, name, rows, values[rows], mu, n)
 
-def _octaves(look: Queries, name: Any, values: FloatArray, mu: float) -> FloatArray:
-    """Return the noisy counts of the octaves in which the numbers of a column lie; NaN is in none."""
-    known = np.flatnonzero(~np.isnan(values))
-    purpose = "ranges: in which octaves a column lies"
-    return look.histogram(f"range of {name}", purpose, mu, known, octave_cells(values[known]), CELLS)
+    def between(self, low: float, high: float) -> NumberColumn:
+        """Return the column without the rows in which it is below ``low``, or not below ``high``."""
+        inside = (self.numbers >= low) & (self.numbers < high)
+        return replace(self, rows=self.rows[inside], numbers=self.numbers[inside])
 
+    def cells(self, span: tuple[float, float] | None) -> bins.NoisyCells:
+        """Return noisy cells, from queries that cost ``mu``, or more if need be; ``span`` is a declared range.
 
-def few_cells(
-    look: Queries, name: Any, values: FloatArray, mu: float, counts: FloatArray, prior: FloatArray | None, n: float
-) -> bins.NoisyCells:
-    """Return cells under the shapes of :mod:`deniable.training.bins` that fit noisy ``counts`` of a few units.
+        Without one: where the units are few in terms of the noise, one histogram over octaves and the shapes that fit
+        it; otherwise half of μ² for the octaves and a quarter for each of two finer looks. Where the values turn out to
+        lie close together and far from zero, up to :data:`CLOSER` times another half of μ² is spent on finer looks; the
+        ledger refuses what the budget does not cover. Where only zeros stand out, shapes are fitted to the octaves.
+        """
+        if span is None and not self.n * self.mu >= INFORMATIVE:
+            return self.from_octaves(self.octaves(self.mu))
+        each = self.mu * (0.5 if span is None else math.sqrt(0.5))
+        if span is None:
+            part = self.mu * math.sqrt(0.5)
+            counts = self.octaves(part)
+            span = range_from_counts(counts, 1 / part)
+            if span[1] - span[0] <= ONLY_ZEROS:
+                library = bins.octave_library()
+                return library.mixture(library.posterior(counts, 1 / part, self.n))
+        found = self.two_histograms(f"bins of {self.name},", _BINS, each, span)
+        for closer in range(1, CLOSER + 1):
+            window = bins.crowded(found.bounds, found.mass, 1 / each)
+            if window is None:
+                break
+            label = f"inside a cell of {self.name}, {closer},"
+            finer = self.between(*window).two_histograms(label, _CLOSER, self.mu * 0.5, window)
+            found = bins.with_inside(found, finer)
+        return found
 
-    Where nearly all values lie in two octaves: from finer and finer histograms of a window, each for half of ``mu``².
-    """
-    known = np.flatnonzero(~np.isnan(values))
-    numbers = values[known]
-    found, part = None, mu * math.sqrt(0.5)
-    window = bins.crowded_octaves(counts, 1 / mu, n, prior)
-    for closer in range(1, CLOSER + 1):
-        if window is None:
-            break
-        low, high = window
-        inside = (numbers >= low) & (numbers < high)
-        cells = np.minimum((numbers[inside] - low) / (high - low) * bins.WINDOW, bins.WINDOW - 1).astype(np.int64)
-        label = f"inside two cells of {name}, query {closer}"
-        finer = look.histogram(label, _CLOSER, part, known[inside], cells, bins.WINDOW)
-        closer_cells = bins.cells_in_window(finer, 1 / part, n, low, high)
-        if closer_cells is None:
-            break
-        found = closer_cells
-        window = bins.crowded_part(finer, 1 / part, n, low, high)
-    return found or bins.cells_from_octaves(counts, 1 / mu, n, prior)
+    def octaves(self, mu: float) -> FloatArray:
+        """Return the noisy counts of the octaves in which the numbers lie."""
+        purpose = "ranges: in which octaves a column lies"
+        return self.look.histogram(f"range of {self.name}", purpose, mu, self.rows, octave_cells(self.numbers), CELLS)
 
+    def from_octaves(self, counts: FloatArray, prior: FloatArray | None = None) -> bins.NoisyCells:
+        """Return cells under the shapes that fit noisy ``counts`` of octaves, paid with ``mu``, of a few units.
 
-def _two_looks(
-    look: Queries,
-    label: str,
-    purpose: str,
-    each: float,
-    rows: IntArray,
-    numbers: FloatArray,
-    span: tuple[float, float],
-) -> bins.NoisyCells:
-    turn = iter(("first", "second"))
+        Where nearly all values lie in two octaves: from finer and finer histograms of a window, each for half of μ².
+        """
+        library, part = bins.octave_library(), self.mu * math.sqrt(0.5)
+        posterior = library.posterior(counts, 1 / self.mu, self.n, prior)
+        found, window = library.mixture(posterior), library.crowded(posterior)
+        for closer in range(1, CLOSER + 1):
+            if window is None:
+                break
+            (low, high), inside = window, self.between(*window)
+            parts = np.minimum((inside.numbers - low) / (high - low) * bins.WINDOW, bins.WINDOW - 1).astype(np.int64)
+            label = f"inside two cells of {self.name}, query {closer}"
+            counts = self.look.histogram(label, _CLOSER, part, inside.rows, parts, bins.WINDOW)
+            library = bins.window_library(low, high)
+            posterior = library.posterior(counts, 1 / part, self.n)
+            if not posterior[: bins.NARROW].sum() > bins.SURE:  # the values may as well be spread over the window
+                break
+            found, window = library.mixture(posterior), library.crowded(posterior)
+        return found
 
-    def counter(cells: IntArray, size: int) -> FloatArray:
-        return look.histogram(f"{label} {next(turn)} query", purpose, each, rows, cells, size)
+    def two_histograms(self, label: str, purpose: str, each: float, span: tuple[float, float]) -> bins.NoisyCells:
+        """Return the noisy cells of a range, from two queries for ``each``."""
 
-    return bins.look_twice(numbers, *span, counter, 1 / each)
+        def counts(turn: str, edges: FloatArray) -> FloatArray:
+            cells = np.searchsorted(edges, self.numbers, side="right")
+            return self.look.histogram(f"{label} {turn} query", purpose, each, self.rows, cells, edges.size + 1)
+
+        return bins.look_twice(*span, counts, 1 / each)
 
 
 def encoders_for(
@@ -191,7 +181,7 @@ def encoders_for(
     measured = [c for c in table.columns if c.measured]
     each = mu / math.sqrt(max(len(measured) + len(sought), 1)) * (1 - MANY_ROUNDINGS)
     known, cells = n * each >= INFORMATIVE, _cells(look, table, declared, measured, each, n)
-    many = min(max(LINE_OF_MANY * outputs / (n * each), LEAST_LINE), MOST_LINE)
+    line = min(max(LINE * outputs / (n * each), LEAST_LINE), MOST_LINE)
     out: list[Encoder] = []
     for column in table.columns:
         word: Listed | Hashed | None = None
@@ -203,12 +193,9 @@ def encoders_for(
         elif column.name in declared.categories:
             word = Listed(column.name, declared.categories[column.name])
         elif column.words == "many":
-            word = Hashed(column.name, declared.hash_cells if column.sure else HASH)
+            word = Hashed(column.name, HASH)
         span = declared.ranges.get(column.name)
-        placed = span is not None or n * each >= PLACED
-        line = many if known else LINE_OF_FEW if placed else LINE_OF_FEWEST
-        kept = {"line": line, "placed": placed, "ranked": placed and not known and span is None}
-        number = _number_encoder(column, next(cells), model, span, kept, known=known) if column.measured else None
+        number = _number_encoder(column, next(cells), model, span, line, known=known) if column.measured else None
         out.append(Encoder(number, word, column.axis))
     return tuple(out)
 
@@ -221,28 +208,32 @@ def _cells(
     Where they are many: two histograms. Where they are few: a declared range as it is, or one histogram over octaves,
     read with the other columns' in view (:mod:`deniable.training.bins`).
     """
+
+    def numbers(column: FeatureColumn) -> NumberColumn:
+        return NumberColumn.of(look, column.name, table.numbers(column), mu, n)
+
     many, spans = n * mu >= INFORMATIVE, [declared.ranges.get(column.name) for column in measured]
     unknown = [] if many else [c for c, span in zip(measured, spans, strict=True) if span is None]
-    seen = [_octaves(look, column.name, table.numbers(column), mu) for column in unknown]
+    seen = [numbers(column).octaves(mu) for column in unknown]
     octaves = iter(zip(seen, bins.shared_priors(seen, 1 / mu, n) if seen else (), strict=True))
     for column, span in zip(measured, spans, strict=True):
         if many:
-            yield number_cells(look, column.name, table.numbers(column), mu, span, n)
-        elif span is not None:
-            yield bins.NoisyCells(*span, np.linspace(*span, BINS + 1)[1:-1], np.ones(BINS))
+            yield numbers(column).cells(span)
+        elif span is None:
+            yield numbers(column).from_octaves(*next(octaves))
         else:
-            yield few_cells(look, column.name, table.numbers(column), mu, *next(octaves), n)
+            yield bins.NoisyCells(*span, np.linspace(*span, BINS + 1)[1:-1], np.ones(BINS))
 
 
 def _number_encoder(
-    column: FeatureColumn, cells: bins.NoisyCells, model: str, span: Any, kept: Any, *, known: bool
+    column: FeatureColumn, cells: bins.NoisyCells, model: str, span: Any, line: float, *, known: bool
 ) -> Thermometer | Levels:
     """Return the bins of a column, or the levels of a linear model; ``known``: the cells' masses are."""
     if model == "additive":
         edges = bins.equal_mass_edges(cells, BINS)
         edges = np.unique(np.ceil(edges) - 0.5) if column.whole else edges  # between whole numbers
         mass = bins.mass_between(cells, edges) if known else None
-        return Thermometer(column.name, edges, cells.low, cells.high, mass=mass, **kept)
+        return Thermometer(column.name, edges, cells.low, cells.high, line, mass, ranked=mass is None and span is None)
     low, high = span or (bins.quantile(cells, 0.01), bins.quantile(cells, 0.99))
     low, high = (low, high) if low < high else (cells.low, cells.high)
     return Levels(column.name, low, high, bins.mass_between(cells, Levels.edges(low, high)) if known else None)

@@ -19,14 +19,14 @@ from deniable.training.base import PrivateModel, estimator
 from deniable.training.features import target_cells
 from deniable.training.fits import ModelFit, TrainingWarning
 from deniable.training.levels import LEVEL_SHARE, levelled, wide_clip
-from deniable.training.looks import number_cells
+from deniable.training.looks import NumberColumn
 from deniable.training.losses import CLIP, ClippedLoss, ClippedPoisson, ClippedSquared
 
 TARGET_SHARE = 0.05  # of μ²: location and spread of the target
 _MANY = 800.0  # n·μ above which a larger clip pays: less bias on skewed targets, noise matters less
 _WIDEST = 4.0  # times the smallest clip, for the number of records alone
 _SEEN = 3.0  # standard deviations by which a cell of a tail must stand out of the noise
-_MOSTLY = 0.84 - 0.16  # share of the mass from which on one cell may hold all three quantiles
+_SPREAD = (0.16, 0.5, 0.84)  # quantiles that say where a target lies and how wide it is
 _ENOUGH = 150.0  # n·μ above which the range of a target is found even if most of it is at one end
 _ONE_SIDED = 0.2  # distance of the nearer of the 16 % and 84 % quantiles from the median, as a share of the other's
 
@@ -69,7 +69,7 @@ class RegressorFit(ModelFit):
         (values, span), look, n = target, self.look, self.n
         self.advise()
         mu, poisson = look.ledger.mu * math.sqrt(TARGET_SHARE), self.model.loss == "poisson"
-        cells = number_cells(look, "the target", values, mu, span, n, again=True)
+        cells = NumberColumn.of(look, "the target", values, mu, n).cells(span)
         one_sided = not poisson and _one_sided(cells)
         few = cells.mass.size <= 2 or (one_sided and n * mu < _ENOUGH)
         if span is None and not poisson and few:
@@ -142,24 +142,10 @@ def _loss(name: str, strength: float) -> ClippedLoss:
     return (ClippedPoisson if name == "poisson" else ClippedSquared)(CLIP * wider)
 
 
-def _middles(cells: bins.NoisyCells) -> FloatArray:
-    return (cells.bounds[1:] + cells.bounds[:-1]) / 2
-
-
-def _seen(cells: bins.NoisyCells, mu: float) -> FloatArray:
-    """Return the mass of the cells that stand out of the noise; 0 for the others."""
-    return np.where(cells.mass > _SEEN * 2 / mu, cells.mass, 0.0)
-
-
-def _quantiles(cells: bins.NoisyCells) -> tuple[float, float, float]:
-    low, middle, high = (bins.quantile(cells, share) for share in (0.16, 0.5, 0.84))
-    return low, middle, high
-
-
 def _one_sided(cells: bins.NoisyCells) -> bool:
     """Return whether most of the target is at one end, as the zeros of claims are: the median is then not the mean."""
-    low, middle, high = _quantiles(cells)
-    if cells.mass.max() > _MOSTLY * cells.mass.sum():
+    low, middle, high = (bins.quantile(cells, share) for share in _SPREAD)
+    if cells.mass.max() > (_SPREAD[2] - _SPREAD[0]) * cells.mass.sum():
         return True
     return min(high - middle, middle - low) < _ONE_SIDED * max(high - middle, middle - low)
 
@@ -171,12 +157,12 @@ def _location(cells: bins.NoisyCells, loss: str, mu: float, one_sided: bool) -> 
     of which 92 % are 0); then, and in long tails, it is the mean distance from the median, where that is larger: of
     what stands out of the noise, or of everything if most targets are at one end and the 84 % may lie in the noise.
     """
-    middles = _middles(cells)
+    middles = (cells.bounds[1:] + cells.bounds[:-1]) / 2
     if loss == "poisson":
         mean = float(np.sum(middles * cells.mass) / cells.mass.sum()) if cells.mass.sum() > 0 else cells.high / 2
         return 0.0, max(mean, 1e-9)
-    low, middle, high = _quantiles(cells)
-    mass = cells.mass if one_sided else _seen(cells, mu)
+    low, middle, high = (bins.quantile(cells, share) for share in _SPREAD)
+    mass = cells.mass * (one_sided | (cells.mass > _SEEN * 2 / mu))
     distance = float(mass @ np.abs(middles - middle) / max(float(cells.mass.sum()), 1e-300))
     spread = max((high - low) / 2, distance)
     return middle, spread if spread > 0 else max((cells.high - cells.low) / 2, 1e-12)
