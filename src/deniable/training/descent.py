@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -66,7 +67,7 @@ class Descent:
 
     def gradient(self, w: FloatArray) -> IntArray:
         """Return the sum of residuals times rows, (coordinates, outputs): exact, whatever the order of the records."""
-        sums = self.design.empty(self.loss.outputs)
+        sums: Any = self.design.empty(self.loss.outputs)
         for rows, residuals in self._pass(w):
             self.squares[rows] += sum(r * r for r in residuals) * self.row[rows]
             shares = self.shares[rows] * self.coarser
@@ -79,7 +80,8 @@ class Descent:
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
     def _pass(self, w: FloatArray, loss: ClippedLoss | None = None) -> Iterator[tuple[slice, list[FloatArray]]]:
-        prepared, loss = self.design.prepare(self.basis.scale[:, None] * w), loss or self.loss
+        prepared: Any = self.design.prepare(self.basis.scale[:, None] * w)
+        loss = loss or self.loss
         for rows in self.design.chunks():
             yield rows, loss.residuals(self.design.scores(prepared, rows), self.target[rows])
 

@@ -21,7 +21,7 @@ from deniable.training.additive import Additive, all_codes
 from deniable.training.clipping import CLIP_SHARE, WIDEST, reclipped, tells
 from deniable.training.descent import MOMENTUM, Descent, descent_of, length_of_step
 from deniable.training.design import Basis
-from deniable.training.encoders import Pair
+from deniable.training.encoders import Pair, Thermometer
 from deniable.training.features import Declared, FeatureTable
 from deniable.training.looks import CENTRES_SHARE, Columns, bins_mu, centred, encoders_for
 from deniable.training.losses import RESIDUAL, ClippedLoss
@@ -142,8 +142,9 @@ class Path:
         rows = [slice(int(end) - size, int(end)) for size, end in zip(sizes, np.cumsum(sizes), strict=True)]
         born, cells = [0] * len(encoders) + self.born, basis.starts[:-1].tolist()
         parts = [Directions.of(basis, *part) for part in zip(cells, rows, masses, born, strict=True)]
+        lines = [part for part, one in zip(parts, encoders, strict=False) if isinstance(one.number, Thermometer)]
         response = Response(self.length, MOMENTUM, self.averaged, self.noise)
-        mean, groups = self.sum / (STEPS - self.averaged), (parts[: len(encoders)], parts[len(encoders) :])
+        mean, groups = self.sum / (STEPS - self.averaged), (lines, parts[len(encoders) :])
         found = shrunk_coefficients(mean, groups, basis, self.loss, self.task.n, response)
         return Additive(encoders, pairs, basis, found)
 
