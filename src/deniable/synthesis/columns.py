@@ -29,7 +29,8 @@ from deniable.noise import (
     years_from_counts,
 )
 from deniable.synthesis.junction import stratified
-from deniable.tables import DATE, MISSING, NUMBER, ColumnCells, flag_of
+from deniable.tables import DATE, MISSING, NUMBER, ColumnCells
+from deniable.training import Encoder, Listed, Thermometer
 
 OTHER = "(other)"
 _FEW = 70.0  # records in units of a column's noise below which octaves are all that is asked of its numbers
@@ -119,25 +120,11 @@ class MadeColumn:
         """The standard deviation of the noise on a group of ordinary size."""
         return max(math.sqrt(len(self.mass) / self.size), 1.0) * self.sd
 
-    def text(self, spelled: Any) -> Any:
-        """Return the word that stands for a cell's text."""
-        return (flag_of(spelled) or spelled) if self.flags and spelled is not None else spelled
-
     def codes(self, cells: ColumnCells) -> IntArray:
-        """Return the cell of each record, by itself."""
-        out = np.full(len(cells), len(self.bounds[1:]) + len(self.words))
-        on = (cells.kind == (DATE if self.dates else NUMBER)) & bool(self.numbers)
-        out[on] = self.number_cells(cells.number[on])
-        if self.words:
-            place = {word: self.numbers + i for i, word in enumerate(self.words)}
-            rows, texts = cells.coded
-            known = [place.get(self.text(text), self.numbers + len(self.words) - 1) for text in texts]
-            out[~on] = np.array([*known, self.numbers + len(self.words)])[rows[~on]]
-        return out
-
-    def number_cells(self, values: FloatArray) -> IntArray:
-        """Return the cell of each number; those beyond the ends count at the ends."""
-        return np.clip(np.searchsorted(self.bounds, values, side="right") - 1, 0, self.numbers - 1)
+        """Return the cell of each record, by itself; numbers beyond the ends count at the ends."""
+        number = Thermometer(self.name, self.bounds[1:-1], -math.inf, math.inf, 0.0) if self.numbers else None
+        word = Listed(self.name, self.words[:-1], self.flags) if self.words else None
+        return Encoder(number, word, DATE if self.dates else NUMBER).codes(cells).astype(np.int64)
 
     def grouped(self, most: int, least: float) -> MadeColumn:
         """Return the column with at most about ``most`` groups of numbers and of words; one of ``least`` has its own.

@@ -14,33 +14,14 @@ from deniable._check import InputError, IntArray, integer
 from deniable._floats import MANY_ROUNDINGS
 from deniable.limits import DEFAULT_ADVANTAGE
 from deniable.mechanisms import GaussianDP
-from deniable.noise import (
-    COUNT_NOISE,
-    NoiseSource,
-    Queries,
-    QueryBudget,
-    Receipt,
-    Units,
-    certificate_of,
-    enter,
-    units_of,
-)
-from deniable.planning import Budget, as_limit, budget
+from deniable.noise import COUNT_NOISE, NoiseSource, Queries, QueryBudget, Units, units_of
+from deniable.planning import as_limit, budget
 from deniable.synthesis.columns import OTHER, MadeColumn, ask_column, ask_round, presence_cells
 from deniable.synthesis.junction import JunctionTree
 from deniable.synthesis.pairs import Counted, PairCounts
 from deniable.synthesis.rows import classes_of
 from deniable.tables import as_schema, few, near, open_table
-from deniable.training import (
-    ClassifierFit,
-    Declared,
-    FeatureTable,
-    PrivateClassifier,
-    declare,
-    kinds,
-    public_inputs,
-    store,
-)
+from deniable.training import ClassifierFit, FeatureTable, Fit, PrivateClassifier, declare
 
 _PRESENCE, _COLUMNS, _ROUND = 0.01, 0.19, 0.01  # of the μ² that is not kept for labels
 _LABELS = 0.30  # of μ²: models of the targets, where every class is frequent
@@ -59,21 +40,13 @@ class SynthesisWarning(UserWarning):
     """
 
 
-@dataclass(eq=False)
-class Synthesis:
+@dataclass(kw_only=True, eq=False)
+class Synthesis(Fit):
     """One fit: every query goes through ``look``, and everything is chosen from what was released."""
 
-    model: Any
     frame: Any
-    person: Any
     targets: tuple[str, ...]
-    declared: Declared
-    table: FeatureTable
-    look: Queries
-    allowance: Budget
-    entry: Receipt | None = None
     kept: float = 0.0  # μ that is reserved for the models of targets
-    n: float = 1.0
     columns: list[MadeColumn] = field(default_factory=list)
     labels: dict[str, list[Any]] = field(default_factory=dict)  # classes of the targets that get a model
     forced: list[str] = field(default_factory=list)  # targets whose pairs are all counted
@@ -82,11 +55,11 @@ class Synthesis:
     pairs: tuple[Counted, ...] = ()
 
     @classmethod
-    def begin(cls, model: Any, table: Any, source: NoiseSource) -> Synthesis:
+    def begin(cls, model: Any, data: Any, source: NoiseSource) -> Synthesis:
         """Check the options and the columns; no cell is looked at but those that name persons."""
         if model.ledger is None and getattr(getattr(model, "certificate_", None), "entry", None) is not None:
             raise InputError("ledger is not stored with a fitted model: set it anew, or clone the model to go without")
-        frame, unit = _opened(table, as_schema(model.schema))
+        frame, unit = _opened(data, as_schema(model.schema))
         names, schema = list(frame.columns), as_schema(model.schema)
         person = schema.person if model.group is None else str(model.group)
         asked = [model.targets] if isinstance(model.targets, str) else list(model.targets)
@@ -106,14 +79,16 @@ class Synthesis:
         allowance = budget(limit, unit=units.unit, failure=delta)
         declared = declare(rest, replace(schema.only(rest), target=None, person=None), None, None, 0.0)
         look = Queries(QueryBudget(allowance.mu, allowance.delta), source, units)
-        return cls(model, frame, person, targets, declared, FeatureTable(frame[rest], declared.schema), look, allowance)
+        table = FeatureTable(frame[rest], declared.schema)
+        return cls(
+            model=model, table=table, look=look, declared=declared, allowance=allowance, person=person, frame=frame,
+            targets=targets,
+        )  # fmt: skip
 
     def ask_columns(self) -> None:
         """Ask how many there are, and for all cells of single columns; group these for the pairs."""
         look, table, schema, mu = self.look, self.table, self.declared.schema, self.allowance.mu
-        whom, what = look.units.unit if self.person is None else self.person, type(self.model).__name__
-        self.entry = enter(self.model.ledger, look.ledger.mechanism(), unit=whom, what=what)  # all that will run
-        self.n, _ = kinds(look, table, self.declared)
+        self.count()
         look.ledger.kept = self.kept = mu * math.sqrt(_LABELS) if self.targets else 0.0
         free, d = math.sqrt(mu**2 - self.kept**2) * (1 - MANY_ROUNDINGS), len(table.columns)
         few_mu, each = (free * math.sqrt(share / d) * (1 - MANY_ROUNDINGS) for share in (_PRESENCE, _COLUMNS))
@@ -186,20 +161,15 @@ class Synthesis:
 
     def finished(self) -> None:
         """Set all attributes of the model."""
-        look, model = self.look, self.model
-        certificate = certificate_of(look, self.allowance.words, public_inputs(self.declared), self.entry)
         kept = {*self.table.left_out, *(column.name for column in self.columns)}
-        store(
-            model,
+        self.stored(
             columns_=tuple(self.columns),
             labels_=self.models,
             law_=self.law,
             pairs_=self.pairs,
             n_=self.n,
-            n_sd_=COUNT_NOISE / look.ledger.uses[0].mu,
+            n_sd_=COUNT_NOISE / self.look.ledger.uses[0].mu,
             surrogates_=self.table.left_out,
-            certificate_=certificate,
-            schema_=self.declared.schema,
             feature_names_in_=np.array([n for n in self.frame.columns if n in kept], dtype=object),
         )
         self._advise()

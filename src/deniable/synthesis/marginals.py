@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from deniable._check import FloatArray, InputError, IntArray, number
 from deniable.synthesis.columns import OTHER, MadeColumn
 from deniable.synthesis.pairs import Counted
-from deniable.tables import DATE, NUMBER, few, read_cell, spelled
+from deniable.tables import DATE, NUMBER, few, read_cell, read_cells, spelled
 
 MISSING_CELL = "(missing)"
 
@@ -165,20 +165,15 @@ def _touched(column: MadeColumn, wanted: Any) -> tuple[NDArray[np.bool_], NDArra
         inside[[0, column.numbers - 1]] &= np.array([low < column.bounds[0], high >= column.bounds[-1]]) | column.single
         return inside, touched, unseen
     for value in wanted if isinstance(wanted, list | set | tuple) else [wanted]:
-        found: Any
-        kind, found = read_cell(value)
-        text = column.text(spelled(kind, found))
-        if text is None:
-            touched[-1] = True
-        elif kind == (DATE if column.dates else NUMBER) and column.numbers:
-            at = int(column.number_cells(np.array([found], dtype=np.float64))[0])
-            touched[at] = True
-            inside[at] = column.single and column.bounds[0] <= found < column.bounds[-1]
-        else:
-            known = text in column.words[:-1]
-            at = column.numbers + (column.words.index(text) if known else max(len(column.words) - 1, 0))
-            touched[at], inside[at] = True, known or text == OTHER
-            unseen[at] |= not known and column.unseen > 0
+        cell = read_cells([value])
+        at = int(column.codes(cell)[0])
+        touched[at] = True
+        if at < column.numbers:
+            inside[at] = column.single and column.bounds[0] <= cell.number[0] < column.bounds[-1]
+        elif at < size - 1:
+            other = at == size - 2  # the cell of words that were not found
+            inside[at] = not other or value == OTHER
+            unseen[at] |= other and column.unseen > 0
     return inside, touched, unseen
 
 

@@ -19,10 +19,8 @@ from deniable.training.features import (
     FeatureTable as FeatureTable,
     TableReader,
     declare as declare,
-    public_inputs as public_inputs,
 )
-from deniable.training.fits import TrainingWarning, store as store
-from deniable.training.looks import kinds as kinds
+from deniable.training.fits import Fit as Fit, TrainingWarning
 from deniable.training.regressor import PrivateRegressor
 
 __all__ = [

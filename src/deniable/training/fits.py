@@ -60,9 +60,9 @@ class TrainingWarning(UserWarning):
     """
 
 
-@dataclass
-class ModelFit(ABC):
-    """One fit of a private model: :meth:`begin`, :meth:`count`, then :meth:`learn`; or :meth:`complete` for all.
+@dataclass(kw_only=True, eq=False)
+class Fit:
+    """One fit under one account.
 
     Attributes
     ----------
@@ -72,8 +72,8 @@ class ModelFit(ABC):
         The columns, and what the caller declared of them.
     look, allowance
         The only way to the data, and what it may cost.
-    seen
-        The names of the columns, for scikit-learn.
+    person
+        The column that says whose record each one is, or None.
     n
         About how many units there are, once :meth:`count` has asked.
     entry
@@ -85,9 +85,38 @@ class ModelFit(ABC):
     look: Queries
     declared: Declared
     allowance: Budget
-    seen: dict[str, Any]
+    person: Any
     n: float = 1.0
     entry: Receipt | None = None
+
+    def count(self, target: ColumnCells | None = None) -> ColumnKind:
+        """Ask how many units there are and what the columns hold; return what ``target`` holds, if it is given."""
+        whom = self.look.units.unit if self.person is None else str(self.person)
+        what, mechanism = type(self.model).__name__, self.look.ledger.mechanism()
+        self.entry = enter(self.model.ledger, mechanism, unit=whom, what=what)  # all that will run
+        self.n, kind = kinds(self.look, self.table, self.declared, target)
+        return kind
+
+    def stored(self, public: tuple[str, ...] = (), **fitted: Any) -> Any:
+        """Set the certificate and these attributes in place of those of an earlier fit, and return the model."""
+        known = (*public_inputs(self.declared), *public)
+        fitted["certificate_"] = certificate_of(self.look, self.allowance.words, known, self.entry)
+        fitted["schema_"] = self.declared.schema
+        for name in [name for name in vars(self.model) if name.endswith("_")]:
+            delattr(self.model, name)
+        for name, value in fitted.items():
+            setattr(self.model, name, value)
+        return self.model
+
+
+@dataclass(kw_only=True, eq=False)
+class ModelFit(Fit, ABC):
+    """One fit of a private model: :meth:`begin`, :meth:`count`, then :meth:`learn`; or :meth:`complete` for all.
+
+    ``seen`` holds the names of the columns, for scikit-learn.
+    """
+
+    seen: dict[str, Any]
 
     @classmethod
     def begin(cls, model: Any, X: Any, source: NoiseSource, unit: str = "record") -> Self:
@@ -111,7 +140,9 @@ class ModelFit(ABC):
         if not table.columns:
             raise InputError("X must have a column that the schema does not drop")
         look = Queries(QueryBudget(allowance.mu, allowance.delta), source, units)
-        return cls(model, table, look, declared, allowance, seen)
+        return cls(
+            model=model, table=table, look=look, declared=declared, allowance=allowance, person=said.person, seen=seen
+        )
 
     @staticmethod
     def aim(model: Any) -> ColumnSchema:
@@ -136,14 +167,6 @@ class ModelFit(ABC):
     @abstractmethod
     def learn(self, target: Any) -> Any:
         """Spend the budget and return the model, fitted."""
-
-    def count(self, target: ColumnCells | None = None) -> ColumnKind:
-        """Ask how many units there are and what the columns hold; return what ``target`` holds, if it is given."""
-        column, model = person_of(self.model), self.model
-        whom = self.look.units.unit if column is None else str(column)
-        self.entry = enter(model.ledger, self.look.ledger.mechanism(), unit=whom, what=type(model).__name__)
-        self.n, kind = kinds(self.look, self.table, self.declared, target)
-        return kind
 
     def complete(self, y: Any) -> Any:
         """Fit to a target from beginning to end and return the model; nothing is set if this raises."""
@@ -174,15 +197,12 @@ class ModelFit(ABC):
         if level is not None:
             paid = look.pay("level", "the level and the slope of the predictions", kept)
             additive = level[1](task, additive, paid)
-        certificate = certificate_of(look, self.allowance.words, (*public_inputs(self.declared), *public), self.entry)
         mu = look.ledger.mu
         exposure = RecordTradeoffs(np.minimum(np.hypot(spent, kept), mu), mu, look.units.labels)
-        return store(
-            self.model,
+        return self.stored(
+            public,
             model_=additive,
             columns_=self.table.columns,
-            schema_=self.declared.schema,
-            certificate_=certificate,
             _record_tradeoffs=exposure,
             **self.seen,
             **attributes,
@@ -204,15 +224,6 @@ class ModelFit(ABC):
             said.append(f"left out: {names}: nearly unique words; declare the column's categories to keep it")
         for text in said:
             warnings.warn(text, TrainingWarning, stacklevel=6)
-
-
-def store(model: Any, **fitted: Any) -> Any:
-    """Set these attributes in place of those of an earlier fit and return the model."""
-    for name in [name for name in vars(model) if name.endswith("_")]:
-        delattr(model, name)
-    for name, value in fitted.items():
-        setattr(model, name, value)
-    return model
 
 
 def person_of(model: Any) -> Any:
