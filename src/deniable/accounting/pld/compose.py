@@ -6,20 +6,23 @@ A step is cut on all lattices at once, so that nothing falls between two of them
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT, PRODUCT_EXPONENT
+from deniable._kept import Kept
 from deniable.accounting.lattices import SIZES, Law, fitting, power, product, scales, trimmed
 from deniable.accounting.sizes import BLOCK, UNDERFLOW
 from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.outcomes import Cut, ListedOutcomes, Piece
 from deniable.curves import Side
 
+# laws of sums by lattice and parts, so that a release more costs one product; 16 take some 10 MB
+_COMPOSED: Kept[tuple[Hashable, ...], Law] = Kept(16)
 _COARSEST = -7  # log2 of the coarsest spacing, in nats, unless the law itself is wider
 
 
@@ -56,25 +59,27 @@ def compose(parts: Sequence[tuple[Cuttable, int]], side: Side, points: int, dire
 
     def laid(counts: Sequence[int]) -> tuple[int, float]:
         """The finest class for a sum, and about where what it can hold has its mean."""
-        found = fitting(tables, counts)
+        found = fitting(tables[: len(counts)], counts)
         if found is None or even:
             return coarsest, 0.0 if found is None else found[1]
         e = math.floor(math.log2(found[0] * 2 / points / unit))
         return max(min(Law.rung * (e // Law.rung), coarsest), least), found[1]
 
     top = max(coarsest, laid([count for _, count in parts])[0])
-    total: Law | None = None
-    so_far = [0] * len(parts)
-    for i, (step, count) in enumerate(parts):
+    lattice = (unit, least, coarsest, top, side, points, direct)
+    known = (k for k in range(len(parts), 0, -1) if _COMPOSED.get((*lattice, *parts[:k])))
+    first = next(known, 0)  # parts of which the law is kept
+    total = _COMPOSED.get((*lattice, *parts[:first]))
+    for i, (step, count) in list(enumerate(parts))[first:]:
 
         def of(k: int, i: int = i) -> tuple[int, float]:
-            return laid([k if j == i else 0 for j in range(len(parts))])
+            return laid([*[0] * i, k])
 
         single = one(step, Law.empty(side, unit, points, direct), min(of(1)[0], top), top, step.middle)
         law = power(single, count, of, top)
-        so_far[i] = count
-        total = law if total is None else product(total, law, *laid(so_far), top)
+        total = law if total is None else product(total, law, *laid([n for _, n in parts[: i + 1]]), top)
     assert total is not None  # there is a part
+    _COMPOSED((*lattice, *parts), lambda: total)
     middle = math.fsum(step.middle * count for step, count in parts)
     only = -math.expm1(math.fsum(count * math.log1p(-min(step.only, 1 - 1e-16)) for step, count in parts))
     missed = (math.fsum(count * step.lost[k] for step, count in parts) for k in (0, 1))
@@ -164,6 +169,7 @@ class Cuttable:
         return math.ceil(math.log2(max(32 * EPS * max(map(abs, self.ends)), 1e-290)))
 
 
+@lru_cache(maxsize=1024)
 def cuttable(step: Step, swapped: bool) -> Cuttable:
     """Return a step's pieces, in the order "remove" or, ``swapped``, "add"."""
     pieces = tuple(piece.swapped() if swapped else piece for piece in step.pieces())

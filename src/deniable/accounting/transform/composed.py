@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError
 from deniable._floats import EPS
@@ -137,10 +136,6 @@ class PrivacyLoss:
         if self.others:  # their own are known to a few dozen
             roundings += 64 if side == "upper" else 256
         return found * (1 + roundings * EPS if side == "upper" else 1 - roundings * EPS)
-
-    def phases(self, which: NDArray[np.bool_ | np.intp]) -> PrivacyLoss:
-        """The same with some of the subsampled phases only."""
-        return replace(self, noise=self.noise[which], rate=self.rate[which], steps=self.steps[which])
 
     @cached_property
     def laws(self) -> tuple[tuple[StepLaw, int], ...]:

@@ -1,0 +1,27 @@
+"""Composed laws are kept: a release more is one product more, and what is kept changes no number."""
+
+import numpy as np
+
+import deniable as dn
+from deniable._kept import Kept
+from deniable.accounting.pld import compose
+
+
+def test_one_release_more_is_one_product_more(monkeypatch):
+    rng = np.random.default_rng(0)
+    releases = [dn.Laplace(float(b)) for b in rng.uniform(5.0, 30.0, 9)]
+    products = []
+    monkeypatch.setattr(compose, "_COMPOSED", Kept(16))
+    monkeypatch.setattr(compose, "product", lambda *args, of=compose.product: products.append(1) or of(*args))
+
+    def asked(count):
+        products.clear()
+        curve = dn.tradeoff(dn.Composition(releases[:count]), engine="pld")
+        return [curve.delta(0.3), curve.tpr(0.01)], len(products)
+
+    _, first = asked(8)
+    found, more = asked(9)
+    assert (first, more) == (7, 1)
+    monkeypatch.setattr(compose, "_COMPOSED", Kept(16))
+    alone, all_of_them = asked(9)
+    assert (found, 8) == (alone, all_of_them)
