@@ -83,12 +83,12 @@ def noise_found_once(weaker):
         if way not in found:
             one = find()
             found[way] = replace(one, law=one.law.with_scale(one.law.scale / weaker)), task
-        return replace(found[way][0], game=replace(found[way][0].game, population=task.game.population))
+        return replace(found[way][0], task=replace(found[way][0].task, population=task.population))
 
     def certified(one):
-        if one.bound not in curves:
-            curves[one.bound] = curve(one)
-        return curves[one.bound]
+        if one.task.bound not in curves:
+            curves[one.task.bound] = curve(one)
+        return curves[one.task.bound]
 
     with (
         mock.patch.object(secret_half, "settle", lambda task, way: kept(task, way, lambda: settle(task, way))),
@@ -131,7 +131,7 @@ def against_halves(call, found, releases):
         values = np.array([np.ravel(call()) for _ in range(releases)])
     ((one, task),) = found.values()
     parts = list(combinations(range(N), HALF))
-    outputs = np.array([np.ravel(task.algorithm(task.game.population.take(np.array(part)))) for part in parts])
+    outputs = np.array([np.ravel(task.algorithm(task.population.take(np.array(part)))) for part in parts])
     member = np.zeros((len(parts), N), dtype=bool)
     for row, part in zip(member, parts, strict=True):
         row[list(part)] = True

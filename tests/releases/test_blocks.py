@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from deniable.noise.laws import GaussianNoise
-from deniable.releases import Histogram, Mean, blocks
-from deniable.releases.coordinates import Coordinates, alike
+from deniable.releases import Histogram, Mean
+from deniable.releases.coordinates import Coordinates, Summary, alike
 from deniable.releases.resampling import Population
 
 RNG = np.random.default_rng(2)
@@ -26,8 +26,8 @@ def test_distances_do_not_depend_on_the_blocks(algorithm, value, monkeypatch):
         return rows.distances, summary.absolute, summary.largest, summary.square, algorithm(TABLE)
 
     whole = found()
-    monkeypatch.setattr(blocks, "_LEAST_ROWS", 7)
-    monkeypatch.setattr(blocks, "_ENTRIES", 7)
+    monkeypatch.setattr("deniable.releases.coordinates._LEAST_ROWS", 7)
+    monkeypatch.setattr("deniable.releases.coordinates._ENTRIES", 7)
     for one, other in zip(found(), whole, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(whole[-1], value, rtol=1e-13)
@@ -47,7 +47,7 @@ def test_bins_and_their_shares_stand_for_all_pairs_of_records():
     leaks, expected = rows.leak_of_each(loud, 0.3), loud.leakage(0.3, pairs / 0.02).mean(axis=1)
     np.testing.assert_allclose(np.unique(np.round(leaks, 9)), np.unique(np.round(expected, 9)), atol=1e-8)
     found, centred = algorithm.influence(population, np.arange(3)), indicators - indicators.mean(axis=0)
-    expected = blocks.Summary.of([centred])
+    expected = Summary.of([centred])
     for name in ("absolute", "largest", "square"):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-12, atol=1e-15)
     np.testing.assert_array_equal(algorithm.alike(x), [0, 1, 2])

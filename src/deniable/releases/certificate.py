@@ -29,7 +29,6 @@ GAME = (
     "the data set and the algorithm are known to the attacker; the training set is a uniform random subset of the "
     "stated size, drawn with fresh entropy; the attacker sees the released value and names one record's membership"
 )
-FINE = 1e-3  # true positive rate for which the text says how many runs would certify it
 _SHOWN = 12  # most coordinates listed in a notebook
 
 
@@ -40,11 +39,6 @@ class ReleaseWarning(UserWarning):
     --------
     See ``ReleaseError``.
     """
-
-
-def runs_for_fine(number: int, least: float) -> str:
-    """Return, to two digits, how many runs bring the smallest rate, which falls like 1/runs, down to ``FINE``."""
-    return f"{float(f'{number * least / FINE:.2g}'):,.0f}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,35 +130,29 @@ class HalfCertificate(Textual):
 
     def __str__(self) -> str:
         spread = math.sqrt(float(np.mean(self.noise_scale**2))) if self.noise_scale.size else 0.0
-        accuracy = shown(max(self.prior, 1 - self.prior) + self.advantage / 2, "number", "upper")
+        advantage, accuracy, rate, least = (
+            shown(value, "number", "upper")
+            for value in (
+                self.advantage,
+                max(self.prior, 1 - self.prior) + self.advantage / 2,
+                self.tradeoff.tpr(1e-3),
+                self.floor,
+            )
+        )
+        floor = f"; at no FPR is less than {least} certified: it falls like 1/n_resamples"
         part = "half" if 2 * self.n_train == self.n_records else "part"
-        claim = f"at a prior of {self.prior:.3g}, no attack tells if a record is in with accuracy above {accuracy}"
-        lines = [
-            f"advantage ≤ {shown(self.advantage, 'number', 'upper')} ({self.kind}, confidence {self.confidence:.4g}): "
-            f"{claim}",
+        lines = (
+            *[f"WARNING: {self.warning}"] * (self.warning is not None),
+            f"advantage ≤ {advantage} ({self.kind}, confidence {self.confidence:.4g}): at a prior of {self.prior:.3g}, "
+            f"no attack tells if a record is in with accuracy above {accuracy}",
             f"secret {part}: {self.n_train} of {self.n_records} records, drawn at random and never named, were used; "
             f"membership means being in this {part}. Who is in the data set is not hidden",
-            f"TPR at 0.1 % FPR ≤ {shown(self.tradeoff.tpr(1e-3), 'number', 'upper')}{self._floor()}",
+            f"TPR at 0.1 % FPR ≤ {rate}{floor if self.kind == 'sampled' and self.floor < 1 else ''}",
             f"{self.noise} noise, RMS {spread:.4g} per coordinate; {self.sampler}",
-            f"coupling: {self.coupling}; training set {self.n_train} of {self.n_records}; "
-            f"{self.n_resamples} resamples, {self.algorithm_runs} runs",
-        ]
-        if self.warning is not None:
-            lines.insert(0, f"WARNING: {self.warning}")
-        if self.insecure:
-            lines.insert(0, testing.INSECURE)
-        return "\n".join([*lines, *(f"assumes: {text}" for text in self.assumptions)])
-
-    def _floor(self) -> str:
-        """Say what the number of runs leaves open at the lowest FPR, and how many would close it."""
-        if self.kind != "sampled" or self.floor >= 1:
-            return ""
-        least = shown(self.floor, "number", "upper")
-        text = f"; at no FPR is less than {least} certified from {self.n_resamples:,} resamples"
-        if self.bound == "direct" or not self.floor > FINE:
-            return text  # what the number of runs of "direct" adds to it stands among the assumptions
-        # the floor is that of an event never seen: in proportion to 1/m
-        return f"{text}: about {runs_for_fine(self.n_resamples, self.floor)} (n_resamples) bring it to {FINE:.1%}"
+            f"coupling: {self.coupling}; {self.n_resamples} resamples, {self.algorithm_runs} runs",
+            *(f"assumes: {text}" for text in self.assumptions),
+        )
+        return "\n".join(testing.marked(lines, self.insecure))
 
 
 @dataclass(frozen=True)
@@ -181,8 +169,6 @@ class Alternative:
         Standard deviation of the value over training parts, the cost of training on a part; 0 if all records are used.
     error
         Both together: expected error against the value on all records.
-    relative_noise
-        Noise in units of ``sampling``, over the coordinates; None if unknown.
     chosen
         Whether it was chosen.
 
@@ -196,7 +182,6 @@ class Alternative:
     noise: float
     sampling: float | None
     error: float | None
-    relative_noise: float | None
     chosen: bool
 
 
@@ -217,8 +202,6 @@ class Release(Textual):
         nothing about who was trained on; None where nothing is known.
     alternatives
         What ``bound="auto"`` compared; empty otherwise.
-    names
-        Names of the coordinates, if the algorithm has them.
 
     Examples
     --------
@@ -230,7 +213,6 @@ class Release(Textual):
     certificate: HalfCertificate
     sampling_error: FloatArray | None = None
     alternatives: tuple[Alternative, ...] = ()
-    names: tuple[str, ...] | None = None
 
     @property
     def standard_error(self) -> FloatArray:
@@ -242,10 +224,9 @@ class Release(Textual):
     @property
     def population_error(self) -> FloatArray:
         """Standard error with respect to the population from which the records were drawn independently."""
-        share = self.certificate.n_train / self.certificate.n_records
-        if self.sampling_error is None or share >= 1:
+        if self.sampling_error is None:
             return np.full(self.value.shape, np.nan)
-        return np.hypot(self.noise_scale, self.sampling_error / math.sqrt(1 - share))
+        return np.hypot(self.noise_scale, self.sampling_error / math.sqrt(1 - self.certificate.prior))
 
     def interval(self, confidence: float = 0.95, *, of: Literal["data", "population"] = "data") -> FloatArray:
         """Return approximate confidence limits, shape ``(2, *value.shape)``, from the normal law.
@@ -295,7 +276,5 @@ class Release(Textual):
         return lines("Released value", rows[:_SHOWN], notes)
 
     def _labels(self) -> tuple[str, ...]:
-        if self.names is not None:
-            return self.names
         shape = self.value.shape
         return tuple("value" if not shape else ", ".join(map(str, index)) for index in np.ndindex(shape))

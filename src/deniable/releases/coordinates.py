@@ -1,9 +1,9 @@
-"""Which numbers of a released value need noise of their own."""
+"""Which numbers of a released value need noise of their own, and passes over large tables block by block."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -11,6 +11,8 @@ import numpy as np
 
 from deniable._check import FloatArray, Indices
 
+_ENTRIES = 1 << 17  # numbers in one temporary array: about a processor's cache
+_LEAST_ROWS = 256
 _CONSTANT = 1e-12  # relative spread below which a coordinate is a constant of the data set
 
 
@@ -62,3 +64,37 @@ def alike(parts: Iterable[FloatArray]) -> Indices:
         return np.zeros(0, dtype=np.intp)
     constant = high - low <= _CONSTANT * np.maximum(np.abs(low), np.abs(high))
     return np.where(constant, -1, np.array(group, dtype=np.intp))
+
+
+def blocks(n: int, width: int) -> Iterator[slice]:
+    """Yield slices that cover n rows of ``width`` numbers."""
+    rows = max(_ENTRIES // max(width, 1), _LEAST_ROWS)
+    for begin in range(0, n, rows):
+        yield slice(begin, min(begin + rows, n))
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Column moments of a table (n, d).
+
+    Attributes
+    ----------
+    absolute, largest, square
+        Mean |x|, largest |x| and mean x² of each column, (d,).
+    """
+
+    absolute: FloatArray
+    largest: FloatArray
+    square: FloatArray
+
+    @classmethod
+    def of(cls, parts: Iterable[FloatArray]) -> Summary:
+        """Return the summary of the table of which these are the rows, block by block."""
+        n, total = 0, [np.zeros(1)] * 3
+        for part in parts:
+            size = np.abs(part)
+            n += len(part)
+            total[0] = total[0] + size.sum(axis=0)
+            total[1] = np.maximum(total[1], size.max(axis=0))
+            total[2] = total[2] + np.einsum("nd,nd->d", part, part)
+        return cls(total[0] / n, total[1], total[2] / n)

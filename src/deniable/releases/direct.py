@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray
-from deniable.releases.certificate import FINE, runs_for_fine
 from deniable.releases.coordinates import Coordinates
 from deniable.releases.evidence import NoGuaranteeError
 from deniable.releases.mixture import MixtureEvidence, chernoff_slack, hoeffding_slack, runs_for
-from deniable.releases.plans import CouplingGame, NoisePlan, Shaper, nothing_varies
-from deniable.releases.resampling import Algorithm, Outputs, Population, Runner, stack
+from deniable.releases.plans import NoisePlan, ReleaseTask, nothing_varies
+from deniable.releases.resampling import Outputs, Population, Runner, stack
 
 _FEWEST_RUNS = 4096
 _MOST_RUNS = 32768
@@ -26,43 +25,42 @@ _SHARE = 0.25  # share of the gain that the number of runs may cost, if at most 
 _LARGEST_SHARE = 0.9  # largest share of the gain: above it, no noise could certify the rest
 
 
-def plan_by_direct(
-    algorithm: Algorithm, runner: Runner, game: CouplingGame, shaper: Shaper, runs: int | None
-) -> NoisePlan:
+def plan_by_direct(task: ReleaseTask) -> NoisePlan:
     """Compare each record's two mixtures over independent random training sets (:mod:`deniable.releases.mixture`).
 
     The first 64 runs are a pilot: they fix the coordinates, the shape of the noise and the time per run, and with it
-    the number of the other runs, which alone certify. With ``runs=None`` these are so many that their number costs a
+    the number of the other runs, which alone certify. Unless it is given, these are so many that their number costs a
     quarter of the gain, at least 4,096 and at most 32,768, but no more than fit into two minutes.
     """
-    population = game.population
-    task = Outputs(algorithm, population, population.single_set)
-    pilot, each = _timed(runner, task)
+    population, runner = task.population, task.runner
+    once = Outputs(task.algorithm, population, population.single_set)
+    pilot, each = _timed(runner, once)
     values = pilot.reshape(_PILOT, -1)
     coordinates = Coordinates.of(values, pilot.shape[2:])
     if coordinates.free.size == 0:
         return nothing_varies(coordinates, _PILOT, _PILOT)
-    failure, d = 1 - game.confidence, coordinates.free.size
-    number, limit = _number_of_runs(game, runs, each)
-    if runs is None and _takes_long(population.n_records, number, d):
+    failure, d = task.failure, coordinates.free.size
+    number, limit = _number_of_runs(task, each)
+    takes_long = d > 1 and number * (population.n_records + _DISTANCE * d) > _SCATTERED
+    if takes_long and task.n_resamples is None:
         raise NoGuaranteeError(
             f"bound='direct' for {d} numbers of {population.n_records} records "
             "would take long; pass n_resamples to run it anyway, release one number at a time, or use bound='auto'"
         )
     slack = hoeffding_slack(failure, number)
-    if not slack < _LARGEST_SHARE * game.gain:
-        needed = runs_for(0.5 * game.gain, failure)
+    if not slack < _LARGEST_SHARE * task.gain:
+        needed = runs_for(0.5 * task.gain, failure)
         raise NoGuaranteeError(
-            f"advantage={game.advantage:g} cannot be certified directly from {number} runs ({limit}), whose number "
+            f"advantage={task.advantage:g} cannot be certified directly from {number} runs ({limit}), whose number "
             f"alone adds {2 * slack:.3g}; use n_resamples of at least {needed}"
         )
     values = values[:, coordinates.free]
-    law = shaper.law(values - values.mean(axis=0))
+    law = task.law_for(values - values.mean(axis=0))
     white = law.whiten(values)
     spread = float(np.sqrt(np.mean((white - white.mean(axis=0)) ** 2)))
-    outputs = runner.map(task, number, start=_PILOT).reshape(number, -1)[:, coordinates.free]
+    outputs = runner.map(once, number, start=_PILOT).reshape(number, -1)[:, coordinates.free]
     members = _membership(runner, population, number)
-    found = MixtureEvidence(outputs, members, population.prior, failure, spread, game.gain, runner.entropy)
+    found = MixtureEvidence(outputs, members, population.prior, failure, spread, task.gain, runner.entropy)
     return NoisePlan(
         coordinates,
         law,
@@ -71,7 +69,10 @@ def plan_by_direct(
         "none: the laws with and without each record are compared directly; every record at once",
         resamples=number,
         runs=_PILOT + number,
-        assumptions=(_what_runs_cost(number, limit, slack, failure, population.prior),),
+        assumptions=(
+            f"{number:,} runs certify ({limit}); their number alone adds {2 * slack:.2g} to the advantage and "
+            f"{chernoff_slack(failure, number, population.prior):.2g} to every TPR, the latter like 1/n_resamples",
+        ),
     ).with_outputs(values)
 
 
@@ -86,38 +87,22 @@ def _timed(runner: Runner, task: Outputs) -> tuple[FloatArray, float]:
     return stack([output for part in parts for output in part]), min(times)
 
 
-def _what_runs_cost(number: int, limit: str, slack: float, failure: float, prior: float) -> str:
-    """Say what the number of runs adds, and how many would make the smallest true positive rates useful."""
-    least = chernoff_slack(failure, number, prior)
-    adds = f"{2 * slack:.2g} to the advantage and {least:.2g} to every TPR"
-    text = f"{number:,} runs certify ({limit}); their number alone adds {adds}"
-    if least <= FINE:
-        return text
-    return f"{text} ({runs_for_fine(number, least)} runs, as n_resamples: {FINE:.1%})"
-
-
-def direct_share(game: CouplingGame, runs: int | None) -> float:
+def direct_share(task: ReleaseTask) -> float:
     """Share of the gain that the number of runs costs if time does not limit it; decides beforehand what to try."""
-    number = _number_of_runs(game, runs, 0.0)[0]
-    return hoeffding_slack(1 - game.confidence, number) / game.gain
+    return hoeffding_slack(task.failure, _number_of_runs(task, 0.0)[0]) / task.gain
 
 
-def _takes_long(n: int, number: int, d: int) -> bool:
-    """Whether Monte Carlo integration over d numbers of n records takes more than a minute or so."""
-    return d > 1 and number * (n + _DISTANCE * d) > _SCATTERED
-
-
-def _number_of_runs(game: CouplingGame, runs: int | None, each: float) -> tuple[int, str]:
+def _number_of_runs(task: ReleaseTask, each: float) -> tuple[int, str]:
     """The number of certifying runs and what decided it; independent of their outputs."""
-    if runs is not None:
-        return runs, "as asked for"
-    wanted = runs_for(_SHARE * game.gain, 1 - game.confidence)
+    if task.n_resamples is not None:
+        return task.n_resamples, "as asked for"
+    wanted = runs_for(_SHARE * task.gain, task.failure)
     number, limit = min(max(wanted, _FEWEST_RUNS), _MOST_RUNS), "enough for this advantage"
     if number == _FEWEST_RUNS:
         limit = "the least by default"
     if number == _MOST_RUNS:
         limit = "the most by default; n_resamples asks for more"
-    held = _BITS // game.population.n_records
+    held = _BITS // task.population.n_records
     if number > held:
         number, limit = held, "as many as memory holds for this many records"
     if each * number > _SECONDS:

@@ -10,10 +10,10 @@ passing end of the bracket is returned.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -68,25 +68,7 @@ class NoGuaranteeError(ReleaseError):
 
 
 @dataclass(frozen=True, eq=False)
-class ResampledEvidence(ABC):
-    """What is known about the distances of coupled outputs, measured by a law of noise at scale 1."""
-
-    @property
-    @abstractmethod
-    def confidence(self) -> float:
-        """Probability, over the resampling, with which every bound drawn from this evidence holds together."""
-
-    @abstractmethod
-    def least_scale(self, law: NoiseLaw, level: float, log_gamma: float) -> float:
-        """Return the least scale at which E H_γ(N_a‖N_b) ≤ ``level`` is certified for every record."""
-
-    @abstractmethod
-    def curve(self, law: NoiseLaw, log_gammas: FloatArray) -> FloatArray:
-        """Return upper bounds on max over records of E H_γ(N_a‖N_b) for γ ≥ 1, all together, under ``law``."""
-
-
-@dataclass(frozen=True, eq=False)
-class ExactRows(ResampledEvidence):
+class ExactRows:
     """The whole law of the distance, record by record: no confidence is spent.
 
     Attributes
@@ -102,14 +84,10 @@ class ExactRows(ResampledEvidence):
     distances: FloatArray
     rest: float = 0.0
     weights: FloatArray | None = None
+    failure: ClassVar[float] = 0.0  # nothing is sampled
 
     def __post_init__(self) -> None:
         _numbers_only(self.distances, np.array(self.rest))
-
-    @property
-    def confidence(self) -> float:
-        """1: nothing was sampled."""
-        return 1.0
 
     def rough(self) -> ExactRows:
         """Return the same, long rows rounded up to 256 equally likely distances: to compare shapes with."""
@@ -179,7 +157,7 @@ class ExactRows(ResampledEvidence):
 
 
 @dataclass(frozen=True, eq=False)
-class SampledPairs(ResampledEvidence):
+class SampledPairs:
     """Independent draws of one distance that counts for every record. The gain takes half of ``failure``.
 
     Attributes
@@ -196,11 +174,6 @@ class SampledPairs(ResampledEvidence):
 
     def __post_init__(self) -> None:
         _numbers_only(self.selection, self.certification)
-
-    @property
-    def confidence(self) -> float:
-        """Probability with which the advantage and the whole curve hold together."""
-        return 1 - self.failure
 
     @property
     def _threshold(self) -> float:

@@ -31,7 +31,7 @@ from scipy.special import ndtri
 from deniable._check import FloatArray, Indices
 from deniable.curves import GaussianTradeoff
 from deniable.noise import NoiseLaw
-from deniable.releases.evidence import ReleaseError, ResampledEvidence, least_for_all, least_scale
+from deniable.releases.evidence import ReleaseError, least_for_all, least_scale
 from deniable.releases.integration import IntegralBound, integrals
 
 _TOLERANCE = 5e-3  # relative width of the final bracket of the scale
@@ -45,7 +45,7 @@ _RATES = np.geomspace(1e-3, 4.0, 60)  # λ to choose from
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureEvidence(ResampledEvidence):
+class MixtureEvidence:
     """Outputs on random training sets, and which records were in each.
 
     Attributes
@@ -78,11 +78,6 @@ class MixtureEvidence(ResampledEvidence):
     def __post_init__(self) -> None:
         counts = [int(np.unpackbits(row, count=len(self.outputs)).sum()) for row in self.members]
         object.__setattr__(self, "_inside", np.array(counts, dtype=np.float64))
-
-    @property
-    def confidence(self) -> float:
-        """Probability with which the advantage and the whole curve hold together."""
-        return 1 - self.failure
 
     @property
     def draws(self) -> int:

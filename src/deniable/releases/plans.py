@@ -15,30 +15,35 @@ import numpy as np
 
 from deniable._check import FloatArray, Indices, InputError
 from deniable.noise import GaussianNoise, NoiseLaw, NormLaplaceNoise
-from deniable.releases.blocks import Summary
 from deniable.releases.certificate import CertificateKind
-from deniable.releases.coordinates import Coordinates
-from deniable.releases.evidence import ExactRows, ReleaseError, ResampledEvidence, SampledPairs, needed_resamples
+from deniable.releases.coordinates import Coordinates, Summary
+from deniable.releases.evidence import ExactRows, ReleaseError, SampledPairs, needed_resamples
+from deniable.releases.mixture import MixtureEvidence
 from deniable.releases.resampling import Algorithm, Outputs, Population, Runner, evaluate, every_output
 from deniable.releases.statistics import ExactSwap
 
 ROUNDING = 1e-13  # relative margin between what is computed and what is certified
 SELECTION = 0.25  # share of the resamples that fixes the shape of the noise; the others certify
+_RESAMPLES = 256  # of "centre" unless ``n_resamples`` is given
 
 
 @dataclass(frozen=True)
-class CouplingGame:
-    """What is to be shown, and how the coupling turns it into a bound on E H_γ(N_a‖N_b).
+class ReleaseTask:
+    """The checked arguments of a release, and how the coupling ``bound`` turns E H_γ(N_a‖N_b) into what is to be shown.
 
     centre: given x* in one of an opposite pair, H_γ(P_in‖P_out) ≤ E H_γ(N_a‖N_b)/(2·min(π, 1−π)) by symmetry.
     swap: H_γ(P_in‖P_out) ≤ E H_γ(N_a‖N_b) for record x*. direct: H_γ itself. In all three the gain over guessing is
     min(π, 1−π)·H at γ = max(π, 1−π)/min(π, 1−π), and the advantage is twice the gain (Izzo et al. call the gain η).
     """
 
+    algorithm: Algorithm
     population: Population
     advantage: float
+    noise: str
     bound: str
-    confidence: float
+    runner: Runner
+    n_resamples: int | None
+    failure: float  # 1 − confidence
 
     @property
     def gain(self) -> float:
@@ -65,6 +70,25 @@ class CouplingGame:
         """Largest E H_γ(N_a‖N_b) that gives the gain, a rounding error below it."""
         return self.gain / (self.rare * self.inflation) * (1 - ROUNDING)
 
+    def law(self, factor: FloatArray) -> NoiseLaw:
+        """Return the law of the chosen family with this shape."""
+        if self.noise == "laplace" and factor.size > 1:
+            raise InputError(
+                f"noise='laplace' needs a one-dimensional value, got {factor.size} varying coordinates; "
+                "use 'gaussian' or 'norm-laplace'"
+            )
+        return (GaussianNoise if self.noise == "gaussian" else NormLaplaceNoise)(1.0, factor)
+
+    def law_for(self, deviations: FloatArray) -> NoiseLaw:
+        """Return the law at scale 1 for draws of shape (draws, coordinates) of the centred or differenced value.
+
+        Each coordinate's noise is in proportion to its own spread, which minimises Σ(noise/spread)² at a given
+        Σ(spread/noise)²: the error in units of the spread, so nothing depends on the units of a column. The mean
+        absolute deviation is the spread: one huge output does not drown the others.
+        """
+        absolute = np.abs(deviations).mean(axis=0)
+        return self.law(np.maximum(absolute, 1e-9 * absolute.max()))
+
 
 @dataclass(frozen=True, eq=False)
 class NoisePlan:
@@ -72,7 +96,7 @@ class NoisePlan:
 
     coordinates: Coordinates
     law: NoiseLaw | None  # None: nothing varies
-    evidence: ResampledEvidence
+    evidence: ExactRows | SampledPairs | MixtureEvidence
     kind: CertificateKind
     coupling: str
     resamples: int = 0
@@ -85,68 +109,24 @@ class NoisePlan:
         return replace(self, deviation=self.coordinates.expand(values.std(axis=0, ddof=1), 0.0))
 
 
-@dataclass(frozen=True)
-class Shaper:
-    """Chooses the shape of the noise from outputs that certify nothing."""
-
-    noise: str
-
-    def law(self, deviations: FloatArray) -> NoiseLaw:
-        """Return the law at scale 1 for draws of shape (draws, coordinates) of the centred or differenced value."""
-        return self.fitting(Summary.of([deviations]))
-
-    def fitting(self, found: Summary) -> NoiseLaw:
-        """Return the law at scale 1 for deviations like these.
-
-        Each coordinate's noise is in proportion to its own spread, which minimises Σ(noise/spread)² at a given
-        Σ(spread/noise)²: the error in units of the spread, so nothing depends on the units of a column. The mean
-        absolute deviation is the spread: one huge output does not drown the others.
-        """
-        spread = np.maximum(found.absolute, 1e-9 * found.absolute.max(initial=0.0))
-        self.one_dimensional(spread.size)
-        return self.family(spread)
-
-    def laws(self, influence: Summary, units: FloatArray) -> list[NoiseLaw]:
-        """Return shapes to choose from: equal in ``units``, by the mean influence, or by the largest.
-
-        The mean suits the average record, the largest the worst one; which shape needs the least noise depends on the
-        worst record (a rare bin of a histogram, an outlier in one column).
-        """
-        self.one_dimensional(units.size)
-        sizes = np.stack([np.ones(units.size), influence.absolute / units, influence.largest / units])
-        sizes = np.maximum(sizes, 1e-9 * sizes.max(axis=1, keepdims=True))
-        return [self.family(units * np.sqrt(one)) for one in sizes[: 3 if units.size > 1 else 1]]
-
-    def family(self, factor: FloatArray) -> NoiseLaw:
-        """Return the law of the chosen family with this shape."""
-        return (GaussianNoise if self.noise == "gaussian" else NormLaplaceNoise)(1.0, factor)
-
-    def one_dimensional(self, size: int) -> None:
-        """Refuse Laplace noise for more than one number that varies."""
-        if self.noise == "laplace" and size > 1:
-            raise InputError(
-                f"noise='laplace' needs a one-dimensional value, got {size} varying coordinates; "
-                "use 'gaussian' or 'norm-laplace'"
-            )
-
-
-def plan_from_closed_form(algorithm: ExactSwap, game: CouplingGame, shaper: Shaper) -> NoisePlan:
+def plan_from_closed_form(task: ReleaseTask, algorithm: ExactSwap) -> NoisePlan:
     """Swap distances in closed form: nothing is run but the release itself."""
-    whole = evaluate(algorithm, game.population, None, "on the whole data set")
-    coordinates = Coordinates.like(algorithm.alike(game.population.data), whole.shape, whole.ravel())
+    population = task.population
+    whole = evaluate(algorithm, population, None, "on the whole data set")
+    coordinates = Coordinates.like(algorithm.alike(population.data), whole.shape, whole.ravel())
     if coordinates.free.size == 0:
         return nothing_varies(coordinates)
-    influence = algorithm.influence(game.population, coordinates.free)
+    influence = algorithm.influence(population, coordinates.free)
     units = algorithm.units(influence)
     best: tuple[float, NoiseLaw, ExactRows] | None = None
-    for law in shaper.laws(influence, units):  # nothing is sampled, so the choice is free
-        rows = algorithm.swap_rows(game.population, law, coordinates.free)
-        noise = law.with_scale(rows.rough().least_scale(law, game.level, game.log_gamma)).standard_deviation
+    for law in _laws(task, influence, units):  # nothing is sampled, so the choice is free
+        rows = algorithm.swap_rows(population, law, coordinates.free)
+        noise = law.with_scale(rows.rough().least_scale(law, task.level, task.log_gamma)).standard_deviation
         cost = float(np.sum((noise / units) ** 2))
         if best is None or cost < best[0]:
             best = cost, law, rows
     assert best is not None  # for the type checker: there is at least one shape
-    n, k = game.population.n_records, game.population.n_train
+    n, k = population.n_records, population.n_train
     deviation = np.sqrt(influence.square * (1 / k) * (1 - k / n))
     return NoisePlan(
         coordinates,
@@ -158,9 +138,20 @@ def plan_from_closed_form(algorithm: ExactSwap, game: CouplingGame, shaper: Shap
     )
 
 
-def plan_by_enumeration(algorithm: Algorithm, game: CouplingGame, shaper: Shaper) -> NoisePlan | None:
+def _laws(task: ReleaseTask, influence: Summary, units: FloatArray) -> list[NoiseLaw]:
+    """Return shapes to choose from: equal in ``units``, by the mean influence, or by the largest.
+
+    The mean suits the average record, the largest the worst one; which shape needs the least noise depends on the
+    worst record (a rare bin of a histogram, an outlier in one column).
+    """
+    sizes = np.stack([np.ones(units.size), influence.absolute / units, influence.largest / units])
+    sizes = np.maximum(sizes, 1e-9 * sizes.max(axis=1, keepdims=True))
+    return [task.law(units * np.sqrt(one)) for one in sizes[: 3 if units.size > 1 else 1]]
+
+
+def plan_by_enumeration(task: ReleaseTask) -> NoisePlan | None:
     """All training sets of a small data set, each run twice; None if the algorithm is random."""
-    found = every_output(algorithm, game.population)
+    found = every_output(task.algorithm, task.population)
     if found is None:
         return None
     sets, outputs = found
@@ -169,13 +160,12 @@ def plan_by_enumeration(algorithm: Algorithm, game: CouplingGame, shaper: Shaper
     if coordinates.free.size == 0:
         return nothing_varies(coordinates)
     values = values[:, coordinates.free]
-    law = shaper.law(values - values.mean(axis=0))
-    pairs = _swapped_sets(sets, game.population.n_records)
-    distances = law.distance(values[pairs[..., 0]], values[pairs[..., 1]])
+    law = task.law_for(values - values.mean(axis=0))
+    pairs = _swapped_sets(sets, task.population.n_records)
     return NoisePlan(
         coordinates,
         law,
-        ExactRows(distances),
+        ExactRows(law.distance(values[pairs[..., 0]], values[pairs[..., 1]])),
         "exact",
         f"one record swapped; worst record; all {len(sets)} training sets enumerated",
         resamples=len(sets),
@@ -184,23 +174,29 @@ def plan_by_enumeration(algorithm: Algorithm, game: CouplingGame, shaper: Shaper
     ).with_outputs(values)
 
 
-def plan_by_pairs(
-    algorithm: Algorithm, runner: Runner, game: CouplingGame, shaper: Shaper, resamples: int
-) -> NoisePlan:
-    """Opposite training sets at random: any algorithm, all records."""
-    chosen = split(resamples, game)
-    outputs = runner.map(Outputs(algorithm, game.population, game.population.opposite_pair), resamples)
+def plan_by_pairs(task: ReleaseTask) -> NoisePlan:
+    """Opposite training sets at random: any algorithm, all records. Some resamples shape the noise, others certify."""
+    population, resamples = task.population, task.n_resamples or _RESAMPLES
+    chosen = max(4, round(SELECTION * resamples))
+    needed = needed_resamples(task.level, task.failure)
+    if resamples - chosen < needed:
+        raise ReleaseError(
+            f"advantage={task.advantage:g} cannot be certified at confidence {1 - task.failure:g} from "
+            f"n_resamples={resamples}, even if nothing leaks; use n_resamples of at least "
+            f"{int(np.ceil(needed / (1 - SELECTION))) + 4}"
+        )
+    outputs = task.runner.map(Outputs(task.algorithm, population, population.opposite_pair), resamples)
     values = outputs.reshape(2 * resamples, -1)
     coordinates = Coordinates.of(values[: 2 * chosen], outputs.shape[2:])
     if coordinates.free.size == 0:
         return nothing_varies(coordinates, resamples, 2 * resamples)
     pairs = values[:, coordinates.free].reshape(resamples, 2, -1)
-    law = shaper.law(pairs[:chosen, 0] - pairs[:chosen, 1])
+    law = task.law_for(pairs[:chosen, 0] - pairs[:chosen, 1])
     distances = law.distance(pairs[:, 0], pairs[:, 1])
     return NoisePlan(
         coordinates,
         law,
-        SampledPairs(distances[:chosen], distances[chosen:], 1 - game.confidence),
+        SampledPairs(distances[:chosen], distances[chosen:], task.failure),
         "sampled",
         "opposite training sets; every record at once",
         resamples=resamples,
@@ -220,19 +216,6 @@ def nothing_varies(coordinates: Coordinates, resamples: int = 0, runs: int = 0) 
         runs=runs,
         assumptions=("that value is published as it is, without noise and without running on the training part",),
     )
-
-
-def split(resamples: int, game: CouplingGame) -> int:
-    """Return how many resamples shape the noise, after checking that the others can certify the target at all."""
-    chosen = max(4, round(SELECTION * resamples))
-    needed = needed_resamples(game.level, 1 - game.confidence)
-    if resamples - chosen < needed:
-        raise ReleaseError(
-            f"advantage={game.advantage:g} cannot be certified at confidence {game.confidence:g} from "
-            f"n_resamples={resamples}, even if nothing leaks; use n_resamples of at least "
-            f"{int(np.ceil(needed / (1 - SELECTION))) + 4}"
-        )
-    return chosen
 
 
 def _swapped_sets(sets: list[tuple[int, ...]], n: int) -> Indices:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, Literal
 
@@ -15,13 +17,18 @@ from deniable._check import FloatArray, Indices, InputError, Seed, choice, integ
 from deniable._floats import EPS
 from deniable._parallel import checked_jobs
 from deniable.curves import Assumptions, EnvelopeTradeoff, Tradeoff
-from deniable.noise import sealed
+from deniable.noise import NoiseLaw, sealed
+from deniable.releases import plans
 from deniable.releases.certificate import GAME, Alternative, HalfCertificate, Release, ReleaseWarning
-from deniable.releases.evidence import ReleaseError
-from deniable.releases.methods import BOUNDS, ReleaseTask, Settled, choose, settle
-from deniable.releases.plans import ROUNDING, CouplingGame, Shaper
+from deniable.releases.direct import direct_share, plan_by_direct
+from deniable.releases.evidence import ExactRows, NoGuaranteeError, ReleaseError
+from deniable.releases.plans import ROUNDING, NoisePlan, ReleaseTask
 from deniable.releases.resampling import Algorithm, Population, Runner, evaluate
+from deniable.releases.statistics import ExactSwap
 
+_LARGEST_ENUMERATION = 1000  # training sets; up to this many, "swap" runs all of them (twice), and nothing is sampled
+_FEW_NUMBERS = 3  # up to which "auto" compares a closed form with thousands of runs
+_WORTH_RUNNING = 0.5  # largest share of the gain that the runs may cost the direct bound for "auto" to try it
 _LOG_GAMMAS = np.concatenate([np.linspace(0.0, 1.0, 11), np.geomspace(1.2, 24.0, 22)])  # of a certified curve
 
 
@@ -119,7 +126,7 @@ def release(
     (True, True, 'direct')
     """
     choice("noise", noise, ("gaussian", "norm-laplace", "laplace"))
-    choice("bound", bound, BOUNDS)
+    choice("bound", bound, ("auto", *_PLANS))
     if not callable(algorithm):
         raise InputError(f"algorithm must be callable with a part of the data, got {algorithm!r}")
     population = Population.of(_held(data), fraction)
@@ -127,13 +134,16 @@ def release(
     resamples = None if n_resamples is None else integer("n_resamples", n_resamples, at_least=8)
     task = ReleaseTask(
         algorithm,
-        CouplingGame(population, _valid_advantage(advantage, population), "", certain),
-        Shaper(noise),
+        population,
+        _valid_advantage(advantage, population),
+        noise,
+        bound,
         _runner(rng, n_jobs, progress),
         resamples,
+        1 - certain,
     )
     found, alternatives = choose(task) if bound == "auto" else (settle(task, bound), ())
-    return _carry_out(found, alternatives, task)
+    return _carry_out(found, alternatives)
 
 
 def _held(data: Any) -> Any:
@@ -156,13 +166,117 @@ def _runner(rng: Seed, n_jobs: int | None, progress: bool | None) -> Runner:
     return Runner(int(seeded(rng).integers(2**63)), n_jobs, progress)
 
 
-def _carry_out(found: Settled, alternatives: tuple[Alternative, ...], task: ReleaseTask) -> Release:
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """A plan with the scale of its noise; ``law`` is None if nothing varies or no noise is needed."""
+
+    task: ReleaseTask
+    plan: NoisePlan
+    law: NoiseLaw | None
+    gain: float
+
+    @property
+    def noise(self) -> FloatArray:
+        """Standard deviation of the noise on each coordinate, in the shape of the value."""
+        spread = np.zeros(self.plan.coordinates.free.size) if self.law is None else self.law.standard_deviation
+        return self.plan.coordinates.expand(spread, 0.0)
+
+
+def settle(task: ReleaseTask, bound: str) -> Settled:
+    """Plan by one way and find the least scale of noise that it proves."""
+    task = replace(task, bound=bound)
+    plan = _PLANS[bound](task)
+    if plan.law is None:
+        return Settled(task, plan, None, 0.0)
+    law = plan.law.with_scale(plan.evidence.least_scale(plan.law, task.level, task.log_gamma))
+    reached = task.gain
+    if isinstance(plan.evidence, ExactRows):
+        worst = task.rare * task.inflation * plan.evidence.worst(law, task.log_gamma)
+        reached = min(task.gain, worst * (1 + ROUNDING))
+    return Settled(task, plan, law, reached)
+
+
+def choose(task: ReleaseTask) -> tuple[Settled, tuple[Alternative, ...]]:
+    """Return the way with the least expected error, and the table of those compared.
+
+    The ways share one game, in which the whole data set is known, so comparing them on it is free; at most one of them
+    is sampled. All lose the same by training on a part, so the least noise has the least error.
+    """
+    closed = isinstance(task.algorithm, ExactSwap)
+    settled = [settle(task, "swap")] if closed else []
+    few = not settled or 0 < settled[0].plan.coordinates.free.size <= _FEW_NUMBERS
+    if few and direct_share(task) <= _WORTH_RUNNING:
+        try:
+            settled.append(settle(task, "direct"))
+        except NoGuaranteeError:  # known before any run that certifies
+            if not settled:
+                settled.append(settle(task, "centre"))
+        except ReleaseError:
+            if not settled:
+                raise
+    elif not settled:
+        settled.append(settle(task, "centre"))
+    best = min(settled, key=_relative)
+    return best, tuple(_row(one, one is best) for one in settled)
+
+
+def _relative(found: Settled) -> float:
+    """Root mean square over the coordinates of noise in units of the value's spread over training parts."""
+    where = found.noise > 0
+    if not where.any():
+        return 0.0
+    spread = found.plan.deviation
+    if spread is None:
+        return float("inf")
+    spread = np.broadcast_to(spread, found.noise.shape)
+    with np.errstate(divide="ignore"):
+        return float(np.sqrt(np.mean((found.noise[where] / spread[where]) ** 2)))
+
+
+def _row(found: Settled, chosen: bool) -> Alternative:
+    noise, spread = found.noise, found.plan.deviation
+    error = None if spread is None else _rms(np.hypot(noise, spread))
+    return Alternative(
+        bound=found.task.bound,
+        kind=found.plan.kind,
+        noise=_rms(noise),
+        sampling=None if spread is None else _rms(np.asarray(spread)),
+        error=error,
+        chosen=chosen,
+    )
+
+
+def _rms(values: FloatArray) -> float:
+    return float(np.sqrt(np.mean(np.square(values)))) if values.size else 0.0
+
+
+def _by_swap(task: ReleaseTask) -> NoisePlan:
+    if isinstance(task.algorithm, ExactSwap):
+        return plans.plan_from_closed_form(task, task.algorithm)
+    n, k = task.population.n_records, task.population.n_train
+    found = plans.plan_by_enumeration(task) if n <= 16 and math.comb(n, k) <= _LARGEST_ENUMERATION else None
+    if found is not None:
+        return found
+    raise NoGuaranteeError(
+        "bound='swap' is proven for Mean, SecondMoment and Histogram of deniable.releases and for at most 1,000 "
+        "training sets, not for this; use bound='auto', 'direct' or 'centre', which cover any algorithm"
+    )
+
+
+_PLANS: dict[str, Callable[[ReleaseTask], NoisePlan]] = {
+    "direct": plan_by_direct,
+    "swap": _by_swap,
+    "centre": plans.plan_by_pairs,
+}
+
+
+def _carry_out(found: Settled, alternatives: tuple[Alternative, ...]) -> Release:
     """Draw the training part, run, add noise: the only place where the released value is touched.
 
     If nothing varies, the constant is published: the whole data set determines it, so it says nothing about membership.
     """
-    game, plan, law = found.game, found.plan, found.law
-    population, coordinates = game.population, plan.coordinates
+    task, plan, law = found.task, found.plan, found.law
+    population, coordinates = task.population, plan.coordinates
     tradeoff = _certified_curve(found)
     sampler = "no noise was drawn"
     released = np.zeros(0)
@@ -178,31 +292,23 @@ def _carry_out(found: Settled, alternatives: tuple[Alternative, ...], task: Rele
         warnings.warn(warning, ReleaseWarning, stacklevel=3)
     certificate = HalfCertificate(
         advantage=2 * found.gain,
-        target=game.advantage,
+        target=task.advantage,
         kind=plan.kind,
-        confidence=plan.evidence.confidence,
+        confidence=1 - plan.evidence.failure,
         tradeoff=tradeoff,
         coupling=plan.coupling,
         n_records=population.n_records,
         n_train=population.n_train,
         n_resamples=plan.resamples,
         algorithm_runs=plan.runs,
-        noise=task.shaper.noise if law is not None else "none",
+        noise=task.noise if law is not None else "none",
         sampler=sampler,
         noise_scale=found.noise,
         assumptions=(GAME, *plan.assumptions),
-        bound=found.bound,
+        bound=task.bound,
         warning=warning,
     )
-    names = getattr(task.algorithm, "names", None)
-    return Release(
-        value,
-        found.noise,
-        certificate,
-        plan.deviation,
-        alternatives,
-        tuple(names) if names else None,
-    )
+    return Release(value, found.noise, certificate, plan.deviation, alternatives)
 
 
 def _useless(found: Settled, value: FloatArray) -> str | None:
@@ -248,32 +354,27 @@ def _on_training_part(
 
 
 def _certified_curve(found: Settled) -> Tradeoff:
-    """Return the certified ROC: H_γ at a grid of γ ≥ 1, which the gain itself bounds from its own γ on."""
-    game, plan, law, gain = found.game, found.plan, found.law, found.gain
-    if plan.law is None:
-        return _curve(found, np.zeros_like(_LOG_GAMMAS), _LOG_GAMMAS)
-    log_gammas = np.unique(np.append(_LOG_GAMMAS, game.log_gamma))
-    assert law is not None
-    bound = np.minimum(game.inflation * plan.evidence.curve(law, log_gammas), 1.0)
-    bound[log_gammas >= game.log_gamma] = np.minimum(
-        bound[log_gammas >= game.log_gamma], gain * (1 - ROUNDING) / game.rare
-    )
-    return _curve(found, np.minimum.accumulate(bound), log_gammas)
+    """Return the certified ROC: H_γ at a grid of γ ≥ 1, which the gain itself bounds from its own γ on.
 
-
-def _curve(found: Settled, bound: FloatArray, log_gammas: FloatArray) -> Tradeoff:
-    """Extend bounds at γ ≥ 1, equal in both directions, by H_γ(P‖Q) = 1 − γ + γ·H_{1/γ}(Q‖P)."""
+    It is extended by H_γ(P‖Q) = 1 − γ + γ·H_{1/γ}(Q‖P), as the bounds are equal in both directions.
+    """
+    task, plan, population = found.task, found.plan, found.task.population
+    log_gammas, bound = _LOG_GAMMAS, np.zeros_like(_LOG_GAMMAS)
+    if found.law is not None:
+        log_gammas = np.unique(np.append(_LOG_GAMMAS, task.log_gamma))
+        bound = np.minimum(task.inflation * plan.evidence.curve(found.law, log_gammas), 1.0)
+        far = log_gammas >= task.log_gamma
+        bound[far] = np.minimum(bound[far], found.gain * (1 - ROUNDING) / task.rare)
+        bound = np.minimum.accumulate(bound)
     small = np.exp(-log_gammas[:0:-1])
     both = np.concatenate([np.minimum(1 - small + small * bound[:0:-1] + 8 * EPS, 1.0), bound])
-    points = np.concatenate([-log_gammas[:0:-1], log_gammas])
-    population = found.game.population
     drawn = f"a uniform {population.n_train} of {population.n_records} records, with or without one"
     return EnvelopeTradeoff(
-        points,
+        np.concatenate([-log_gammas[:0:-1], log_gammas]),
         both,
         both,
-        method=found.plan.coupling,
+        method=plan.coupling,
         assumptions=Assumptions(game=GAME, adjacency=drawn, access="the released value"),
-        confidence=found.plan.evidence.confidence,
+        confidence=1 - plan.evidence.failure,
         holds_for=f"{drawn} (a release certificate)",
     )

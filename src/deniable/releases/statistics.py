@@ -18,8 +18,7 @@ from scipy.spatial.distance import cdist
 from deniable._check import FloatArray, Indices, InputError, numbers
 from deniable._floats import EPS
 from deniable.noise import NoiseLaw
-from deniable.releases.blocks import Summary, blocks
-from deniable.releases.coordinates import alike
+from deniable.releases.coordinates import Summary, alike, blocks
 from deniable.releases.evidence import ExactRows
 from deniable.releases.resampling import Population
 
