@@ -358,7 +358,6 @@ parse("mean(income) by region sex") -> expected ',' or the end
 parse("mean(a$b)"); parse("mean(a - b)") -> double quotes
 parse("quantile(income)") -> 1 to 99 numbers
 parse("quantile(income, 1)") -> below 1
-parse("trimmed_mean(income, 0.5)") -> below 0.5
 parse("histogram(age, bin=5)") -> did you mean 'bins'
 parse("histogram(age, bins=5, edges=1:2)") -> not both
 parse("histogram(age, edges=2:1)") -> increasing

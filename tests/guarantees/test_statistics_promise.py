@@ -32,7 +32,7 @@ def table(*more):
 
 def attacked(queries, worlds, cheat=1.0):
     """Accuracy of the likelihood ratio test on a budget overspent ``cheat`` times; what a replaced record may have."""
-    mu = releasing._budget(dn.Limit(advantage=2 * ETA), 0.0)[0].mu
+    mu = releasing.budget(dn.Limit(advantage=2 * ETA)).mu
     rng = np.random.default_rng(7)
     right = 0
     sums = [[query.sums(world) / query.unit for query in queries] for world in worlds]

@@ -96,6 +96,8 @@ def test_the_table_is_exact(bits, columns):
         mass[table.alias[i]] += capacity - int(table.threshold[i])
     assert tuple(mass) == table.weights
     assert sum(table.weights) == 2**63
+    assert min(table.weights) >= 0
+    assert 4 * table.cells >= 2**bits  # from there on the density falls by half a step at least
     with mpmath.workdps(50):
         width = mpmath.mpf(2) ** -bits
         for j in range(table.cells):

@@ -24,7 +24,7 @@ def publish(
         typer.Option(
             "--statistic",
             help='What to release: "mean(income) by region"; may be repeated, they share the budget. Functions: count, '
-            "share, sum, mean, variance, sd, histogram, median, quantile, trimmed_mean, ecdf, covariance, correlation, "
+            "share, sum, mean, variance, sd, histogram, median, quantile, ecdf, covariance, correlation, "
             "regression, survival.",
         ),
     ],

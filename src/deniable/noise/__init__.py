@@ -10,7 +10,6 @@ from deniable.noise.certificate import (
     Certificate,
     certificate_of as certificate_of,
     enter as enter,
-    game_of as game_of,
     points as points,
 )
 from deniable.noise.columns import (

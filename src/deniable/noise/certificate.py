@@ -134,19 +134,8 @@ class Certificate(Textual):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python types; the curves become their advantage at prior ½ and the TPR at some FPRs."""
-        names = (
-            "target",
-            "unit",
-            "advantage",
-            "holds",
-            "insecure",
-            "mu",
-            "delta",
-            "uses",
-            "public",
-            "assumptions",
-            "entry",
-        )
+        names: tuple[str, ...] = ("target", "unit", "advantage", "holds", "insecure", "mu", "delta")
+        names += ("uses", "public", "assumptions", "entry")
         curves = {name: points(getattr(self, name)) for name in ("tradeoff", "replacement")}
         return {name: plain(getattr(self, name)) for name in names} | curves | {"mechanism": to_plain(self.mechanism)}
 
@@ -184,19 +173,28 @@ def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{len(names)} queries, from {names[0]!r} to {names[-1]!r}"
 
 
-def certificate_of(look: Queries, words: str, public: tuple[str, ...], entry: Receipt | None) -> Certificate:
-    """Return the certificate of everything that may be asked through ``look`` under a target, in ``words``."""
+def certificate_of(
+    look: Queries, words: str, public: tuple[str, ...], entry: Receipt | None, replaced: float = math.inf
+) -> Certificate:
+    """Return the certificate of everything that may be asked through ``look`` under a target, in ``words``.
+
+    ``replaced`` bounds the μ of replacing a unit, where something better is known than taking one out and one in.
+    """
     mechanism, unit = look.ledger.mechanism(), look.units.unit
     shared = (SHARED,) * (unit == "person")
     failures = [part for part in parts_of(mechanism) if not isinstance(part, GaussianDP)] * 2
-    curve, twice = tradeoff(mechanism), tradeoff(Composition((GaussianDP(2 * look.ledger.mu), *failures)))
+    twice = Composition((GaussianDP(min(replaced, 2 * look.ledger.mu)), *failures))
+    game = (
+        f"all records are used; the attacker knows the algorithm, what is declared and all {plural(unit)} but one, and "
+        "names, after seeing everything that is released, whether that one is in the table"
+    )
+    seen = {"game": game, "access": "everything that is released", "notes": (*shared, *entered(entry))}
     adjacency = f"add or remove one {unit}" + " with all its records" * bool(shared)
-    notes = (*curve.assumptions.notes, *shared, *entered(entry))
     return Certificate(
         words,
         unit,
-        with_assumptions(curve, adjacency=adjacency, notes=notes),
-        with_assumptions(twice, adjacency=f"replace one {unit} by another"),  # one out, one in
+        with_assumptions(tradeoff(mechanism), adjacency=adjacency, **seen),
+        with_assumptions(tradeoff(twice), adjacency=f"replace one {unit} by another", **seen),
         tuple(look.ledger.uses),
         public,
         mechanism,
@@ -207,11 +205,3 @@ def certificate_of(look: Queries, words: str, public: tuple[str, ...], entry: Re
 def points(curve: Tradeoff) -> dict[str, Any]:
     """Return a curve as plain types: its advantage at prior ½ and the TPR at some FPRs."""
     return {"advantage": curve.advantage(), "tpr_at_fpr": [{"fpr": fpr, "tpr": curve.tpr(fpr)} for fpr in FPRS]}
-
-
-def game_of(unit: str) -> str:
-    """Return what the attacker knows and has to name."""
-    return (
-        f"all records are used; the attacker knows the algorithm, what is declared and all {plural(unit)} but one, and "
-        "names, after seeing everything that is released, whether that one is in the table"
-    )

@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,6 +40,8 @@ class NoiseLaw(ABC):
 
     scale: float
     factor: FloatArray
+    curvature: ClassVar[float]  # ‖φ''‖, the total variation of φ', of the one-dimensional density at scale 1
+    reach: ClassVar[float]  # distance beyond which a one-dimensional copy has less than 1e-8 of its mass
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", number("scale", self.scale, above=0.0, below=np.inf))
@@ -73,22 +75,18 @@ class NoiseLaw(ABC):
         """Return an upper bound on H_γ at γ = exp(log_gamma) ≥ 1 for copies ``distance`` apart; increasing in it."""
 
     @abstractmethod
-    def log_density(self, x: ArrayLike) -> FloatArray:
-        """Return the log density of the noise at x of shape (..., d)."""
-
-    @abstractmethod
     def radial(self, distance: FloatArray) -> FloatArray:
         """Return log density at ρ = ``distance`` minus log density at 0."""
 
     @property
     @abstractmethod
-    def curvature(self) -> float:
-        """‖φ''‖, the total variation of φ', of the one-dimensional density at scale 1."""
+    def peak(self) -> float:
+        """Log density of z at 0."""
 
-    @property
-    @abstractmethod
-    def reach(self) -> float:
-        """Distance beyond which a one-dimensional copy has less than 1e-8 of its mass."""
+    def log_density(self, x: ArrayLike) -> FloatArray:
+        """Return the log density of the noise at x of shape (..., d)."""
+        log_volume = float(self.dimension * np.log(self.scale) + np.log(self.factor).sum())  # of scale · F
+        return np.asarray(self.radial(self.distance(x)) + self.peak - log_volume)
 
     @property
     @abstractmethod
@@ -110,10 +108,6 @@ class NoiseLaw(ABC):
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Return ``size`` draws, shape (size, d), from numpy's generator: for simulations, never for a release."""
         return np.asarray(self.factor * self.scale * self._standard(size, rng))
-
-    def _log_volume(self) -> float:
-        """Log determinant of scale · F."""
-        return float(self.dimension * np.log(self.scale) + np.log(self.factor).sum())
 
     @abstractmethod
     def _standard(self, size: int, rng: np.random.Generator) -> FloatArray:
@@ -137,6 +131,9 @@ class GaussianNoise(NoiseLaw):
     ((5, 3), 3)
     """
 
+    curvature = 4 / math.sqrt(2 * math.pi * math.e)  # ∫|x² − 1|φ(x)dx = 4φ(1)
+    reach = 6.5  # 2Φ(−6.5) = 8e-11
+
     def leakage(self, log_gamma: float, distance: FloatArray) -> FloatArray:
         """Return H_γ = Φ(ρ/2 − ε/ρ) − e^ε Φ(−ρ/2 − ε/ρ) with ε = log γ (Dong, Roth & Su 2022, Corollary 2.13)."""
         rho = np.asarray(distance, dtype=np.float64)
@@ -154,18 +151,9 @@ class GaussianNoise(NoiseLaw):
         return np.asarray(-(distance**2) / 2)
 
     @property
-    def curvature(self) -> float:
-        """∫|x² − 1|φ(x)dx = 4φ(1)."""
-        return 4 / math.sqrt(2 * math.pi * math.e)
-
-    @property
-    def reach(self) -> float:
-        """2Φ(−6.5) = 8e-11."""
-        return 6.5
-
-    def log_density(self, x: ArrayLike) -> FloatArray:
-        """Return the log density at x of shape (..., d)."""
-        return np.asarray(-(self.distance(x) ** 2) / 2 - self.dimension / 2 * np.log(2 * np.pi) - self._log_volume())
+    def peak(self) -> float:
+        """−d·ln(2π)/2."""
+        return -self.dimension / 2 * math.log(2 * math.pi)
 
     @property
     def standard_deviation(self) -> FloatArray:
@@ -195,6 +183,9 @@ class NormLaplaceNoise(NoiseLaw):
     See ``GaussianNoise``.
     """
 
+    curvature = 2.0  # of φ = e^{−|x|}/2: 1 from φ'' and 1 from the jump of φ' at 0
+    reach = 20.0  # e^{−20} = 2e-9
+
     def leakage(self, log_gamma: float, distance: FloatArray) -> FloatArray:
         """Return H_γ of the exact law of the privacy loss, rounded up (:mod:`deniable.laws.norm_laplace`).
 
@@ -210,20 +201,10 @@ class NormLaplaceNoise(NoiseLaw):
         return -np.asarray(distance, dtype=np.float64)
 
     @property
-    def curvature(self) -> float:
-        """φ = e^{−|x|}/2: 1 from φ'' and 1 from the jump of φ' at 0."""
-        return 2.0
-
-    @property
-    def reach(self) -> float:
-        """e^{−20} = 2e-9."""
-        return 20.0
-
-    def log_density(self, x: ArrayLike) -> FloatArray:
-        """Return the log density at x of shape (..., d)."""
+    def peak(self) -> float:
+        """−ln ∫ e^{−‖z‖} dz."""
         d = self.dimension
-        log_mass = np.log(2) + d / 2 * np.log(np.pi) + gammaln(d) - gammaln(d / 2)  # ∫ e^{−‖z‖} dz
-        return np.asarray(-self.distance(x) - log_mass - self._log_volume())
+        return -float(np.log(2) + d / 2 * np.log(np.pi) + gammaln(d) - gammaln(d / 2))
 
     @property
     def standard_deviation(self) -> FloatArray:

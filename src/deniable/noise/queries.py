@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -111,12 +111,7 @@ def total_delta(uses: Sequence[Use]) -> float:
     return math.fsum(use.delta for use in uses) * (1 + MANY_ROUNDINGS / 32) if any(use.delta for use in uses) else 0.0
 
 
-class Channel(Protocol):
-    """Answers at most ``times`` questions, each with noise of the same standard deviations."""
-
-    def __call__(self, sums: IntArray) -> IntArray:
-        """Return ``sums`` plus fresh rounded Gaussian noise with the channel's standard deviations."""
-        ...
+Channel = Callable[[IntArray], IntArray]  # returns sums plus fresh rounded Gaussian noise of fixed standard deviations
 
 
 class NoiseSource(Protocol):
@@ -132,7 +127,8 @@ class SumNoise:
 
     def channel(self, label: str, sd: FloatArray, times: int) -> Channel:
         """Open a channel; noise is drawn in blocks of many questions, which is quicker."""
-        return _Drawn(np.asarray(sd, dtype=np.float64), times)
+        drawn = _noise(np.asarray(sd, dtype=np.float64), times)
+        return lambda sums: sums + next(drawn)
 
     def coins(self, label: str, n: int, chance: float) -> NDArray[np.bool_]:
         """Toss a coin for each of ``n`` units with the operating system's entropy, so that nobody can repeat them.
@@ -145,19 +141,12 @@ class SumNoise:
         return np.frombuffer(os.urandom(8 * n), dtype=np.uint64) < chance * 2.0**64
 
 
-class _Drawn:
-    def __init__(self, sd: FloatArray, times: int) -> None:
-        self._sd, self._left = sd, times
-        self._ready: list[IntArray] = []
-
-    def __call__(self, sums: IntArray) -> IntArray:
-        if not self._ready:
-            if self._left < 1:
-                raise RuntimeError("this noise source has answered every question in its budget")
-            block = min(self._left, max(1, _BLOCK // max(self._sd.size, 1)))
-            drawn = rounded_gaussian(self._sd, (block, *self._sd.shape))
-            self._ready, self._left = list(drawn), self._left - block
-        return sums + self._ready.pop()
+def _noise(sd: FloatArray, times: int) -> Iterator[IntArray]:
+    while times:
+        block = min(times, max(1, _BLOCK // max(sd.size, 1)))
+        yield from rounded_gaussian(sd, (block, *sd.shape))[::-1]
+        times -= block
+    raise RuntimeError("this noise source has answered every question in its budget")
 
 
 SHARED = (  # how cells are told apart: deniable.tables.persons

@@ -77,9 +77,9 @@ class RankWeights:
         """The Gaussian DP parameter of replacing a number, rounded up; never above 2·``mu``."""
         return min(2 * float(ndtri(expit(self.rate))) * (1 + 1e-9), 2 * self.mu)
 
-    def table(self) -> list[int]:
+    def table(self) -> tuple[int, ...]:
         """Return w(0), w(1), … up to the last one, by parts of a rank."""
-        return list(_table(self.ratio, ceil(_REACH / self.rate * _PARTS)))
+        return _table(self.ratio, ceil(_REACH / self.rate * _PARTS))
 
 
 @lru_cache(maxsize=4)

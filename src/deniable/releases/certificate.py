@@ -99,10 +99,6 @@ class HalfCertificate(Textual):
     warning: str | None = None
     insecure: bool = field(default_factory=testing.insecure)
 
-    def __post_init__(self) -> None:
-        if self.insecure:
-            object.__setattr__(self, "sampler", testing.INSECURE)
-
     @property
     def floor(self) -> float:
         """TPR that cannot be excluded at any FPR, however low; from a sampled certificate it shrinks with more runs."""

@@ -6,21 +6,21 @@ an estimator that was never fitted. Nothing else of a fit survives: no labels, c
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import linear_model as linear
 from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import KMeans
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.decomposition import PCA
-from sklearn.linear_model import PoissonRegressor
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC, LinearSVR
 from sklearn.utils import get_tags
 
 from deniable._check import FloatArray, InputError
@@ -39,35 +39,24 @@ class PublicFacts:
     project_psd: bool
 
 
-class Codec(ABC):
-    """Reads and writes the parameters of one kind of estimator."""
+@dataclass(frozen=True, eq=False)
+class Codec:
+    """Reads and writes the parameters of one kind of estimator: fitted attributes, copied by name."""
+
+    names: tuple[str, ...] = ()
 
     def prepare(self, estimator: BaseEstimator, X: FloatArray, y: Any) -> Codec:
         """Return a codec that may use the whole data set as a reference (never released)."""
         return self
 
-    @abstractmethod
     def learn(self, estimator: BaseEstimator, X: FloatArray, y: Any) -> Arrays:
-        """Fit a clone and return its parameters."""
-
-    @abstractmethod
-    def install(self, shell: BaseEstimator, arrays: Arrays, known: PublicFacts) -> None:
-        """Write the parameters into the unfitted ``shell``, after making them valid."""
-
-
-@dataclass(frozen=True, eq=False)
-class Attributes(Codec):
-    """Fitted attributes copied by name."""
-
-    names: tuple[str, ...]
-
-    def learn(self, estimator: BaseEstimator, X: FloatArray, y: Any) -> Arrays:
-        """Fit a clone and read its attributes."""
+        """Fit a clone and return its parameters: the attributes that it has."""
         fitted = clone(estimator).fit(X, y)
-        return {name: np.asarray(getattr(fitted, name), dtype=np.float64) for name in self.names}
+        values = {name: getattr(fitted, name) for name in self.names}
+        return {name: np.asarray(value, dtype=np.float64) for name, value in values.items() if value is not None}
 
     def install(self, shell: BaseEstimator, arrays: Arrays, known: PublicFacts) -> None:
-        """Set the attributes, and the classes of the whole data set."""
+        """Write the parameters, made valid, and the classes of the whole data set into the unfitted ``shell``."""
         for name, value in arrays.items():
             setattr(shell, name, float(value) if value.ndim == 0 else value)
         shell.n_features_in_ = known.n_features
@@ -75,11 +64,8 @@ class Attributes(Codec):
             shell.classes_ = known.classes
 
 
-@dataclass(frozen=True)
-class PoissonCodec(Attributes):
+class PoissonCodec(Codec):
     """Coefficients and intercept of a Poisson regression."""
-
-    names: tuple[str, ...] = ("coef_", "intercept_")
 
     def install(self, shell: BaseEstimator, arrays: Arrays, known: PublicFacts) -> None:
         """Set them, and the link function of predictions, which is the same for every fit."""
@@ -88,45 +74,31 @@ class PoissonCodec(Attributes):
         vars(shell)["_base_loss"] = vars(fitted)["_base_loss"]
 
 
-@dataclass(frozen=True)
-class GaussianNBCodec(Attributes):
+class GaussianNBCodec(Codec):
     """Class means, variances and priors; variances are kept positive and priors a distribution."""
 
-    names: tuple[str, ...] = ("theta_", "var_", "class_prior_")
-
     def install(self, shell: BaseEstimator, arrays: Arrays, known: PublicFacts) -> None:
-        """Clip variances at 1e-9 of the largest, clip and rescale priors."""
-        variance = np.maximum(arrays["var_"], 1e-9 * max(float(arrays["var_"].max()), 1e-9))
+        """Clip and rescale priors."""
         prior = np.maximum(arrays["class_prior_"], 1e-9)
-        super().install(shell, {**arrays, "var_": variance, "class_prior_": prior / prior.sum()}, known)
+        mended = {"var_": _positive(arrays["var_"]), "class_prior_": prior / prior.sum()}
+        super().install(shell, arrays | mended, known)
 
 
-@dataclass(frozen=True)
-class StandardScalerCodec(Attributes):
+class StandardScalerCodec(Codec):
     """Means and variances of the columns, where the scaler uses them."""
 
-    names: tuple[str, ...] = ()
-
-    def learn(self, estimator: BaseEstimator, X: FloatArray, y: Any) -> Arrays:
-        """Fit a clone and read its mean and variance."""
-        fitted = clone(estimator).fit(X)
-        kept = {"mean_": fitted.mean_, "var_": fitted.var_}
-        return {name: np.asarray(value) for name, value in kept.items() if value is not None}
-
     def install(self, shell: BaseEstimator, arrays: Arrays, known: PublicFacts) -> None:
-        """Clip the variances at 1e-9 of the largest and set the scale."""
-        shell.mean_, shell.var_, shell.scale_ = arrays.get("mean_"), None, None
+        """Set them and the scale."""
+        shell.mean_ = shell.var_ = shell.scale_ = None
+        super().install(shell, arrays, known)
         if shell.with_std:
-            shell.var_ = np.maximum(arrays["var_"], 1e-9 * max(float(arrays["var_"].max()), 1e-9))
+            shell.var_ = _positive(arrays["var_"])
             shell.scale_ = np.sqrt(shell.var_)
-        shell.n_features_in_, shell.n_samples_seen_ = known.n_features, known.n_train
+        shell.n_samples_seen_ = known.n_train
 
 
-@dataclass(frozen=True)
-class CovarianceCodec(Attributes):
+class CovarianceCodec(Codec):
     """Location and covariance; the precision is computed from what is released."""
-
-    names: tuple[str, ...] = ("location_", "covariance_")
 
     def install(self, shell: BaseEstimator, arrays: Arrays, known: PublicFacts) -> None:
         """Symmetrise, project to positive semidefinite if asked, and invert."""
@@ -160,15 +132,14 @@ class PCACodec(Codec):
 
 
 @dataclass(frozen=True, eq=False)
-class KMeansCodec(Attributes):
+class KMeansCodec(Codec):
     """Cluster centres, in the order of a reference clustering of the whole data set."""
 
-    names: tuple[str, ...] = ("cluster_centers_",)
     reference: FloatArray | None = None
 
     def prepare(self, estimator: BaseEstimator, X: FloatArray, y: Any) -> Codec:
         """Cluster the whole data set once; only its order of clusters is used."""
-        return KMeansCodec(reference=np.asarray(clone(estimator).fit(X).cluster_centers_, dtype=np.float64))
+        return replace(self, reference=self.learn(estimator, X, y)["cluster_centers_"])
 
     def learn(self, estimator: BaseEstimator, X: FloatArray, y: Any) -> Arrays:
         """Fit, then match the centres to the reference so that labels do not jump between training sets."""
@@ -186,33 +157,31 @@ class KMeansCodec(Attributes):
         vars(shell).update(_n_threads=1, _n_features_out=len(arrays["cluster_centers_"]))  # scikit-learn reads both
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PipelineCodec(Codec):
     """The steps of a pipeline, one after the other; every step's parameters are released with noise."""
 
-    steps: tuple[tuple[str, Codec | None], ...]  # None: passthrough
+    steps: tuple[tuple[str, Codec], ...] = ()  # without those that pass through
 
     def prepare(self, estimator: BaseEstimator, X: FloatArray, y: Any) -> Codec:
         """Prepare every step on the whole data set, transformed by the steps before it."""
         fitted = clone(estimator).fit(X, y)
-        prepared: list[tuple[str, Codec | None]] = []
-        for i, (name, codec) in enumerate(self.steps):
-            step = fitted.steps[i][1]
-            prepared.append((name, None if codec is None else codec.prepare(clone(step), X, y)))
-            if codec is not None and i < len(self.steps) - 1:
+        prepared = []
+        for name, codec in self.steps:
+            step = fitted.named_steps[name]
+            prepared.append((name, codec.prepare(clone(step), X, y)))
+            if not self._is_last(name):
                 X = step.transform(X)
-        return PipelineCodec(tuple(prepared))
+        return PipelineCodec(steps=tuple(prepared))
 
     def learn(self, estimator: BaseEstimator, X: FloatArray, y: Any) -> Arrays:
         """Learn step by step, transforming by the step as learnt."""
         found: Arrays = {}
-        for i, (name, codec) in enumerate(self.steps):
-            if codec is None:
-                continue
+        for name, codec in self.steps:
             step = estimator.named_steps[name]
             arrays = codec.learn(step, X, y)
             found |= {f"{name}__{key}": value for key, value in arrays.items()}
-            if i < len(self.steps) - 1:
+            if not self._is_last(name):
                 shell = clone(step)
                 codec.install(shell, arrays, PublicFacts(X.shape[1], len(X), None, True))
                 X = shell.transform(X)
@@ -220,19 +189,17 @@ class PipelineCodec(Codec):
 
     def install(self, shell: BaseEstimator, arrays: Arrays, known: PublicFacts) -> None:
         """Install every step; a step that changes the number of columns passes the new number on."""
-        width = known.n_features
-        for i, (name, codec) in enumerate(self.steps):
-            if codec is None:
-                continue
+        for name, codec in self.steps:
             own = {k.removeprefix(f"{name}__"): v for k, v in arrays.items() if k.startswith(f"{name}__")}
-            step, last = shell.named_steps[name], i == len(self.steps) - 1
-            codec.install(
-                step, own, PublicFacts(width, known.n_train, known.classes if last else None, known.project_psd)
-            )
-            width = getattr(step, "n_components_", width)
+            step, classes = shell.named_steps[name], known.classes if self._is_last(name) else None
+            codec.install(step, own, replace(known, classes=classes))
+            known = replace(known, n_features=getattr(step, "n_components_", known.n_features))
+
+    def _is_last(self, name: str) -> bool:
+        return name == self.steps[-1][0]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TwoFunctions(Codec):
     """An estimator given by two functions of the caller."""
 
@@ -245,29 +212,36 @@ class TwoFunctions(Codec):
 
     def install(self, shell: BaseEstimator, arrays: Arrays, known: PublicFacts) -> None:
         """Set what scikit-learn expects of a fitted estimator, then call ``set_parameters``."""
-        shell.n_features_in_ = known.n_features
-        if known.classes is not None:
-            shell.classes_ = known.classes
+        super().install(shell, {}, known)
         self.set_parameters(shell, arrays["parameters"])
+
+
+_COEFFICIENTS = ("coef_", "intercept_")
+_CODECS: dict[type, Codec] = {
+    PCA: PCACodec(),
+    EmpiricalCovariance: CovarianceCodec(("location_", "covariance_")),
+    GaussianNB: GaussianNBCodec(("theta_", "var_", "class_prior_")),
+    KMeans: KMeansCodec(("cluster_centers_",)),
+    linear.PoissonRegressor: PoissonCodec(_COEFFICIENTS),
+    StandardScaler: StandardScalerCodec(("mean_", "var_")),
+}
+# estimators that predict from coef_ and intercept_ (and classes_) alone
+_LINEAR = (
+    *(linear.ElasticNet, linear.HuberRegressor, linear.Lasso, linear.LinearRegression, linear.Ridge),
+    *(linear.SGDRegressor, LinearSVC, LinearSVR),
+)
 
 
 def codec_for(estimator: BaseEstimator) -> Codec:
     """Return the codec of a supported estimator, or raise naming the way out."""
     if isinstance(estimator, Pipeline):
-        steps = ((n, None if s in (None, "passthrough") else codec_for(s)) for n, s in estimator.steps)
-        return PipelineCodec(tuple(steps))
-    for kind, codec in (
-        (PCA, PCACodec()),
-        (EmpiricalCovariance, CovarianceCodec()),
-        (GaussianNB, GaussianNBCodec()),
-        (KMeans, KMeansCodec()),
-        (PoissonRegressor, PoissonCodec()),
-        (StandardScaler, StandardScalerCodec()),
-    ):
+        steps = ((name, codec_for(step)) for name, step in estimator.steps if step not in (None, "passthrough"))
+        return PipelineCodec(steps=tuple(steps))
+    for kind, codec in _CODECS.items():
         if isinstance(estimator, kind):
             return codec
-    if type(estimator).__name__ in _LINEAR:
-        return Attributes(("coef_", "intercept_"))
+    if type(estimator) in _LINEAR:
+        return Codec(_COEFFICIENTS)
     own = {"classifier": "use deniable.PrivateClassifier, or ", "regressor": "use deniable.PrivateRegressor, or "}
     raise InputError(
         f"estimator={type(estimator).__name__} has no parameters that are known here to bear noise; "
@@ -276,19 +250,9 @@ def codec_for(estimator: BaseEstimator) -> Codec:
     )
 
 
-# estimators that predict from coef_ and intercept_ (and classes_) alone
-_LINEAR = frozenset(
-    {
-        "ElasticNet",
-        "HuberRegressor",
-        "Lasso",
-        "LinearRegression",
-        "LinearSVC",
-        "LinearSVR",
-        "Ridge",
-        "SGDRegressor",
-    }
-)
+def _positive(variance: FloatArray) -> FloatArray:
+    """Return variances of at least 1e-9 of the largest."""
+    return np.maximum(variance, 1e-9 * max(float(variance.max()), 1e-9))
 
 
 def symmetric(matrix: FloatArray, project_psd: bool) -> FloatArray:

@@ -266,7 +266,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         if (self.get_parameters is None) != (self.set_parameters is None):
             raise InputError("get_parameters and set_parameters must be given together")
         if self.get_parameters is not None and self.set_parameters is not None:
-            return TwoFunctions(self.get_parameters, self.set_parameters)
+            return TwoFunctions(get_parameters=self.get_parameters, set_parameters=self.set_parameters)
         return codec_for(self.estimator)
 
 

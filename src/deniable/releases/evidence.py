@@ -109,10 +109,10 @@ class ExactRows:
             return np.asarray(found.leak_of_each(law.with_scale(scale), log_gamma, records) - level)
 
         order = np.argsort(-found.mean_of_each(found.distances))
-        scale = least_for_all(excess, order, float(found.distances.max(initial=0.0)), _least)
+        scale = least_for_all(excess, order, float(found.distances.max(initial=0.0)))
         if self._rest_leak(law.with_scale(scale), log_gamma) <= level:
             return scale
-        return _least(lambda s: self._rest_leak(law.with_scale(s), log_gamma) - level, start=self.rest)
+        return least_scale(lambda s: self._rest_leak(law.with_scale(s), log_gamma) - level, start=self.rest)
 
     def curve(self, law: NoiseLaw, log_gammas: FloatArray) -> FloatArray:
         """Return the worst record at each γ; long rows are first rounded up to 1,024 equally likely distances.
@@ -188,15 +188,13 @@ class SampledPairs:
         scale, so the scale may be tuned *on the certification draws themselves*: a scale that is too small is
         accepted only if the test at the true threshold, one fixed scale, fails. The bet comes from the selection draws.
         """
-        if len(self.certification) < needed_resamples(level, self.failure):
-            raise ReleaseError(f"the certificate cannot reach its target from {len(self.certification)} resamples")
         bet = self._choose_bet(law, level, log_gamma)
 
         def excess(scale: float) -> float:
             leak = law.leakage(log_gamma, self.certification / scale)
             return self._threshold - float(np.log1p(bet * (level - leak)).sum())
 
-        return _least(excess, start=_largest_finite(self.certification)) * (1 + _ROUNDING)
+        return least_scale(excess, start=_largest_finite(self.certification)) * (1 + _ROUNDING)
 
     def curve(self, law: NoiseLaw, log_gammas: FloatArray) -> FloatArray:
         """Return bounds from a law that dominates that of the distance, with the other half of ``failure``."""
@@ -216,7 +214,7 @@ class SampledPairs:
             return float(bets[-1] / 2)
         most = repeat * len(self.selection) * float(np.log1p(bets[-1] * level))
         reachable = min(self._threshold, _IN_REACH * most)
-        scale = _least(lambda s: float(reachable - capitals(s).max()), start=_largest_finite(self.selection))
+        scale = least_scale(lambda s: float(reachable - capitals(s).max()), start=_largest_finite(self.selection))
         return float(bets[np.argmax(capitals(scale))])
 
 
@@ -284,17 +282,17 @@ def least_for_all(
     excess: Callable[[float, Indices], FloatArray],
     order: Indices,
     start: float,
-    least: Callable[[Callable[[float], float], float], float],
+    relative: float = _NARROW,
     floor: float = 0.0,
 ) -> float:
     """Return the least scale from ``floor`` on at which no record is in excess, which falls as the scale grows.
 
-    Searches by ``least`` with the first few of ``order`` alone, who should be those likely to need most, then tries
-    the others; it goes on with the worst of those that fail. Whoever was seen safe at one scale is so at larger ones.
+    Searches with the first few of ``order`` alone, who should be those likely to need most, then tries the others; it
+    goes on with the worst of those that fail. Whoever was seen safe at one scale is so at larger ones.
     """
     active, left, scale = order[:_AT_FIRST], order, floor
     while True:
-        found = least(partial(_largest, excess, active), scale or start)
+        found = least_scale(partial(_largest, excess, active), scale or start, relative)
         scale = max(scale, found * (1 + _ROUNDING))  # sums over fewer records may round otherwise
         left = np.setdiff1d(left, active)
         over = excess(scale, left)
@@ -309,29 +307,18 @@ def _largest(excess: Callable[[float, Indices], FloatArray], records: Indices, s
     return float(np.max(excess(scale, records), initial=-np.inf))
 
 
-def _least(excess: Callable[[float], float], start: float) -> float:
-    return least_scale(
-        excess, start, _NARROW,
-        "no finite noise certifies the target: some pairs of outputs are infinitely far apart, as are fits that "
-        "depend on one record; for a regression, standardise the columns or raise the penalty",
-    )  # fmt: skip
-
-
-def least_scale(excess: Callable[[float], float], start: float, relative: float, otherwise: str) -> float:
-    """Return the passing end of a bracket around the least scale at which a decreasing ``excess`` is 0 or less.
-
-    Raises
-    ------
-    ReleaseError
-        If no scale passes; it says what is ``otherwise``.
-    """
+def least_scale(excess: Callable[[float], float], start: float, relative: float = _NARROW) -> float:
+    """Return the passing end of a bracket around the least scale at which a decreasing ``excess`` is 0 or less."""
     high = start if 0 < start < np.inf else 1.0
     for _ in range(_DOUBLINGS):
         if excess(high) <= 0:
             break
         high *= 2
     else:
-        raise ReleaseError(otherwise)
+        raise ReleaseError(
+            "no finite noise certifies the target: some outputs are infinitely far apart, as are fits that depend on "
+            "one record; for a regression, standardise the columns or raise the penalty"
+        )
     low = high / 2
     while excess(low) <= 0:
         if low < _NO_NOISE:

@@ -149,8 +149,7 @@ def _on_a_lattice(
         shape=(draws, size),
     ).T.tocsr()
     offsets = np.arange(-reach, reach + 1) * _STEP
-    peak = float(type(law)(1.0, np.ones(1)).log_density(np.zeros((1, 1)))[0])
-    kernel = np.exp(law.radial(np.abs(offsets)) + peak) * _STEP
+    kernel = np.exp(law.radial(np.abs(offsets)) + law.peak) * _STEP
     length = next_fast_len(size + 2 * reach, real=True)
     wave = rfft(kernel, length)
 

@@ -8,7 +8,7 @@ estimates its spread from the training set itself).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -102,14 +102,17 @@ class Outputs:
 
     def __call__(self, rng: np.random.Generator, where: str) -> FloatArray:
         """Return outputs of shape (subsets, *shape of the value)."""
-        return stack([self._at(rows, where) for rows in self.subsets(rng)])
+        outputs = []
+        for rows in self.subsets(rng):
+            try:
+                outputs.append(evaluate(self.algorithm, self.population, rows, where))
+            except ReleaseError as error:
+                error.rows = rows
+                raise
+        return stack(outputs)
 
-    def _at(self, rows: Indices, where: str) -> FloatArray:
-        try:
-            return evaluate(self.algorithm, self.population, rows, where)
-        except ReleaseError as error:
-            error.rows = rows
-            raise
+
+Resample = Callable[[np.random.Generator, str], FloatArray]
 
 
 @dataclass(frozen=True)
@@ -123,38 +126,34 @@ class Runner:
     n_jobs: int | None = None
     progress: bool | None = None
 
-    def map(self, task: Callable[[np.random.Generator, str], FloatArray], draws: int, start: int = 0) -> FloatArray:
+    def map(self, task: Resample, draws: int, start: int = 0) -> FloatArray:
         """Return the results of ``task`` for ``draws`` resamples from ``start`` on, stacked; a failure is raised."""
+        workers, indices = joblib.effective_n_jobs(self.n_jobs), range(start, start + draws)
+        size = -(-draws // (_ROUNDS * workers)) if workers > 1 else 1
+        chunks = [indices[i : i + size] for i in range(0, draws, size)]
+        parts = in_order(_run_all, chunks, self.n_jobs, task, self)
         found = []
-        for result in self._shown(self._results(task, range(start, start + draws)), draws):
+        for result in track((one for part in parts for one in part), "resampling", draws, shown=self.progress):
             if isinstance(result, ReleaseError):
                 raise result
             found.append(result)
         return stack(found)
 
-    @property
-    def workers(self) -> int:
-        """Number of workers that share the resamples."""
-        return int(joblib.effective_n_jobs(self.n_jobs))
-
     def generator(self, index: int) -> np.random.Generator:
         """Return the generator of resample ``index``."""
         return np.random.default_rng(np.random.SeedSequence(self.entropy, spawn_key=(index,)))
 
-    def _results(
-        self, task: Callable[[np.random.Generator, str], FloatArray], indices: Sequence[int]
-    ) -> Iterator[FloatArray | ReleaseError]:
-        workers = self.workers
-        if workers == 1:
-            yield from (_run(task, self.entropy, i) for i in indices)
-            return
-        size = max(-(-len(indices) // (_ROUNDS * workers)), 1)
-        chunks = [indices[start : start + size] for start in range(0, len(indices), size)]
-        for results in in_order(_run_all, chunks, self.n_jobs, task, self.entropy):
-            yield from results
 
-    def _shown(self, results: Iterator[Any], total: int) -> Iterator[Any]:
-        return track(results, "resampling", total, shown=self.progress)
+def _run_all(task: Resample, runner: Runner, indices: Sequence[int]) -> list[FloatArray | ReleaseError]:
+    """Run several resamples, up to the first that fails; a failure comes back as a value: every backend keeps it so."""
+    results: list[FloatArray | ReleaseError] = []
+    for index in indices:
+        where = f"on a random part of the records (resample {index}; .rows of this error has its row numbers)"
+        try:
+            results.append(task(runner.generator(index), where))
+        except ReleaseError as error:
+            return [*results, error]
+    return results
 
 
 def every_output(algorithm: Algorithm, population: Population) -> tuple[list[tuple[int, ...]], FloatArray] | None:
@@ -198,29 +197,6 @@ def evaluate(algorithm: Algorithm, population: Population, rows: Indices | None,
     if value.size == 0:
         raise ReleaseError(f"the algorithm returned an empty array {where}; nothing was released")
     return value
-
-
-def _run(task: Callable[[np.random.Generator, str], FloatArray], entropy: int, index: int) -> FloatArray | ReleaseError:
-    """Run one resample; a failure comes back as a value, so that every joblib backend reports it alike."""
-    rng = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(index,)))
-    try:
-        return task(rng, f"on a random part of the records (resample {index}; .rows of this error has its row numbers)")
-    except ReleaseError as error:
-        failed = ReleaseError(str(error))
-        failed.rows = error.rows
-        return failed
-
-
-def _run_all(
-    task: Callable[[np.random.Generator, str], FloatArray], entropy: int, indices: Sequence[int]
-) -> list[FloatArray | ReleaseError]:
-    """Run several resamples, up to the first that fails."""
-    results: list[FloatArray | ReleaseError] = []
-    for index in indices:
-        results.append(_run(task, entropy, index))
-        if isinstance(results[-1], ReleaseError):
-            break
-    return results
 
 
 def _length(part: Any) -> int:

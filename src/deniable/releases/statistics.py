@@ -23,7 +23,6 @@ from deniable.releases.evidence import ExactRows
 from deniable.releases.resampling import Population
 
 _ENTRIES = 2_000_000  # distances kept (16 MB) for the records that stand out most; the others are bounded together
-_ALL_IN_ORDER = 100_000  # records above which only those that stand out are sorted
 SLACK = 1 + 1e-9  # on distances and norms: far above their rounding error
 
 
@@ -94,8 +93,9 @@ class LinearStatistic(ExactSwap):
             size += np.abs(part).sum(axis=0)
             square.append(np.sum((law.whiten(part - mean) / k) ** 2, axis=1))
         rounding = law.distance(2 * (k + 4) * EPS * size / k)  # of the mean of any k: γₖ·Σ|terms|/k
-        typical = _typical_distance(np.concatenate(square))
-        order, rows = _outstanding(typical)
+        squares = np.concatenate(square)
+        typical = np.sqrt((n * squares + squares.sum()) / (n - 1))
+        order, rows = np.argsort(-typical), min(n, max(1, _ENTRIES // n))
         first = np.concatenate([next(self._features(x[[i]], coordinates)) for i in order[:rows]])
         white = law.whiten(first) / k
         distances = np.hstack([cdist(white, law.whiten(part) / k) for part in self._features(x, coordinates)])
@@ -144,13 +144,10 @@ class Mean(LinearStatistic):
     def features(self, data: Any) -> FloatArray:
         """Return the records themselves, within the bounds."""
         table = finite("data", data)
-        return table if self.bounds is None else np.asarray(np.clip(table, *self._limits(table)))
-
-    def _limits(self, table: FloatArray) -> tuple[FloatArray, FloatArray]:
-        low, high = (np.asarray(end, dtype=np.float64) for end in self.bounds or (-np.inf, np.inf))
+        low, high = (np.asarray(end) for end in self.bounds or (-np.inf, np.inf))
         if low.ndim and low.shape != table.shape[1:]:
             raise InputError(f"bounds must be two numbers, or one pair for each column, got {self.bounds!r}")
-        return low, high
+        return np.asarray(np.clip(table, low, high))
 
 
 @dataclass(frozen=True)
@@ -266,22 +263,6 @@ def finite(name: str, data: Any) -> FloatArray:
     if not np.all(np.isfinite(array)):
         raise InputError(f"{name} must be finite numbers, got an infinite one; clip it or drop its record")
     return array
-
-
-def _typical_distance(square: FloatArray) -> FloatArray:
-    """Root mean square distance of each record to the others, from its squared distance to their mean."""
-    n = len(square)
-    return np.asarray(np.sqrt((n * square + square.sum()) / (n - 1)))
-
-
-def _outstanding(typical: FloatArray) -> tuple[Indices, int]:
-    """Return the records by how far they stand out, farthest first, and how many of them get rows of their own."""
-    n = len(typical)
-    rows = min(n, max(1, _ENTRIES // n))
-    if n > _ALL_IN_ORDER:  # the first few in order, the others as they come
-        first = np.argpartition(-typical, rows)[: rows + 1]
-        return first[np.argsort(-typical[first])], rows
-    return np.argsort(-typical), rows
 
 
 def matrix_of(data: Any) -> FloatArray:

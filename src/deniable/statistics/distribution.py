@@ -1,4 +1,4 @@
-"""Quantiles chosen by rank; distribution functions from noisy trees, for other quantiles, trimmed means and themselves.
+"""Quantiles chosen by rank; distribution functions from noisy trees, for other quantiles and themselves.
 
 Of each chosen quantile three points are drawn by rank: itself, and one some ranks below and above it, less exactly.
 What lies between these two says how far a rank is, and they are limits for the population. Nothing else is asked but
@@ -129,11 +129,6 @@ class Distribution:
             self.values = np.clip(isotonic_regression(raw / self.total).x, 0.0, 1.0)
             self.values[0], self.values[-1] = 0.0, 1.0
 
-    def noise_of(self, weights: FloatArray) -> float:
-        """Standard deviation of Σ weights_j·F(edge_j), the noise of the total included."""
-        leaves = np.cumsum(weights[:0:-1])[::-1] - weights @ self.values  # Σ_{edges right of a leaf} − Σ w·F
-        return math.sqrt(max(float(leaves @ self._covariance @ leaves), 0.0)) / self.total
-
     @cached_property
     def errors(self) -> FloatArray:
         """Standard deviation of the noise of F at each edge."""
@@ -202,30 +197,6 @@ def distribution_function(answer: QueryAnswer, scale: ColumnScale, points: int, 
             value = float(curve.values[j])
             sampling = math.sqrt(value * (1 - value) / curve.total)
             rows.append(limits.row(group, item, value, float(errors[j]), sampling, within=(0.0, 1.0)))
-    return rows
-
-
-def trimmed_means(answer: QueryAnswer, scale: ColumnScale, cut: float, limits: Limits) -> list[Row]:
-    """Return the mean of what lies between the quantiles ``cut`` and 1 − ``cut``.
-
-    To first order it changes by −∫ dF(x) dx/(1 − 2·cut) over the values in between, so its errors are those of a sum of
-    F at the edges there. Values within a leaf, a 256th of the range, count as spread over it evenly.
-    """
-    rows = []
-    for group, curve in _curves(answer, scale):
-        if not curve.usable:
-            rows.append(withheld(group, "", NO_NUMBERS))
-            continue
-        F = curve.values
-        low, high = np.clip(F[:-1], cut, 1 - cut), np.clip(F[1:], cut, 1 - cut)  # the mass that each leaf keeps
-        width = curve.edges[1] - curve.edges[0]
-        whole = np.where(F[1:] > F[:-1], F[1:] - F[:-1], 1.0)
-        middle = curve.edges[:-1] + width * ((low + high) / 2 - F[:-1]) / whole
-        value = float(np.sum((high - low) * middle) / (1 - 2 * cut))
-        weights = np.where((cut < F) & (cut < 1 - F), -width / (1 - 2 * cut), 0.0)
-        smaller = np.minimum.outer(F, F) - np.outer(F, F)
-        sampling = math.sqrt(max(float(weights @ smaller @ weights), 0.0) / curve.total)
-        rows.append(limits.row(group, "", value, curve.noise_of(weights), sampling, within=(scale.low, scale.high)))
     return rows
 
 

@@ -121,7 +121,12 @@ def counts(answer: QueryAnswer, items: tuple[str, ...], n: float, limits: Limits
             share = min(max(value / n, 0.0), 1.0)
             sampling = math.sqrt(n * share * (1 - share)) if noise > 0 else math.nan
             rows.append(limits.row(group, item, float(value), float(noise), sampling, within=(0.0, math.inf)))
-    return rows
+    return [_marked(row) for row in rows]
+
+
+def _marked(row: Row) -> Row:
+    """Note on a number of records that no records explain as well: such as "(other)" where all are of a category."""
+    return replace(row, note="may be noise alone") if row.noise > 0 and not row.note and row.low <= 0 else row
 
 
 def shares(answer: QueryAnswer, labels: tuple[str, ...], limits: Limits) -> list[Row]:
@@ -142,7 +147,7 @@ def shares(answer: QueryAnswer, labels: tuple[str, ...], limits: Limits) -> list
             inside = min(max(p, 0.0), 1.0)
             sampling = math.sqrt(inside * (1 - inside) / total)
             rows.append(limits.row(group, label, p, noise * math.sqrt(within) / total, sampling, within=(0.0, 1.0)))
-    return rows
+    return [_marked(row) for row in rows]
 
 
 def totals(answer: QueryAnswer, query: Query, scale: ColumnScale, limits: Limits) -> list[Row]:

@@ -29,7 +29,6 @@ _TOKEN = re.compile(
     r"""\s*(?:(?P<date>\d{4}-\d{2}-\d{2}(?![\w.-]))|(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]))|(?P<quoted>"[^"]+"|`[^`]+`)"""
     rf"""|(?P<word>{_WORD})|(?P<sign>[(),=:~+]))"""
 )
-ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 OTHER, ABSENT = "(other)", "(missing)"  # categories that every column has
 _MOST_POINTS = 256  # leaves of the tree behind distribution functions
 
@@ -79,7 +78,6 @@ FUNCTIONS: dict[str, Function] = {
     "histogram": Function("counts between edges", (1, 1), (0, 0), ("bins", "edges")),
     "median": Function("median of a column", (1, 1)),
     "quantile": Function("quantiles of a column", (1, 1), (1, 99)),
-    "trimmed_mean": Function("mean without the given share at each end", (1, 1), (1, 1)),
     "ecdf": Function("distribution function at even points of the range", (1, 1), (0, 0), ("points",)),
     "covariance": Function("covariances of columns", (2, _MANY)),
     "correlation": Function("correlations of columns", (2, _MANY)),
@@ -101,9 +99,9 @@ class Statistic:
     by
         Columns of categories; empty for all records together.
     numbers
-        Probabilities of ``quantile``, the share cut off at each end by ``trimmed_mean``.
+        Probabilities of ``quantile``.
     options
-        (name, numbers) of what was given by name: ``bins``, ``edges``, ``points``.
+        (name, numbers) of what was given by name: ``bins``, ``edges``, ``points``, ``per_person``.
 
     Raises
     ------
@@ -147,25 +145,25 @@ class Statistic:
             raise InputError(f"{self.function} takes {allowed} {what}, got {found}: {self}")
 
     def _check_numbers(self) -> None:
-        if self.function == "quantile" and not all(0 < p < 1 for p in self.numbers):
-            raise InputError(f"probabilities of quantile must be above 0 and below 1, got {self}")
-        if self.function == "trimmed_mean" and not 0 < self.numbers[0] < 0.5:
-            raise InputError(f"the share that trimmed_mean cuts off must be above 0 and below 0.5, got {self}")
-        if {"bins", "edges"} <= {name for name, _ in self.options}:
-            raise InputError(f"give bins or edges, not both: {self}")
-        edges = self.option("edges", (0.0, 1.0))
-        if len(edges) < 2 or not all(a < b for a, b in pairwise(edges)):
-            raise InputError(f"edges must be increasing numbers, as in edges=0:18:65, got {self}")
-        for name, most in (("bins", 1000), ("points", _MOST_POINTS)):
+        def whole(name: str, most: int) -> bool:
             value = self.option(name, (2.0,))
-            if len(value) != 1 or not (2 <= value[0] <= most and value[0] == int(value[0])):
-                raise InputError(f"{name} must be a whole number from 2 to {most}, got {self}")
-        bound = self.option("per_person", (1.0,))
-        if len(bound) != 1 or not 0 < bound[0] < math.inf:
-            raise InputError(f"per_person must be one number above 0, what one person may add at most, got {self}")
-        points = int(self.option("points", (2.0,))[0])
-        if points & (points - 1):
-            raise InputError(f"points must be a power of two (2, 4, …, {_MOST_POINTS}), got {self}")
+            return len(value) == 1 and 2 <= value[0] <= most and value[0] == int(value[0])
+
+        edges, bound = self.option("edges", (0.0, 1.0)), self.option("per_person", (1.0,))
+        rules = {
+            "probabilities of quantile must be above 0 and below 1": all(0 < p < 1 for p in self.numbers),
+            "give bins or edges, not both": not {"bins", "edges"} <= dict(self.options).keys(),
+            "edges must be increasing numbers, as in edges=0:18:65": len(edges) > 1
+            and all(a < b for a, b in pairwise(edges)),
+            "bins must be a whole number from 2 to 1000": whole("bins", 1000),
+            f"points must be a power of two (2, 4, …, {_MOST_POINTS})": whole("points", _MOST_POINTS)
+            and _MOST_POINTS % self.option("points", (2.0,))[0] == 0,
+            "per_person must be one number above 0, what one person may add at most": len(bound) == 1
+            and 0 < bound[0] < math.inf,
+        }
+        for rule, kept in rules.items():
+            if not kept:
+                raise InputError(f"{rule}, got {self}")
 
     def option(self, name: str, default: tuple[float, ...]) -> tuple[float, ...]:
         """Return the numbers given as ``name``, or ``default``."""
@@ -211,8 +209,6 @@ def parse(text: str | Statistic) -> Statistic:
         raise InputError(f"a statistic must be a text such as 'mean(income) by region', got {text!r}")
     left = _Tokens(text)
     function = left.take("word", "a function, such as mean or count")
-    if function not in FUNCTIONS:
-        raise InputError(f"unknown statistic {function!r} in {text!r}{nearest(function, FUNCTIONS)}")
     columns: list[str] = []
     numbers: list[float] = []
     options: list[tuple[str, tuple[float, ...]]] = []

@@ -21,7 +21,7 @@ from deniable._shown import between, shown, with_error
 from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
 from deniable.noise import Certificate, Use
-from deniable.statistics.grammar import ISO, Day, Statistic, parse, written
+from deniable.statistics.grammar import Statistic, parse, written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 _NUMBERS = ("value", "noise", "low", "high", "population_error", "population_low", "population_high")
 _PROMISE = ("advantage", "unit", "released")
 _DATES = ("date", "date_low", "date_high")
-_CURVES = ("ecdf", "survival")
 _MOST_DRAWN = 40  # rows of one panel
 
 
@@ -255,19 +254,14 @@ class StatisticsRelease(Textual):
     def plot(self) -> Figure:
         """Return a matplotlib figure, one panel per statistic: values with limits against noise and of the population.
 
-        Distribution functions and survival curves are lines with bands, everything else points with bars. Panels show
-        the first 40 rows.
+        Panels show the first 40 rows.
         """
         drawing: Any = require("matplotlib.figure", purpose="a picture of the released values")
         heights = [1.2 + 0.22 * min(len(rows), _MOST_DRAWN) for rows in self.rows]
         figure: Figure = drawing.Figure(figsize=(7.0, sum(heights)), layout="constrained")
         panels = figure.subplots(len(self.rows), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
         for axes, statistic, estimand, rows in zip(panels, self.statistics, self.estimands, self.rows, strict=True):
-            draw, whole = (
-                _draw_curves if statistic.function in _CURVES else _draw_points,
-                f"all {self.certificate.unit}s",
-            )
-            draw(axes, statistic, rows, whole)
+            _draw(axes, statistic, rows, f"all {self.certificate.unit}s")
             axes.set_title(f"{statistic}\n{estimand}", loc="left", fontsize="small", wrap=True)
         panels[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, fontsize="small", frameon=False)
         return figure
@@ -289,7 +283,9 @@ def _line(row: Row, whole: str, confidence: float) -> str:
     return f"  {row.label or whole}: {row.shown(confidence)}{wide}{note}"
 
 
-def _draw_points(axes: Axes, statistic: Statistic, rows: tuple[Row, ...], whole: str) -> None:
+def _draw(axes: Axes, statistic: Statistic, rows: tuple[Row, ...], whole: str) -> None:
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
     kept = [row for row in rows[:_MOST_DRAWN] if not math.isnan(row.value)]
     places = list(range(len(kept)))
     wide = [row for row in kept if not math.isnan(row.population_low)]
@@ -306,32 +302,7 @@ def _draw_points(axes: Axes, statistic: Statistic, rows: tuple[Row, ...], whole:
     axes.set_yticks(places, [row.label or whole for row in kept])
     axes.set_ylim(max(len(kept), 1) - 0.5, -0.5)  # from the top, no bar on the frame
     if any(row.dated for row in kept):
-        _calendar(axes.xaxis)
+        dates = AutoDateLocator(minticks=3, maxticks=6)  # type: ignore[no-untyped-call]
+        axes.xaxis.set_major_locator(dates)  # days since 1970 are Matplotlib's own
+        axes.xaxis.set_major_formatter(ConciseDateFormatter(dates))  # type: ignore[no-untyped-call]
     axes.set_xlabel(statistic.columns[0] if len(statistic.columns) == 1 else statistic.function)
-
-
-def _draw_curves(axes: Axes, statistic: Statistic, rows: tuple[Row, ...], whole: str) -> None:
-    for group in dict.fromkeys(row.group for row in rows):
-        kept = [row for row in rows if row.group == group and not math.isnan(row.value)]
-        x = [_place_of(row.item) for row in kept]
-        (line,) = axes.plot(x, [row.value for row in kept], label=", ".join(group) or whole)
-        low, high = [row.population_low for row in kept], [row.population_high for row in kept]
-        axes.fill_between(x, low, high, color=line.get_color(), alpha=0.2)
-    if any(isinstance(place, Day) for place in x):
-        _calendar(axes.xaxis)
-    axes.set_xlabel(statistic.columns[0])
-    axes.set_ylim(0, 1)
-
-
-def _place_of(item: str) -> float:
-    """Return where a number or a date that labels a row lies on an axis."""
-    return Day.of(item) if ISO.fullmatch(item) else float(item.removeprefix("day "))
-
-
-def _calendar(axis: Any) -> None:
-    """Label an axis of Matplotlib, on which days since 1970 were drawn, with dates."""
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-
-    places = AutoDateLocator(minticks=3, maxticks=6)  # type: ignore[no-untyped-call]
-    axis.set_major_locator(places)
-    axis.set_major_formatter(ConciseDateFormatter(places))  # type: ignore[no-untyped-call]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,26 +12,22 @@ import numpy as np
 from deniable._check import FloatArray, InputError, integer, number
 from deniable._floats import MANY_ROUNDINGS
 from deniable._shown import plural
-from deniable.curves import EVERY_CASE, Assumptions, GaussianTradeoff, Tradeoff, with_failure
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise import (
     Account,
-    Certificate,
     Queries,
     QueryBudget,
-    Receipt,
     Units,
+    certificate_of,
     columns,
     enter,
-    game_of,
     only_our_words,
     units_of,
 )
-from deniable.planning import AsTellingAs, Budget, as_limit, budget
+from deniable.planning import AsTellingAs, as_limit, budget
 from deniable.statistics.distribution import OF_COUNT, Choice, Ranked
 from deniable.statistics.estimates import Limits, QueryAnswer, hide_small, reconciled
-from deniable.statistics.given import Given, declared
 from deniable.statistics.grammar import ColumnScale, Statistic, nearest, parse
 from deniable.statistics.queries import (
     CANDIDATES,
@@ -45,8 +40,8 @@ from deniable.statistics.queries import (
     Records,
     Tree,
 )
-from deniable.statistics.released import Row, StatisticsRelease
-from deniable.statistics.requests import answered, estimand, query_of, shared, shares_of
+from deniable.statistics.released import StatisticsRelease
+from deniable.statistics.requests import Given, answered, declared, estimand, query_of, shared, shares_of
 from deniable.tables import DATE, NUMBER, WORD, ColumnCells, Schema, flag_of, open_table
 
 _MOST_GROUPS = 1000  # in which quantiles are chosen one by one: about 3 ms each
@@ -155,7 +150,7 @@ def release_statistics(
     public = declared(schema, ranges, group, asked)
     given = Given.of(asked, public)
     source = read_columns(data, (*given.numbers, *given.groups), public)
-    return _released(*source, asked, given, goal, known, limits, smallest, partial(_charged, ledger, public.person))
+    return _released(*source, asked, given, goal, known, limits, smallest, ledger, public.person)
 
 
 def _released(
@@ -168,14 +163,15 @@ def _released(
     known: int | None,
     limits: Limits,
     smallest: float,
-    charge: Callable[[Mechanism, str], Receipt | None],
+    ledger: Account | None,
+    person: str | None,
 ) -> StatisticsRelease:
     """Ask and estimate; nothing is said but what is released."""
     delta = min(_DELTA, (goal.most - goal.floor) / 20 / goal.group_size) if given.unknown[1] else 0.0
-    allowed, curve = _budget(goal, delta, units.unit)
+    allowed = budget(goal, unit=units.unit, failure=delta)
     mu = allowed.mu
     ask = _Asking(Queries(QueryBudget(mu, delta), units=units), limits)
-    entry = charge(ask.queries.ledger.mechanism(), units.unit)
+    entry = enter(ledger, ask.queries.ledger.mechanism(), unit=person or units.unit, what="statistics")
     n, records = ask.found(rows, cells, given, known)
     queries = shared([query_of(statistic, records.scales) for statistic in asked])
     public: dict[Query, QueryAnswer] = (
@@ -192,29 +188,25 @@ def _released(
     made = []
     for statistic, query in zip(asked, queries, strict=True):
         found = answered(statistic, query, answers[query], records.scales, records.categories, n, limits)
-        found = _warned(found, [ask.notes[column] for column in statistic.columns if column in ask.notes])
-        counted = statistic.function in ("count", "histogram")
-        found = hide_small(found, smallest) if counted and smallest else found
-        made.append(tuple(map(_marked, found) if counted or statistic.function == "share" else found))
-    twice = (2 * mu if units.weights is not None else min(math.hypot(*ask.replaced), 2 * mu)) * (1 + MANY_ROUNDINGS)
-    replaced = _curve(twice, 2 * delta, units.unit, f"one {units.unit} replaced by any other")
+        notes = [ask.notes[column] for column in statistic.columns if column in ask.notes]
+        found = [replace(row, note="; ".join(filter(None, (row.note, *notes)))) for row in found]
+        if smallest and statistic.function in ("count", "histogram"):
+            found = hide_small(found, smallest)
+        made.append(tuple(found))
+    replaced = math.inf if units.weights is not None else math.hypot(*ask.replaced) * (1 + MANY_ROUNDINGS)
     estimands = tuple(estimand(statistic, records.scales, units.unit) for statistic in asked)
     named = "; ".join(f"{statistic} is the {text}" for statistic, text in zip(asked, estimands, strict=True))
     declared_too = "what is declared: kinds, ranges, categories" + ", a number" * (known is not None)
-    ledger = ask.queries.ledger
     return StatisticsRelease(
         tuple(asked),
         estimands,
         tuple(made),
-        Certificate(
+        certificate_of(
+            ask.queries,
             allowed.words,
-            units.unit,
-            curve,
-            replaced,
-            tuple(ledger.uses),
             ("the names of the columns", declared_too, f"what is released: {named}"),
-            ledger.mechanism(),
-            entry=entry,
+            entry,
+            replaced,
         ),
         round(n),
         {name: scale.ends for name, scale in records.scales.items() if name in given.ranged}
@@ -222,40 +214,6 @@ def _released(
         tuple(dict.fromkeys((*given.unknown[0], *given.unknown[1]))),
         limits.confidence,
     )
-
-
-def _charged(ledger: Account | None, person: str | None, mechanism: Mechanism, unit: str) -> Receipt | None:
-    """Enter the release, if there is a ledger."""
-    return enter(ledger, mechanism, unit=person or unit, what="statistics")
-
-
-def _marked(row: Row) -> Row:
-    """Note on a number of records that no records explain as well: such as "(other)" where all are of a category."""
-    alone = row.noise > 0 and not row.note and row.low <= 0
-    return replace(row, note="may be noise alone") if alone else row
-
-
-def _warned(rows: list[Row], said: Sequence[str]) -> list[Row]:
-    """Note on values what released counts say of their columns."""
-    text = "; ".join(said)
-    return [replace(row, note="; ".join(filter(None, (row.note, text)))) for row in rows] if text else rows
-
-
-def _curve(mu: float, delta: float, unit: str, adjacency: str = "") -> Tradeoff:
-    """Return the curve of Gaussian DP queries that fail with probability ``delta``."""
-    whole = f"add or remove one {unit}" + " with all its records" * (unit == "person")
-    assumed = Assumptions(game_of(unit), adjacency or whole, "all released statistics")
-    return replace(with_failure(GaussianTradeoff(mu), delta), assumptions=assumed, holds_for=EVERY_CASE)
-
-
-def _budget(goal: Limit | AsTellingAs, delta: float, unit: str = "record") -> tuple[Budget, Tradeoff]:
-    """Return the largest budget (rounded down) whose curve, with failure ``delta``, keeps the limit, and that curve."""
-    found, step = budget(goal, unit=unit, failure=delta), 1e-12
-    curve = _curve(found.mu, delta, unit)
-    while isinstance(goal, Limit) and not goal.is_met(curve):
-        found, step = replace(found, mu=found.mu * (1 - step)), min(2 * step, 0.5)
-        curve = _curve(found.mu, delta, unit)
-    return found, curve
 
 
 @dataclass(eq=False)
