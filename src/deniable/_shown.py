@@ -55,6 +55,9 @@ def between(low: float, high: float) -> str:
 
 
 def _to_place(value: float, error: float, way: str) -> str:
-    """The number, rounded to the second digit of its error."""
-    place = decimal.Decimal(repr(float(error))).adjusted() - 1
-    return f"{decimal.Decimal(repr(float(value))).quantize(decimal.Decimal(1).scaleb(place), rounding=way):,f}"
+    """The number, rounded to the second digit of its error; very large and very small ones as powers of ten."""
+    exact, step = (decimal.Decimal(repr(float(one))) for one in (value, error))
+    size = max(exact.copy_abs(), step).adjusted()
+    place = max(step.adjusted() - 1, size - 16)  # a double has no more digits
+    rounded = exact.quantize(decimal.Decimal(1).scaleb(place), rounding=way)
+    return f"{rounded:,f}" if -12 < size < 16 else f"{rounded:e}"

@@ -75,7 +75,7 @@ def test_data_types_reach_the_algorithm_unchanged():
         return rows["a"].mean() + target.mean()
 
     r = dn.release(algorithm, (frame, frame["b"]), advantage=0.4, bound="centre", n_resamples=24)
-    assert set(seen) == {60}
+    assert set(seen) == {60, 120}  # parts, and all records to compare them with
     assert r.value.shape == ()
     assert dn.release(np.mean, SMALL.tolist(), advantage=0.4, bound="centre").value.shape == ()
 
@@ -183,3 +183,28 @@ class TestNothingIsReleased:
         assert reached.advantage <= 0.002
         with pytest.raises(ReleaseError, match="n_resamples"):
             dn.release(column_mean, X, advantage=0.002, bound="centre", n_resamples=int(enough * 0.98))
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [np.sum, len, lambda part: len(np.unique(part)), np.max, np.ptp],
+    ids=["sum", "count", "distinct", "max", "range"],
+)
+@pytest.mark.parametrize("bound", ["direct", "centre"])
+def test_intervals_cover_what_is_smaller_on_every_part(algorithm, bound):
+    """The value on all records: the limits were those of the value on a part (a sum's half: never covered)."""
+    data = np.random.default_rng(3).integers(1, 60, 120)
+    low, high = dn.release(algorithm, data, advantage=0.4, bound=bound, n_resamples=800, rng=0).interval()
+    assert low <= algorithm(data) <= high
+
+
+def test_nothing_is_said_of_a_value_that_all_records_do_not_have():
+    r = dn.release(lambda part: part.copy(), np.arange(40.0), advantage=0.4, bound="centre", n_resamples=64, rng=0)
+    assert r.sampling_error is None
+    assert np.isnan(r.interval()).all()
+
+
+def test_values_too_large_to_be_compared_are_refused_in_words():
+    rows = np.random.default_rng(0).normal(size=100) * 1e300
+    with pytest.raises(ReleaseError, match="too large"):
+        dn.release(Mean(), rows, advantage=0.4, bound="swap")

@@ -39,3 +39,39 @@ def test_few_records_are_few_numbers():
     assert notes(pd.DataFrame({"x": [1.0, 2.0, 0.5]}), "mean(x)") == {
         "too few numbers or dates in the column for the noise"
     }
+
+
+def test_numbers_beyond_the_search_for_a_range_are_said_to_be():
+    huge, old = pd.DataFrame({"x": np.full(2000, 3e200)}), pd.DataFrame({"x": ["1850-03-01"] * 2000})
+    for frame, query in ((huge, "mean(x)"), (-huge, "median(x)"), (old, "mean(x)")):
+        found = dn.release_statistics(frame, query, advantage=0.3)
+        assert "where the search ends: declare its range" in str(found)
+    plain = dn.release_statistics(pd.DataFrame({"x": np.arange(2000.0)}), "mean(x)", advantage=0.3)
+    assert "search ends" not in str(plain)
+
+
+def test_a_range_whose_squares_are_no_numbers_is_refused():
+    frame = pd.DataFrame({"x": np.full(2000, 3e200)})
+    with pytest.raises(dn.InputError, match="range of 'x' must lie within ±1e\\+100"):
+        dn.release_statistics(frame, "variance(x)", advantage=0.3, ranges={"x": (0, 1e308)})
+    found = dn.release_statistics(frame, ["variance(x)", "sum(x)"], advantage=0.3, ranges={"x": (0, 1e100)})
+    assert "e+103" in str(found)  # 1e100 of 2,000 records, as a power of ten
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 0.3])
+def test_only_what_has_no_noise_is_exact(value):
+    """Half of the records share a number: the points around its quantile are the same, and were called exact."""
+    frame = pd.DataFrame({"x": np.where(np.arange(4000) % 5, value, 0.5)})
+    found = dn.release_statistics(frame, "median(x)", advantage=0.3, ranges={"x": (0, 1)})
+    (row,) = found["median(x)"]
+    assert row.noise > 0
+    assert "(exact)" not in row.shown()
+    known = dn.release_statistics(frame, "count()", advantage=0.3, n=4000)
+    assert known["count()"][0].shown() == "4000 (exact)"
+
+
+def test_dates_among_several_columns_are_said_to_be_days():
+    frame = pd.DataFrame({"x": np.arange(2000.0), "day": ["2020-05-01", "2021-07-01"] * 1000})
+    found = dn.release_statistics(frame, ["regression(x ~ day)", "mean(day)"], advantage=0.3)
+    assert "dates count in days since 1970-01-01" in found.estimands[0]
+    assert "1970" not in found.estimands[1]

@@ -29,9 +29,7 @@ def released(frame, statistic, ranges=None, **options):
         return release_statistics(frame, statistic, ranges=ranges, **{"advantage": 0.2} | options)
 
 
-@pytest.mark.parametrize(
-    "function", ["mean({})", "median({})", "quantile({}, 0.1, 0.9)", "sd({})"]
-)
+@pytest.mark.parametrize("function", ["mean({})", "median({})", "quantile({}, 0.1, 0.9)", "sd({})"])
 def test_answers_are_those_of_the_days(visits, function):
     ends = tuple(float(Day.of(end)) for end in RANGE["admitted"])
     dates = released(visits, function.format("admitted"))

@@ -37,6 +37,8 @@ _FAR = 2  # octaves beyond the others that are not far
 _WIDEST = 8  # octaves of the widest window tried where no single octave stands out
 YEARS = 201  # cells of dates, the outer ones for all before and after
 _YEAR, _BEFORE = 365.2425, 70  # days; years from 1900 to 1970, from which days are counted
+# where ranges are searched, by whether they are of dates
+SEARCHED = {False: (-(2.0**_LARGEST), 2.0**_LARGEST), True: (-_BEFORE * _YEAR, (YEARS - _BEFORE) * _YEAR)}
 _UNUSUAL = 0.05  # standard deviations by which a window must stand out more for each octave away from 1
 
 

@@ -194,8 +194,8 @@ class Release(Textual):
     certificate
         The guarantee and its assumptions.
     sampling_error
-        Standard deviation of the value over random training parts, computed from the whole data set, so that it says
-        nothing about who was trained on; None where nothing is known.
+        Root mean square distance of the value on random training parts from that on all records, computed from the
+        whole data set, so that it says nothing about who was trained on; None where nothing is known.
     alternatives
         What ``bound="auto"`` compared; empty otherwise.
 
@@ -214,7 +214,7 @@ class Release(Textual):
     def standard_error(self) -> FloatArray:
         """Standard error of each coordinate against the value on *all* records of the data set: noise and sampling."""
         if self.sampling_error is None:
-            return self.noise_scale
+            return np.full(self.value.shape, np.nan)
         return np.hypot(self.noise_scale, self.sampling_error)
 
     @property
@@ -222,7 +222,8 @@ class Release(Textual):
         """Standard error with respect to the population from which the records were drawn independently."""
         if self.sampling_error is None:
             return np.full(self.value.shape, np.nan)
-        return np.hypot(self.noise_scale, self.sampling_error / math.sqrt(1 - self.certificate.prior))
+        error = np.hypot(self.noise_scale, self.sampling_error / math.sqrt(1 - self.certificate.prior))
+        return np.where(self.sampling_error > 0, error, np.nan)  # what is the same on every part may differ elsewhere
 
     def interval(self, confidence: float = 0.95, *, of: Literal["data", "population"] = "data") -> FloatArray:
         """Return approximate confidence limits, shape ``(2, *value.shape)``, from the normal law.

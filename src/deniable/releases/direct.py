@@ -38,7 +38,7 @@ def plan_by_direct(task: ReleaseTask) -> NoisePlan:
     values = pilot.reshape(_PILOT, -1)
     coordinates = Coordinates.of(values, pilot.shape[2:])
     if coordinates.free.size == 0:
-        return nothing_varies(coordinates, _PILOT, _PILOT)
+        return nothing_varies(task, coordinates, _PILOT, _PILOT)
     failure, d = task.failure, coordinates.free.size
     number, limit = _number_of_runs(task, each)
     takes_long = d > 1 and number * (population.n_records + _DISTANCE * d) > _SCATTERED
@@ -73,7 +73,7 @@ def plan_by_direct(task: ReleaseTask) -> NoisePlan:
             f"{number:,} runs certify ({limit}); their number alone adds {2 * slack:.2g} to the advantage and "
             f"{chernoff_slack(failure, number, population.prior):.2g} to every TPR, the latter like 1/n_resamples",
         ),
-    ).with_outputs(values)
+    ).compared_on(task, values)
 
 
 def _timed(runner: Runner, task: Outputs) -> tuple[FloatArray, float]:

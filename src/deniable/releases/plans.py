@@ -9,12 +9,13 @@ E TV(N_θ, N_c) around any fixed centre c.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from deniable._check import FloatArray, Indices, InputError
-from deniable.noise import GaussianNoise, NoiseLaw, NormLaplaceNoise
+from deniable.noise import GaussianNoise, NoiseLaw, NormLaplaceNoise, sealed
 from deniable.releases.certificate import CertificateKind
 from deniable.releases.coordinates import Coordinates, Summary
 from deniable.releases.evidence import ExactRows, ReleaseError, SampledPairs, needed_resamples
@@ -77,6 +78,8 @@ class ReleaseTask:
                 f"noise='laplace' needs a one-dimensional value, got {factor.size} varying coordinates; "
                 "use 'gaussian' or 'norm-laplace'"
             )
+        if not np.all(np.isfinite(factor)):
+            raise ReleaseError("the values are too large to be compared: rescale them, or give public bounds (bounds=)")
         return (GaussianNoise if self.noise == "gaussian" else NormLaplaceNoise)(1.0, factor)
 
     def law_for(self, deviations: FloatArray) -> NoiseLaw:
@@ -102,11 +105,21 @@ class NoisePlan:
     resamples: int = 0
     runs: int = 0
     assumptions: tuple[str, ...] = ()
-    deviation: FloatArray | None = None  # standard deviation of the value over training parts, in its shape
+    deviation: FloatArray | None = None  # RMS distance of the value on training parts from that on all records
 
-    def with_outputs(self, values: FloatArray) -> NoisePlan:
-        """Add the standard deviation over training parts, from outputs of the free coordinates (draws, free)."""
-        return replace(self, deviation=self.coordinates.expand(values.std(axis=0, ddof=1), 0.0))
+    def compared_on(self, task: ReleaseTask, values: FloatArray) -> NoisePlan:
+        """Add how far outputs of the free coordinates (draws, free) are from the value on all records, if it has one.
+
+        Of a sum or a count of distinct values that is mostly a bias: on a part it is smaller every time.
+        """
+        whole = None
+        with sealed(), suppress(ReleaseError, SystemExit):
+            rows = np.arange(task.population.n_records)
+            whole = evaluate(task.algorithm, task.population, rows, "on all records")
+        if whole is None or whole.shape != self.coordinates.shape:
+            return self
+        fixed, free = np.abs(self.coordinates.constants - whole.ravel()), whole.ravel()[self.coordinates.free]
+        return replace(self, deviation=self.coordinates.expand(np.sqrt(np.mean((values - free) ** 2, axis=0)), fixed))
 
 
 def plan_from_closed_form(task: ReleaseTask, algorithm: ExactSwap) -> NoisePlan:
@@ -115,7 +128,7 @@ def plan_from_closed_form(task: ReleaseTask, algorithm: ExactSwap) -> NoisePlan:
     whole = evaluate(algorithm, population, None, "on the whole data set")
     coordinates = Coordinates.like(algorithm.alike(population.data), whole.shape, whole.ravel())
     if coordinates.free.size == 0:
-        return nothing_varies(coordinates)
+        return nothing_varies(task, coordinates)
     influence = algorithm.influence(population, coordinates.free)
     units = algorithm.units(influence)
     best: tuple[float, NoiseLaw, ExactRows] | None = None
@@ -158,7 +171,7 @@ def plan_by_enumeration(task: ReleaseTask) -> NoisePlan | None:
     values = outputs.reshape(len(sets), -1)
     coordinates = Coordinates.of(values, outputs.shape[1:])
     if coordinates.free.size == 0:
-        return nothing_varies(coordinates)
+        return nothing_varies(task, coordinates)
     values = values[:, coordinates.free]
     law = task.law_for(values - values.mean(axis=0))
     pairs = _swapped_sets(sets, task.population.n_records)
@@ -171,7 +184,7 @@ def plan_by_enumeration(task: ReleaseTask) -> NoisePlan | None:
         resamples=len(sets),
         runs=2 * len(sets),
         assumptions=("the algorithm is a function of its data (each training set was run twice, with equal bits)",),
-    ).with_outputs(values)
+    ).compared_on(task, values)
 
 
 def plan_by_pairs(task: ReleaseTask) -> NoisePlan:
@@ -189,7 +202,7 @@ def plan_by_pairs(task: ReleaseTask) -> NoisePlan:
     values = outputs.reshape(2 * resamples, -1)
     coordinates = Coordinates.of(values[: 2 * chosen], outputs.shape[2:])
     if coordinates.free.size == 0:
-        return nothing_varies(coordinates, resamples, 2 * resamples)
+        return nothing_varies(task, coordinates, resamples, 2 * resamples)
     pairs = values[:, coordinates.free].reshape(resamples, 2, -1)
     law = task.law_for(pairs[:chosen, 0] - pairs[:chosen, 1])
     distances = law.distance(pairs[:, 0], pairs[:, 1])
@@ -201,10 +214,10 @@ def plan_by_pairs(task: ReleaseTask) -> NoisePlan:
         "opposite training sets; every record at once",
         resamples=resamples,
         runs=2 * resamples,
-    ).with_outputs(pairs[:chosen].reshape(2 * chosen, -1))
+    ).compared_on(task, pairs[:chosen].reshape(2 * chosen, -1))
 
 
-def nothing_varies(coordinates: Coordinates, resamples: int = 0, runs: int = 0) -> NoisePlan:
+def nothing_varies(task: ReleaseTask, coordinates: Coordinates, resamples: int = 0, runs: int = 0) -> NoisePlan:
     """Return the plan that publishes a constant of the data set: it does not depend on who trains."""
     return NoisePlan(
         coordinates,
@@ -215,7 +228,7 @@ def nothing_varies(coordinates: Coordinates, resamples: int = 0, runs: int = 0) 
         resamples=resamples,
         runs=runs,
         assumptions=("that value is published as it is, without noise and without running on the training part",),
-    )
+    ).compared_on(task, np.zeros((1, 0)))
 
 
 def _swapped_sets(sets: list[tuple[int, ...]], n: int) -> Indices:

@@ -71,12 +71,16 @@ class Choice:
         ranks = float(self.above[place] - self.below[place])
         slope = max(high - low, 0.0) / ranks
         away = _laplace(1 - limits.confidence, ranks * self.end.rate) / self.value.rate + 1
-        reach = away * slope + scale.half / CANDIDATES
+        step = scale.half / CANDIDATES  # of the lattice: all that tells values apart where many share one
+        reach = away * slope + step
         ends = [value - reach, value + reach]
         if n * min(self.p, 1 - self.p) * self.value.rate < _APART:  # it may lie beyond all values
             ends = [min(ends[0], low), max(ends[1], high)]
         ends += [min(ends[0], low), max(ends[1], high)]
-        noise, sampling = math.sqrt(2) / self.value.rate * slope, math.sqrt(self.p * (1 - self.p) * n) * slope
+        noise, sampling = (
+            max(math.sqrt(2) / self.value.rate * slope, step),
+            math.sqrt(self.p * (1 - self.p) * n) * slope,
+        )
         least, most, lowest, highest = (min(max(end, scale.low), scale.high) for end in ends)
         return _to_whole(Row(group, f"{self.p:g}", value, noise, sampling, least, most, lowest, highest), scale)
 

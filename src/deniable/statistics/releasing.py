@@ -188,7 +188,7 @@ def _released(
     made = []
     for statistic, query in zip(asked, queries, strict=True):
         found = answered(statistic, query, answers[query], records.scales, records.categories, n, limits)
-        notes = [ask.notes[column] for column in statistic.columns if column in ask.notes]
+        notes = [note for column in statistic.columns for note in ask.notes.get(column, ())]
         found = [replace(row, note="; ".join(filter(None, (row.note, *notes)))) for row in found]
         if smallest and statistic.function in ("count", "histogram"):
             found = hide_small(found, smallest)
@@ -223,7 +223,7 @@ class _Asking:
     queries: Queries
     limits: Limits = field(default_factory=lambda: Limits(0.95))
     replaced: list[float] = field(default_factory=list)  # μ of each query
-    notes: dict[str, str] = field(default_factory=dict)  # on columns: cells that were not read, a range that was lost
+    notes: dict[str, list[str]] = field(default_factory=dict)  # on columns: cells not read, a range that was lost
 
     def found(
         self, rows: int, cells: Mapping[str, ColumnCells], given: Given, known: int | None
@@ -262,18 +262,24 @@ class _Asking:
         if kind.most == "flag":
             return ColumnScale(0.0, 1.0, whole=True)
         dates = kind.most == "date"
+        notes = self.notes.setdefault(name, [])
         if kind.other:
-            self.notes[name] = f"about {kind.other:,.0f} cells of {name} are no {'date' if dates else 'number'}s"
+            notes.append(f"about {kind.other:,.0f} cells of {name} are no {'date' if dates else 'number'}s")
         values = numbers_of(cells, dates)
         rows, sd = np.flatnonzero(~np.isnan(values)), 1 / mu
         places, size = (columns.year_cells, columns.YEARS) if dates else (columns.octave_cells, columns.CELLS)
         purpose = f"in which {'years' if dates else 'octaves'} a column lies"
         counts = self.queries.histogram(f"range of {name}", purpose, mu, rows, places(values[rows]), size)
         if not columns.standing_out(counts, sd) > 0:
-            lost = f"the range of {name} was lost in the noise, so values may be clipped far off: declare it"
-            self.notes[name] = f"{self.notes[name]}; {lost}" if name in self.notes else lost
-        found = columns.years_from_counts if dates else columns.range_from_counts
-        return ColumnScale(*found(counts, sd), dates, kind.whole and not dates)
+            notes.append(f"the range of {name} was lost in the noise, so values may be clipped far off: declare it")
+        low, high = (columns.years_from_counts if dates else columns.range_from_counts)(counts, sd)
+        scale = ColumnScale(low, high, dates, kind.whole and not dates)
+        first, last = columns.SEARCHED[dates]
+        if low <= first or high >= last:
+            notes.append(
+                f"values of {name} may lie beyond ({scale.exactly()}), where the search ends: declare its range"
+            )
+        return scale
 
     def sums(self, query: Query, records: Records, mu: float, purpose: str) -> QueryAnswer:
         """Return the noisy sums of a query."""

@@ -20,12 +20,14 @@ from deniable.tables import Schema, as_schema, shorthand
 
 _OF_PERSONS = "whole persons are hidden, so say how much one may add in all, as in sum(spend, per_person=5000)"
 _NO_PERSONS = "per_person bounds what a person's records add up to; name the column of persons (group=, --schema)"
+_MOST = 1e100  # size of a number: its square, and sums of squares, are numbers still
 _BINS = {"histogram": 10.0, "survival": 20.0}
 _LOCATIONS = ("mean", "median", "quantile")  # statistics of dates that are dates themselves
 _UNITS = {"sd": "in days", "variance": "in days squared"}  # of columns of dates
 _POINTS = 16.0  # intervals of a distribution function, unless ``points`` is given
 _LEAST_OWN = 0.1  # of a part that counts keep beside moments that tell nearly all
 _NAMES = {"ecdf": "share below each point"}
+_DATED = "; dates count in days since 1970-01-01"
 _GAPS = "; limits as for values without gaps (of whole numbers: declare them as such)"
 _POPULATION = dict.fromkeys(
     ("variance", "sd", "covariance", "correlation"), "; limits for the population as for normal records"
@@ -86,6 +88,9 @@ class Given:
         for name, found in labels.items():
             if {OTHER, ABSENT} & set(found):
                 raise InputError(f"the categories of {name!r} must not be {OTHER} or {ABSENT}, which every column has")
+        for name in numbers:
+            if max(map(abs, own[name].span or (0.0,))) > _MOST:
+                raise InputError(f"the range of {name!r} must lie within ±{_MOST:g}, got {own[name].span}: rescale it")
         spans = {name: span for name in numbers if (span := own[name].span) is not None}
         kinds = {name: own[name].kind for name in spans}
         scales = {
@@ -168,7 +173,8 @@ def estimand(statistic: Statistic, scales: Mapping[str, ColumnScale], unit: str)
     counted = {"count": "number", "share": "share", "histogram": "number", "survival": "share alive"}.get(function)
     named = f"{counted} of {plural(unit)}" if counted else f"{_NAMES.get(function, function)} of {limited}"
     shares = "; each person's records count as one together" if unit == "person" else ""
-    return f"{named}{shares}{_POPULATION.get(function, '')}{_GAPS if gaps else ''}"
+    dated = len(columns) > 1 and any(scales[column].dates for column in columns if column in scales)
+    return f"{named}{shares}{_DATED * dated}{_POPULATION.get(function, '')}{_GAPS if gaps else ''}"
 
 
 def shares_of(queries: list[Query]) -> dict[Query, float]:
