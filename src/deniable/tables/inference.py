@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ _MARKS = {  # how numbers with a decimal mark are written; what can be read with
     ".": re.compile(r"[+-]?(?:0\.\d+|\d+\.\d{1,2}|\d+\.\d{4,}|\d{1,3}(?:[, ]\d{3})+\.\d+)"),
 }
 _DAY = re.compile(r"(\d{1,2})[./-](\d{1,2})[./-]\d{2,4}(?: .*)?")
-_UNIT = re.compile(r"([^\w\s.,()+-]?) ?([+-]?[\d.,' ]*\d) ?([^\d\s.,()]{0,12})")
+_UNIT = re.compile(r"([^\w\s.,()+<>≤≥=~-]?) ?([+-]?[\d.,' ]*\d) ?([^\d\s.,()+<>≤≥=~-]{0,12})")
 _DIGITS = re.compile(r"[+-]?[\d.,' ]*\d")
 _GRID = 8  # a range that is read off the data is rounded outward to about this share of itself
 _MOST = 0.5  # share of the cells that have to be written in one way
@@ -184,7 +185,7 @@ def is_code(texts: Collection[str]) -> bool:
 
 
 def format_of(texts: Counter[str], declared: ColumnSchema) -> ColumnSchema:
-    """Return how most of the texts of a column are written, where it is not declared."""
+    """Return what is declared but the kind, and how most texts of a column are written where it is not."""
     parts = [(_UNIT.fullmatch(text), count) for text, count in texts.items()]
     units = Counter[str]()
     for match, count in parts:
@@ -197,7 +198,9 @@ def format_of(texts: Counter[str], declared: ColumnSchema) -> ColumnSchema:
     first, second = (sum(count for match, count in days if int(match[place]) > 12) for place in (1, 2))
     dotted = any("/" not in match[0] for match, _ in days)
     order = "" if not days or not (first or second or dotted) else "day" if first >= second else "month"
-    return ColumnSchema(
+    return replace(
+        declared,
+        kind="",
         decimal=declared.decimal or (max(marks, key=lambda mark: marks[mark]) if any(marks.values()) else ""),
         order=order and (declared.order or order),
         unit=declared.unit or unit,
