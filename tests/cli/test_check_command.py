@@ -22,8 +22,11 @@ def table(tmp_path):
 
 
 def test_a_person_reads_what_was_understood_and_no_cell(table, capsys):
-    assert run(["check", str(table), "--target", "y"]) == 0
-    out = capsys.readouterr().out
+    assert run(["check", str(table), "--target", "y"]) == 2
+    assert "problem: its columns are separated by ';'" in " ".join(capsys.readouterr().out.split())
+    assert run(["check", str(table), "--target", "y", "--decimal", "."]) == 0
+    out, said = capsys.readouterr()
+    assert "--target y --decimal . --report" in said  # the next command is about the same table
     for words in (
         "40 rows",
         "separator: semicolon",
@@ -49,13 +52,13 @@ def test_exact_copies_are_counted_for_the_owner(table, tmp_path, capsys):
     lines = table.read_text().splitlines()
     twice.write_text("\n".join([*lines, *[lines[1]] * 10, lines[2]]) + "\n")
     words = "11 of 51 rows are exact copies of another row: a person with k of them counts as k"
-    assert run(["check", str(twice), "--target", "y"]) == 0
+    assert run(["check", str(twice), "--decimal", ".", "--target", "y"]) == 0
     assert words in " ".join(capsys.readouterr().out.split())
-    assert run(["check", str(twice), "--target", "y", "--json"]) == 0
+    assert run(["check", str(twice), "--decimal", ".", "--target", "y", "--json"]) == 0
     assert words in " ".join(capsys.readouterr().out.split())
-    assert run(["check", str(table), "--target", "y"]) == 0
+    assert run(["check", str(table), "--decimal", ".", "--target", "y"]) == 0
     assert "exact copies" not in capsys.readouterr().out
     schema = tmp_path / "schema.toml"
     schema.write_text('person = "name"\n')
-    assert run(["check", str(twice), "--target", "y", "--schema", str(schema)]) == 0
+    assert run(["check", str(twice), "--decimal", ".", "--target", "y", "--schema", str(schema)]) == 0
     assert "exact copies" not in capsys.readouterr().out

@@ -118,7 +118,7 @@ def test_a_header_of_semicolons_stops_once_everywhere(hospital, capsys, tmp_path
     for words in ways.values():
         assert run(words) == 2
         assert "say --decimal , or --decimal ." in " ".join(capsys.readouterr().err.split())
-    assert run(["check", str(hospital)]) == 0
+    assert run(["check", str(hospital)]) == 2
     told = " ".join(capsys.readouterr().out.split())
     assert "say --decimal" in told
     assert "with a decimal comma: 0, with a decimal point: 0" not in told

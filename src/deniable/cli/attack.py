@@ -65,7 +65,7 @@ def attack(
     found = scores.audit()
     made = dn.assess(found, title=f"{scores.method} against {model}", **said)
     leaks = found.advantage().low > 0
-    private = ("train", *of_table(data, target, drop, reading.schema), "--report", "private.html") if leaks else ()
+    private = ("train", *of_table(data, target, drop, **vars(reading)), "--report", "private.html") if leaks else ()
     write_all(pages.files(made))
     return max(pages.show(made, private), MISSED if found.warnings else FINE)
 

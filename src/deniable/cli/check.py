@@ -46,12 +46,10 @@ def check(
     source, told = reading.opened(data)
     with only_our_words():
         found = understand(source, target, drop=left, schema=told, strict=False)
-        undecided = WHICH_MARK in found.problems  # the owner is told, and may draft a schema that answers it
-        problems = tuple(one for one in found.problems if one != WHICH_MARK)
-        if not problems and not found.kept:
-            problems = (_NOTHING,)
-        asks = (f"before it is used: {WHICH_MARK}",) * undecided
-        found = replace(found, notes=(*found.notes, *asks), problems=problems)
+        if schema_out is not None:  # the draft answers it
+            found = replace(found, problems=tuple(one for one in found.problems if one != WHICH_MARK))
+        if not found.problems and not found.kept:
+            found = replace(found, problems=(_NOTHING,))
         drafted = "" if schema_out is None else draft_schema(source, target, drop=left, schema=told)
     if schema_out is not None:
         write(schema_out, drafted)
@@ -59,9 +57,9 @@ def check(
         print(to_json(_facts(found)))
     else:
         _show(found, PUBLIC)
-        if not found.problems and found.target is not None and (not undecided or schema_out is not None):
-            whole = of_table(data, target, drop, reading.schema)
-            declared = of_table(data, schema=schema_out)
+        if not found.problems and found.target is not None:
+            whole = of_table(data, target, drop, **vars(reading))
+            declared = of_table(data, schema=schema_out, sheet=reading.sheet)
             suggest("train", *(whole if schema_out is None else declared), "--report", "report.html")
     if schema_out is not None:
         print("read the schema, then delete its first line", file=sys.stderr)
