@@ -8,7 +8,7 @@ import pytest
 
 import deniable as dn
 from deniable.cli._app import run
-from deniable.tables import draft_schema
+from deniable.tables import draft_schema, understand
 from deniable.workflows.train import train_table
 
 N = 200
@@ -85,6 +85,29 @@ def test_doubts_are_said_and_not_decided():
         if doubt not in text or "decimal =" in text or "order =" in text:
             wrong[doubt] = text
     assert wrong == {}
+
+
+CODES = {  # and whether it is drafted as a code: some begin with a zero, and no number is more than digits
+    "postal codes": (["01067", "80331", "D-10115", ""], True),
+    "long ones": (["00123", "04711", "n/a"], True),
+    "spaces of thousands": (["01067", "10 115"], False),
+    "decimals": (["007", "7.5"], False),
+    "no zero": (["80331", "10115"], False),
+    "zero itself": (["0", "10"], False),
+}
+
+
+@pytest.mark.parametrize("name", CODES)
+def test_leading_zeros_are_drafted_as_a_code_and_check_says_so(name):
+    """Read as numbers, 01067 and 1067 are one: `all cells are digits` missed columns with a gap or another code."""
+    cells, code = CODES[name]
+    frame = pd.DataFrame({"x": (cells * 60)[:120], "y": [0, 1] * 60})
+    kind = tomllib.loads(draft_schema(frame, "y"))["columns"]["x"]["kind"]
+    assert (kind == "code") == code
+    notes = "; ".join(understand(frame, "y").columns[0].notes)
+    assert ("01067 was read as 1067: kind = 'code' keeps the zeros" in notes) == any(
+        c[:1] == "0" < c[1:] for c in cells
+    )
 
 
 def test_what_is_known_is_drafted_as_declared(tmp_path):

@@ -141,12 +141,14 @@ def remarks(
         yield f"{_many(faults)} with a formula error of a sheet read as missing"
     if alike := len(cells.words) - len({word.casefold() for word in cells.words}):
         yield f"{alike} of {len(cells.words)} words differ from another one in case only"
+    doubtful = doubts(texts, declared.settled)
     if kind not in ("number", "date"):
+        yield from [said for settles, said in doubtful.items() if settles == "code"]
         return
     other = (cells.kind > 0) & values.isna().to_numpy()
     if other.any():
         yield f"{_many(other.sum())} with something else than a {kind} read as missing"
-    yield from doubts(texts, declared.settled).values()
+    yield from doubtful.values()
     if len({sign for text in texts for sign in _SIGNS if sign in text}) > 1:
         yield "signs of several units were left out"
     numbers = values.dropna().to_numpy()
