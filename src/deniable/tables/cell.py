@@ -93,7 +93,8 @@ _LONGEST = 40  # letters of a date
 _NAMES = "jan feb,fév,fev mar,mär apr,avr may,mai jun,juin jul,juil aug,aoû,aou sep oct,okt nov dec,dez,déc"
 _MONTHS = {name: month for month, names in enumerate(_NAMES.split(), 1) for name in names.split(",")}
 
-_NO, _YES = ("no", "false", "n", "f", "nein", "non"), ("yes", "true", "y", "t", "ja", "oui", "sí", "si")
+_NO = ("no", "false", "n", "f", "nein", "non", "falsch", "faux", "falso", "não")
+_YES = ("yes", "true", "y", "t", "ja", "oui", "sí", "si", "wahr", "vrai", "verdadero", "vero", "sim")
 _FLAGS = dict.fromkeys(_NO, "no") | dict.fromkeys(_YES, "yes")
 
 

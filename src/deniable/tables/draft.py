@@ -6,6 +6,7 @@ statistics never come here. Cells are read one by one (:mod:`deniable.tables.cel
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -43,6 +44,9 @@ PUBLIC = (
 SAID = 6  # columns that a warning names
 _HEADER_COLUMNS = 2  # columns of numbers or dates with a text in the first row: one could be a mistake
 _HEADER_SEEN = 200  # rows that are looked at
+_LAST_ROWS = 5  # in which totals and remarks stand
+_FEW_COLUMNS = 2  # of which one may well be empty
+_TOTAL = re.compile(r"(?:(?:grand|sub)[- ]?)?(?:totals?|totale|totaal|sum|summe|gesamt|insgesamt|somme|suma)\b", re.I)
 _HEAD = (
     "Drafted by looking at the table: for its owner, who corrects it. What stands here is taken as public, so declare",
     "what everybody knows. Lines that begin with # are not read; ranges and categories in them were read off the data.",
@@ -220,6 +224,10 @@ def understand(
             problems.append(f"{what} {asked!r} is not a column{near(str(asked), names)}; it has: {listed(names)}")
     if target is not None and str(target) in drop:
         problems.append(f"column {target!r} is both the target and to be dropped")
+    if 2 * opened.beside > len(frame):
+        problems.append(
+            f"rows with cells beside the columns that the first row names: {opened.beside}; if it is a title, delete it"
+        )
     if not len(frame) and not opened.problems:
         problems.append("it has no rows")
     known = vars(opened) | {"frame": pd.DataFrame(), "problems": tuple(problems), "target_name": target}
@@ -242,11 +250,16 @@ def _both_readings(column: Column, frame: Any) -> Column:
 
 def _columns(found: Understood, frame: Any, names: Sequence[Any]) -> Understood:
     columns, kept, aim, problems, above = [], {}, None, list(found.problems), 0
+    last = np.zeros(min(_LAST_ROWS, len(frame)), dtype=int)  # how many cells of the last rows hold anything
+    totals = np.zeros(len(last), dtype=bool)
     place = getattr(frame, "place_of", "row {}".format)
     for name in names:
         own = found.schema.column(name)
         cells = own.read(frame[name])
         above += not own.kind and _text_above(cells)
+        end = cells.at(slice(len(cells) - len(last), len(cells)))
+        last += end.kind > 0
+        totals |= np.array([*map(bool, map(_TOTAL.match, end.words)), False])[end.word]
         if name == found.target_name:
             aim, faults = _target(name, frame[name], cells, place)
             problems += faults
@@ -262,7 +275,9 @@ def _columns(found: Understood, frame: Any, names: Sequence[Any]) -> Understood:
         )
     made = pd.DataFrame(kept, index=range(len(frame)), copy=False)
     copies = () if found.schema.person is not None else copies_line(frame[name] for name in names)
-    notes = (*found.notes, *copies)
+    footers = int(np.sum(totals | ((last == 1) & (len(names) > _FEW_COLUMNS))))
+    said = f"of the last {len(last)} rows look like totals or remarks: {footers}; delete them, each counts as a record"
+    notes = (*found.notes, *copies, *[said] * bool(footers))
     return replace(found, columns=tuple(columns), frame=made, target=aim, problems=tuple(problems), notes=notes)
 
 
@@ -282,9 +297,10 @@ def _understood(name: str, raw: Any, cells: ColumnCells, declared: ColumnSchema)
     if declared.kind:
         return made, values
     made = replace(made, trained=not nearly_unique(cells))
-    if reason := reason_to_drop(name, kind, values, raw):
-        return replace(made, kind="dropped", missing=0.0, reason=reason), values
-    return replace(made, notes=tuple(remarks(kind, values, cells, raw, form, declared))), values
+    reason = reason_to_drop(name, kind, values, raw)
+    notes = () if reason and kind != "category" else tuple(remarks(kind, values, cells, raw, form, declared))
+    made = replace(made, notes=notes)
+    return replace(made, kind="dropped", missing=0.0, reason=reason) if reason else made, values
 
 
 def _target(name: str, raw: Any, cells: ColumnCells, place: Any) -> tuple[pd.Series[Any] | None, list[str]]:

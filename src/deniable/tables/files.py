@@ -43,7 +43,8 @@ class Opened:
     ``frame`` is a data frame, or reads a column on request; ``problems`` are the reasons not to use it;
     ``notes`` say what was guessed;
     ``odd`` are the lines (1 is the first below the header, empty ones are none) that are no record; ``name`` is what
-    to call it; ``target_name`` is known of a built-in one; ``unit`` is what a row is.
+    to call it; ``target_name`` is known of a built-in one; ``unit`` is what a row is;
+    ``beside`` counts the rows of a sheet with cells beside the columns that its first row names.
     """
 
     frame: Any
@@ -53,6 +54,7 @@ class Opened:
     name: str = "data frame"
     target_name: str | None = None
     unit: str = "record"
+    beside: int = 0
 
     def checked(self) -> Self:
         """Return the table if it has no problems; otherwise raise ``InputError``."""
@@ -130,8 +132,9 @@ def _open_text(name: str, data: bytes, schema: Schema, sheet: str | None) -> Ope
     frame = pd.DataFrame({i: table.column(i).to_pandas() for i in range(len(header))})
     lost = [
         "it has no rows: no line has as many cells as the header; the first line must be the header: delete a title or "
-        "comments above it"
+        "comments above it, and quote cells that hold the separator"
     ] * bool(odd and not len(frame))
+    lost += _untitled(header)
     if sep == ";" and not schema.says_decimal:
         lost.append(WHICH_MARK)
     return Opened(_named(frame, header), notes, tuple(lost), odd, unit="line of the file")
@@ -209,6 +212,15 @@ def _separator(header: str, known: str | None) -> tuple[str, tuple[str, ...]]:
     return best, () if best == (known or ",") else (f"separator: {_SEPARATORS[best]}",)
 
 
+def _untitled(header: Sequence[str]) -> list[str]:
+    """Refuse a title for a header: the first line of a table names most of its columns."""
+    named = sum(bool(name.strip()) for name in header)
+    said = (
+        f"its first line names {named} of {len(header)} columns: the header must come first: delete the title above it"
+    )
+    return [said] * (2 * named < len(header) and len(header) > 2)
+
+
 def _named(frame: pd.DataFrame, header: list[str]) -> pd.DataFrame:
     """Give the columns their names; an empty one is named after its place."""
     frame.columns = pd.Index([name.strip() or f"(column {i + 1})" for i, name in enumerate(header)], dtype=object)
@@ -252,10 +264,12 @@ def _open_sheet(name: str, data: bytes, schema: Schema, sheet: str | None) -> Op
     records = [row for row in rows[1:] if any(cell not in (None, "") for cell in row[: len(header)])]
     other = f"others are {others} (--sheet)" if others else "it is the only one"
     notes = (f"sheet {title!r} was read; {other}",) * bool(others)
-    lost = (f"the first row of sheet {title!r} must name the columns, and records must follow; {other}",)
+    lost = [f"the first row of sheet {title!r} must name the columns, and records must follow; {other}"]
+    lost = lost * (not (header and records)) + _untitled(header)
+    beside = sum(any(cell not in (None, "") for cell in row[len(header) :]) for row in records)
     columns = {i: pd.Series([row[i] for row in records], dtype=object) for i in range(len(header))}
     frame = _named(pd.DataFrame(columns, index=range(len(records))), header)
-    return Opened(frame, notes, lost * (not (header and records)))
+    return Opened(frame, notes, tuple(lost), beside=beside)
 
 
 def _check_near(name: str, data: bytes) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -22,9 +22,16 @@ _LONG_TEXT = 60  # letters on average: somebody wrote sentences
 _SCALE = 20  # distinct cells up to which numbers and words are a scale like 1, 2, 3+
 RARE = 3  # a text in fewer rows than this could be one person's
 _SENTINELS = (-9999.0, -999.0, -99.0, 999.0, 9999.0, 99999.0, 999999.0)  # numbers that often mean "not known"
+_FIRST_DAY, _LAST_DAY = 19_000_101, 21_000_101  # that whole numbers may spell
 _SIGNS = "€$£¥₹%"
 _DOUBTS = (  # what settles it; how it is written, beside what, unless beside what; how it was read
-    ("decimal", r"[+-]?[1-9]\d{0,2},\d{3}", "", r"[\d,]+\.\d+|\d{1,3}(?:,\d{3}){2,}", "1,234 was read as 1234"),
+    (
+        "decimal",
+        r"[+-]?[1-9]\d{0,2},\d{3}",
+        "",
+        r"[\d,]+\.\d+|\d{1,3}(?:,\d{3}){2,}",
+        "1,234 was read as 1234; else --decimal ,",
+    ),
     (
         "decimal",
         r"[+-]?[1-9]\d{0,2}\.\d{3}",
@@ -32,7 +39,13 @@ _DOUBTS = (  # what settles it; how it is written, beside what, unless beside wh
         "",
         "1.234 was read as 1.234, though others have decimal commas",
     ),
-    ("order", r"(?:0?\d|1[0-2])/(?:0?\d|1[0-2])/\d{2,4}", "", "", "04/05/2021 was read as 5 April"),
+    (
+        "order",
+        r"(?:0?\d|1[0-2])/(?:0?\d|1[0-2])/\d{2,4}",
+        "",
+        "",
+        "04/05/2021 was read as 5 April; else declare its order",
+    ),
     ("code", r"0\d+", "", "", "01067 was read as 1067: kind = 'code' keeps the zeros"),
 )
 _MARKS = {  # how numbers with a decimal mark are written; what can be read with either is not among these
@@ -92,7 +105,11 @@ def reason_to_drop(name: str, kind: str, values: pd.Series[Any], raw: Any) -> st
     if len(counts) == 1 and any(type(cell).__name__ == counts.index[0] for cell in raw):  # read as the type's name
         return f"its cells are nested ({counts.index[0]}); give their parts columns of their own"
     if len(counts) == 1:
-        return "it is constant" if len(present) == len(values) else "all cells that hold anything are equal"
+        return (
+            "it is constant"
+            if len(present) == len(values)
+            else "all cells that hold anything are equal; if a gap means something, write it"
+        )
     way_out = "if this is not an identifier, declare it in a schema"
     if _IDENTIFIER.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()):
         return f"the name looks like an identifier; {way_out}"
@@ -137,8 +154,11 @@ def remarks(
     limits = sum(count for text, count in texts.items() if _LIMITED.fullmatch(text))
     if limits and not declared.censored:
         yield f"{_many(limits)} such as 90+ or < 0.5: a word, unless censored = 'limit' makes it a number"
-    if faults := sum(count for text, count in texts_of(raw, "#").items() if text in NOTHING):
+    empty = texts_of(raw, lambda text: text in NOTHING and text != "")
+    if faults := sum(count for text, count in empty.items() if text[0] == "#"):
         yield f"{_many(faults)} with a formula error of a sheet read as missing"
+    if kind == "category" and (words := empty.total() - faults):
+        yield f"{_many(words)} such as NA or - read as missing: if one is a word, list it among the categories"
     if alike := len(cells.words) - len({word.casefold() for word in cells.words}):
         yield f"{alike} of {len(cells.words)} words differ from another one in case only"
     doubtful = doubts(texts, declared.settled)
@@ -154,8 +174,13 @@ def remarks(
     numbers = values.dropna().to_numpy()
     for word in _SENTINELS if kind == "number" else ():
         here = numbers == word
-        if here.sum() >= RARE and (~here).any() and np.abs(numbers[~here]).max() * 2 < abs(word):
-            yield f"{word:g} appears as a number; if it means missing, empty these cells"
+        if here.sum() < RARE or here.all():
+            continue
+        if numbers[~here].min() >= 0 > word or np.abs(numbers[~here]).max() * 2 < abs(word):
+            yield f"{word:g} appears as a number: missing = [{word:g}] makes gaps of it"
+    spelled = kind == "number" and numbers.size and numbers.min() >= _FIRST_DAY and numbers.max() < _LAST_DAY
+    if spelled and (ColumnSchema(kind="date").read(numbers).kind == DATE).all():
+        yield "20230623 was read as a number: kind = 'date' makes it a day"
 
 
 def doubts(texts: Collection[str], settled: Collection[str] = ()) -> dict[str, str]:
@@ -172,12 +197,16 @@ def _many(cells: int) -> str:
     return "1 cell" if cells == 1 else f"{cells:,} cells"
 
 
-def texts_of(raw: Any, sign: str = "") -> Counter[str]:
-    """Return how often each text is there that holds a digit, or begins with a sign."""
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
+
+
+def texts_of(raw: Any, kept: Callable[[str], bool] = _has_digit) -> Counter[str]:
+    """Return how often each text is there that is ``kept``: by default those with a digit."""
     if pd.api.types.is_numeric_dtype(raw):
         return Counter()
-    texts = (cell.strip() for cell in raw if isinstance(cell, str))
-    return Counter(text for text in texts if (text.startswith(sign) if sign else any(map(str.isdigit, text))))
+    texts = Counter(cell.strip() for cell in raw if isinstance(cell, str))
+    return Counter({text: count for text, count in texts.items() if kept(text)})
 
 
 def is_code(texts: Collection[str]) -> bool:

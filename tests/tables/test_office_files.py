@@ -1,0 +1,85 @@
+"""Files as offices, registers and instruments export them: `check` names what stands beside the records."""
+
+import datetime as dt
+
+import pytest
+
+import deniable as dn
+from deniable.cli._app import run
+from deniable.tables import understand
+from oracles.sheets import xlsx
+
+N = 60
+DAYS = [dt.date(2023, 1, 1) + dt.timedelta(5 * i) for i in range(N)]
+ROWS = [[f"P{i % 7}", 20 + i % 50, 2000 + 7 * (i * 31 % N)] for i in range(N)]
+
+
+def lines(header, write, end=""):
+    return "\n".join([header, *(write(i) for i in range(N)), *end.splitlines(), ""])
+
+
+FILES = {  # the file; the exit code of check; what it says
+    "a total below": (lines("region,sales", lambda i: f"N{i % 3},{i % 9}", "Total,270"), 0, "totals or remarks: 1"),
+    "a sum below": (lines("Ort\tMenge", lambda i: f"N{i % 3}\t{i % 9}", "Summe:\t270"), 0, "totals or remarks: 1"),
+    "remarks below": (
+        lines("c,a,b", lambda i: f"C{i % 5},{i % 7},{i % 3}", '\n"Source: the bank",,\n"Updated: 01/01/2024",,'),
+        0,
+        "totals or remarks: 2",
+    ),
+    "no total": (lines("region,sales", lambda i: f"{('N', 'Summer', 'Totalia')[i % 3]},{i % 9}"), 0, "!totals"),
+    "a title above": (lines("Report 2024;;;\na;b;c;d", lambda i: f"{i % 3};1,5;x;y"), 2, "names 1 of 4 columns"),
+    "a separator at the end": (lines("a,b,c,", lambda i: f"{i % 3},{i % 7},x{i % 2},"), 0, "!problem"),
+    "an index": (lines(",a,b", lambda i: f"{i},{i % 7},x{i % 2}"), 0, "!problem"),
+    "units below the header": (lines("t,p\ns,hPa", lambda i: f"{i % 7},{i % 9}.5"), 2, "two header lines"),
+    "cells with the separator": (lines("a,b", lambda i: f"{i},said, that"), 2, "quote cells that hold the separator"),
+    "-99": (lines("age,x", lambda i: f"{-99 if i % 9 == 0 else 20 + i % 50},{i % 3}"), 0, "missing = [-99]"),
+    "days as numbers": (lines("d,x", lambda i: f"{DAYS[i]:%Y%m%d},{i % 3}"), 0, "kind = 'date' makes it a day"),
+    "Excel's truth": (lines("w,x", lambda i: f"{('WAHR', 'FALSCH')[i % 2]},{i % 3}"), 0, "yes/no"),
+    "NA for Namibia": (lines("c,x", lambda i: f"{('NA', 'DE', 'FR')[i % 3]},{i % 3}"), 0, "20 cells such as NA"),
+    "nearly unique, with a unit": (lines("w,x", lambda i: f"{i}.5 kg,{i % 3}"), 0, "unit = 'kg' makes numbers"),
+    "minus behind": (lines("w,x", lambda i: f"{i * 7 % 41}-,{i % 3}"), 0, "!unit"),
+    "limits": (lines("w,x", lambda i: f"{'<5' if i % 2 else i},{i % 3}"), 0, "!unit"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_check_names_what_is_no_record(name, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    text, code, said = FILES[name]
+    path = tmp_path / "t.csv"
+    path.write_text(text, encoding="utf-8")
+    assert run(["check", str(path)]) == code
+    told = " ".join(capsys.readouterr().out.split())
+    assert (said.lstrip("!") in told) == (not said.startswith("!")), told
+
+
+SHEETS = {
+    "a title": ([["Report 2023"], [], ["name", "age", "pay"], *ROWS], "rows with cells beside the columns"),
+    "a title of merged cells": ([["Report", None, ""], ["name", "age", "pay"], *ROWS], "rows with cells beside"),
+    "a header of merged cells": ([["Person", None, None, "Pay"], *([*row, 7] for row in ROWS)], "!beside"),
+    "a remark beside": ([["name", "age", "pay"], [*ROWS[0], "see note"], *ROWS[1:]], "!problem"),
+    "a total": ([["name", "age", "pay"], *ROWS, ["Total", None, 9]], "totals or remarks: 1"),
+}
+
+
+@pytest.mark.parametrize("name", SHEETS)
+def test_sheets_whose_first_row_is_no_header(name, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    pytest.importorskip("python_calamine")
+    rows, said = SHEETS[name]
+    path = tmp_path / "t.xlsx"
+    path.write_bytes(xlsx({"Data": rows}))
+    code = run(["check", str(path)])
+    told = " ".join(capsys.readouterr().out.split())
+    assert (said.lstrip("!") in told) == (not said.startswith("!")), told
+    assert code == 2 * ("problem" in told)
+
+
+def test_a_title_stops_training_by_the_header_alone(tmp_path):
+    """Rows say nothing there: the first line names most columns, or the file is refused."""
+    for rows in (["1,2,3,4"], ["1,2,3,4", ",,,", "x,y,z,w"]):
+        path = tmp_path / "t.csv"
+        path.write_text("\n".join(["Report,,,", *rows]) + "\n")
+        with pytest.raises(dn.InputError, match="names 1 of 4 columns"):
+            dn.release_statistics(path, "count()", advantage=0.1)
+    assert understand({"a": [1, 2, 3], "": [4, 5, 7]}).problems == ()
