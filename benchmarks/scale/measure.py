@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/scale/measure.py [CASE ...]
 
-Cases: retraining line profile50 profile100 parquet train release. Without names all of them, about eight
+Cases: retraining line profile50 profile100 parquet train train10m duckdb release. Without names all, about twelve
 minutes on two idle cores and 6 GB of disk in the temporary folder. What is found is printed, and written to
 ``benchmarks/scale/results/measured.json``, beside what other cases found before; ``line`` draws
 ``docs/images/scale_line.svg``. CPU seconds include child processes and memory is the largest of the process (GB of
@@ -28,6 +28,8 @@ TARGETS = {
     "profile100": [("gigabytes", "<=", 1)],
     "parquet": [("seconds", "<=", 120), ("gigabytes", "<=", 1)],
     "train": [],
+    "train10m": [("gigabytes", "<=", 1.5)],
+    "duckdb": [("CPU of a query by that of the file", "<=", 1.1)],
     "release": [],
     "line": [],
 }
@@ -94,6 +96,24 @@ def train(path: str) -> dict[str, float]:
     return clock.read() | {"gigabytes": peak(), "gigabytes before": before}
 
 
+def queried(path: str) -> dict[str, float]:
+    """One fit from a Parquet file and from a query of DuckDB over it, with the same noise, after a fit that imports."""
+    import duckdb
+    import numpy as np
+
+    import deniable as dn
+    from deniable.testing import insecure_noise
+
+    found = {}
+    for name, data in (("imports", path), ("file", path), ("query", duckdb.sql(f"select * from '{path}'"))):
+        clock = Clock()
+        with insecure_noise(np.random.default_rng(0)):
+            dn.PrivateClassifier(advantage=0.1).fit(data, target="y")
+        found[name] = clock.read()["cpu"]
+    ratio = found["query"] / found["file"]
+    return {f"cpu, {name}": cpu for name, cpu in found.items()} | {"CPU of a query by that of the file": ratio}
+
+
 def release(path: str) -> dict[str, float]:
     import deniable as dn
     from deniable.releases import Mean
@@ -153,10 +173,11 @@ def line(folder: str) -> dict[str, float]:
 SIZES = {
     "line": [(rows, 20) for rows in LINE], "profile50": [(1_000_000, 50)], "profile100": [(800_000, 100)],
     "parquet": [(10_000_000, 20)], "train": [(1_000_000, 20)], "release": [(1_000_000, 20)],
+    "train10m": [(10_000_000, 20)], "duckdb": [(1_000_000, 5)],
 }  # fmt: skip
 CALLS = {
     "line": line, "profile50": profiled, "profile100": profiled, "parquet": profiled, "train": train,
-    "release": release, "retraining": retraining,
+    "train10m": train, "duckdb": queried, "release": release, "retraining": retraining,
 }  # fmt: skip
 
 
