@@ -144,8 +144,8 @@ def of_table(
     data: str, target: str | None = None, drop: Sequence[str] | None = None, **reading: str | Path | None
 ) -> tuple[str, ...]:
     """Return the words that say which table is read and how, to suggest another command for it."""
-    named = [("--target", target), *(("--drop", name) for name in drop or ())]
-    named += [(f"--{name}", value) for name, value in reading.items()]
+    read = ((f"--{name}", value) for name, value in reading.items())
+    named = [("--target", target), *(("--drop", name) for name in drop or ()), *read]
     return (data, *(str(word) for pair in named if pair[1] is not None for word in pair))
 
 
