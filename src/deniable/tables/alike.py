@@ -98,7 +98,7 @@ def _matched(frames: dict[str, Any], schema: Schema) -> Iterator[tuple[Any, list
     for i, title in enumerate(names):
         parts = {name: frame[title if by_name else frame.columns[i]] for name, frame in frames.items()}
         own = schema.column(title)
-        _refuse_two_ways(title, {name: doubts(texts_of(raw), own.settled) for name, raw in parts.items()})
+        _refuse_two_ways(title, {name: doubts(texts_of(raw), own) for name, raw in parts.items()})
         yield title, [(name, own.read(raw)) for name, raw in parts.items()]
 
 

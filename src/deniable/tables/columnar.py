@@ -62,11 +62,6 @@ class ColumnsOnDisk:
         """Rows and columns."""
         return len(self), len(self.names)
 
-    @property
-    def header(self) -> pd.DataFrame:
-        """A data frame with these columns and no row."""
-        return pd.DataFrame(columns=self.columns)
-
     def column(self, place: int) -> pd.Series[Any]:
         """Read one column."""
         import pyarrow as pa

@@ -46,7 +46,10 @@ _HEADER_COLUMNS = 2  # columns of numbers or dates with a text in the first row:
 _HEADER_SEEN = 200  # rows that are looked at
 _LAST_ROWS = 5  # in which totals and remarks stand
 _FEW_COLUMNS = 2  # of which one may well be empty
-_TOTAL = re.compile(r"(?:(?:grand|sub)[- ]?)?(?:totals?|totale|totaal|sum|summe|gesamt|insgesamt|somme|suma)\b", re.I)
+_TOTAL = re.compile(
+    r"(?:(?:grand|sub)[- ]?)?(?:totale?s?|totaal|sum|summe|gesamt|insgesamt|somme|suma)(?: g[eé]n[eé]rale?| \d{4})?\W*",
+    re.I,
+)
 _HEAD = (
     "Drafted by looking at the table: for its owner, who corrects it. What stands here is taken as public, so declare",
     "what everybody knows. Lines that begin with # are not read; ranges and categories in them were read off the data.",
@@ -259,7 +262,7 @@ def _columns(found: Understood, frame: Any, names: Sequence[Any]) -> Understood:
         above += not own.kind and _text_above(cells)
         end = cells.at(slice(len(cells) - len(last), len(cells)))
         last += end.kind > 0
-        totals |= np.array([*map(bool, map(_TOTAL.match, end.words)), False])[end.word]
+        totals |= np.array([*map(bool, map(_TOTAL.fullmatch, end.words)), False])[end.word]
         if name == found.target_name:
             aim, faults = _target(name, frame[name], cells, place)
             problems += faults
@@ -410,7 +413,7 @@ def _comments(column: ColumnSchema, raw: Any, before: ColumnCells, is_target: bo
     cells = column.read(raw)
     if lost := int(np.sum((before.kind > 0) & (cells.kind == 0))):
         yield f"{lost} {'cell does' if lost == 1 else 'cells do'} not fit and would be missing"
-    yield from doubts(texts_of(raw), column.settled).values()
+    yield from doubts(texts_of(raw), column).values()
     numbers = cells.number[~np.isnan(cells.number)]
     if column.kind in ("category", "code"):
         counts = pd.Series(cells.spelled).value_counts()

@@ -161,7 +161,7 @@ def remarks(
         yield f"{_many(words)} such as NA or - read as missing: if one is a word, list it among the categories"
     if alike := len(cells.words) - len({word.casefold() for word in cells.words}):
         yield f"{alike} of {len(cells.words)} words differ from another one in case only"
-    doubtful = doubts(texts, declared.settled)
+    doubtful = doubts(texts, declared)
     if kind not in ("number", "date"):
         yield from [said for settles, said in doubtful.items() if settles == "code"]
         return
@@ -183,8 +183,9 @@ def remarks(
         yield "20230623 was read as a number: kind = 'date' makes it a day"
 
 
-def doubts(texts: Collection[str], settled: Collection[str] = ()) -> dict[str, str]:
-    """Return what in the texts of a column may be meant otherwise, by what would settle it and is not ``settled``."""
+def doubts(texts: Collection[str], declared: ColumnSchema) -> dict[str, str]:
+    """Return what in the texts of a column may be meant otherwise, by what would settle it and is not declared."""
+    settled = {declared.kind, *(name for name in ("decimal", "order") if vars(declared)[name])}
     found = dict[str, str]()
     for settles, written, beside, unless, said in _DOUBTS:
         seen = [bool(form) and any(re.fullmatch(form, text) for text in texts) for form in (written, beside, unless)]

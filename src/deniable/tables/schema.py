@@ -106,11 +106,6 @@ class ColumnSchema:
         return tuple(str(_spelled(word, form)) for word in self.classes)
 
     @property
-    def settled(self) -> set[str]:
-        """What is declared of how its cells are written: the names of its attributes, and its kind."""
-        return {self.kind, *(name for name in ("decimal", "order") if vars(self)[name])}
-
-    @property
     def looked_at(self) -> bool:
         """Whether private queries have to tell what it holds, or where its numbers lie."""
         return self.kind == "" or (self.kind in _AXES and self.range is None)

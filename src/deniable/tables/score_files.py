@@ -223,7 +223,7 @@ def _numbers(name: str, column: Any, schema: Schema) -> FloatArray:
     if getattr(getattr(column, "dtype", None), "kind", "") in ("b", "i", "u", "f"):
         return np.asarray(column, dtype=np.float64)
     own = schema.column(name)
-    if said := doubts(texts_of(column), own.settled).get("decimal"):
+    if said := doubts(texts_of(column), own).get("decimal"):
         raise InputError(f"{name!r} has numbers with a comma that may be either mark ({said}): say --decimal , or .")
     cells = own.read(column)
     values = cells.number.copy()

@@ -248,7 +248,7 @@ def checked(model: Any, X: Any, *, reset: bool) -> Any:
             raise InputError(
                 f"X must have columns of different names, got {X.columns[X.columns.duplicated()][0]!r} twice"
             )
-        named = X.header if isinstance(X, ColumnsOnDisk) else X
+        named = X if isinstance(X, pd.DataFrame) else pd.DataFrame(columns=X.columns)
         validate_data(model, named, reset=reset, skip_check_array=True)
         if len(X) == 0 or X.shape[1] == 0:
             raise InputError(
