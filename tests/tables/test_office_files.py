@@ -54,6 +54,15 @@ def test_check_names_what_is_no_record(name, tmp_path, capsys, monkeypatch):
     assert (said.lstrip("!") in told) == (not said.startswith("!")), told
 
 
+def test_a_column_with_another_mark_than_the_file_is_named(tmp_path):
+    """Declared for all, the comma made texts of the amounts, which were "nearly unique and identify people"."""
+    path = tmp_path / "t.csv"
+    path.write_text(lines("town;amount;share", lambda i: f"Aa 1;{i * 37 % 59}.{i % 9}5;{i % 7},5"))
+    amount, share = understand(path, schema=dn.Schema(decimal=",")).columns[1:]
+    assert "60 cells would be numbers with decimal = '.', declared for this column" in "; ".join(amount.notes)
+    assert (amount.written, share.written, share.notes) == ("", "decimal comma", ())
+
+
 SHEETS = {
     "a title": ([["Report 2023"], [], ["name", "age", "pay"], *ROWS], "rows with cells beside the columns"),
     "a title of merged cells": ([["Report", None, ""], ["name", "age", "pay"], *ROWS], "rows with cells beside"),

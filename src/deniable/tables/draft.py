@@ -294,8 +294,10 @@ def _understood(name: str, raw: Any, cells: ColumnCells, declared: ColumnSchema)
     """Decide of what kind a column is and read it."""
     kind: Any = {"whole": "number", "code": "category"}.get(declared.kind, declared.kind) or kind_of(cells)
     values = typed(cells, kind)
-    form = format_of(texts_of(raw), declared)
-    said = ["decimal comma"] * (form.decimal == ",") + [f"{form.order} first"] * bool(form.order)
+    texts = texts_of(raw)
+    form = format_of(texts, declared)
+    comma = form.decimal == "," and any("," in text for text in texts)
+    said = ["decimal comma"] * comma + [f"{form.order} first"] * bool(form.order)
     made = Column(name, kind, float(values.isna().mean()), written=", ".join(said))
     if declared.kind:
         return made, values
