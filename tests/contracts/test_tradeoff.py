@@ -49,7 +49,7 @@ EXAMPLES = {
     "laplace": lambda: dn.tradeoff(dn.Laplace(1.5)),
     "laplace, sampled": lambda: dn.tradeoff(dn.Laplace(1.5, sample_rate=0.2)),
     "bounded range": lambda: BoundedRangeTradeoff(1.5),
-    "laplace, composed": lambda: MultiScaleTradeoff.of(PrivacyLoss.of([dn.Laplace(1.5, steps=3)])),
+    "laplace, composed": lambda: MultiScaleTradeoff(PrivacyLoss.of([dn.Laplace(1.5, steps=3)])),
     "lattice": lambda: dn.tradeoff(dn.RandomizedResponse(0.5, 3, steps=4)),
     "failure": lambda: dn.tradeoff(dn.ApproximateDP(1.0, 1e-3) + dn.GaussianDP(1.0)),
     "little noise": lambda: dn.tradeoff(dn.SubsampledGaussian(0.05, 0.01, 50)),

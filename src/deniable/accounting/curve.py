@@ -63,7 +63,7 @@ class ComposedTradeoff(Tradeoff):
             return None
         from deniable.accounting.pld.curve import MultiScaleTradeoff  # most curves need none
 
-        found = MultiScaleTradeoff.of(self.loss, most=self.points)
+        found = MultiScaleTradeoff(self.loss, most=self.points)
         return found.sketch() if self.rough else found
 
     @property

@@ -228,7 +228,7 @@ def _composed(parts: list[Mechanism], request: Request) -> Tradeoff:
     if request.engine == "pld":
         from deniable.accounting.pld.curve import MultiScaleTradeoff
 
-        return MultiScaleTradeoff.of(loss, most=points)
+        return MultiScaleTradeoff(loss, most=points)
     if request.engine == "inversion":
         inverted = InvertedTradeoff(loss, points, GOOD)
         if not (loss.has_transform and inverted.in_reach):

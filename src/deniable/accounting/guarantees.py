@@ -37,21 +37,17 @@ def from_divergences(
     from deniable.accounting.engines.renyi_region import RenyiRegionTradeoff
 
     lines = [part for part in stated if isinstance(part, ZeroConcentratedDP)]
-    curves = [_stated_curve(part, of) for part in stated if part not in lines]
+    curves = [tuned_curve(part, of(part.mechanism)) for part in stated if isinstance(part, Tuned)]
+    for part in stated:
+        if isinstance(part, RenyiDP):
+            bounds = np.array(part.epsilons)
+            curves.append(tabulated(np.array(part.orders), bounds, bounds))
     if lines:
         up = 1 + len(lines) * EPS
         curves.append(concentrated(math.fsum(x.rho for x in lines) * up, math.fsum(x.xi for x in lines) * up))
     if exact:
         curves.append(curve_of_loss(PrivacyLoss.of(exact)))
     return RenyiRegionTradeoff(composed(curves), below)
-
-
-def _stated_curve(mechanism: Mechanism, of: Callable[[Mechanism], Tradeoff]) -> RenyiCurve:
-    if isinstance(mechanism, Tuned):
-        return tuned_curve(mechanism, of(mechanism.mechanism))
-    assert isinstance(mechanism, RenyiDP)
-    bounds = np.array(mechanism.epsilons)
-    return tabulated(np.array(mechanism.orders), bounds, bounds)
 
 
 def tuned_curve(mechanism: Tuned, one_run: Tradeoff) -> RenyiCurve:

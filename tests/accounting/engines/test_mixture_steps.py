@@ -16,7 +16,7 @@ from deniable.accounting.transform.composed import PrivacyLoss
 
 
 def coarse(*mechanisms):
-    return MultiScaleTradeoff.of(PrivacyLoss.of(mechanisms))
+    return MultiScaleTradeoff(PrivacyLoss.of(mechanisms))
 
 
 def mixture(weights, sigma):
@@ -95,7 +95,7 @@ def attacks(others, rate, most, sigma, log_gamma):
 def test_one_step_bounds_a_record_removed_and_one_added(n, rate, most, sigma):
     step = truncated_around(sigma, rate, most, n)
     assert math.fsum(case.probability for case in step.cases) == pytest.approx(1, rel=1e-14)
-    t = MultiScaleTradeoff.of(PrivacyLoss.of([step]))
+    t = MultiScaleTradeoff(PrivacyLoss.of([step]))
     for size in (n, n + 1):
         for others in {(0,) * (size - 1), (1,) * (size - 1), (-1,) * (size - 1), (-1, 1, 0, 0)[: size - 1]}:
             for log_gamma in (0.0, 0.6):
@@ -108,7 +108,7 @@ def test_one_step_bounds_a_record_removed_and_one_added(n, rate, most, sigma):
 def test_neither_size_bounds_the_other_and_the_step_bounds_both(n, rate, most):
     """Negative control: where batches are seldom cut one record more tells more, where they always are, less."""
     sizes = [coarse(dn.TruncatedPoisson(0.5, rate, 1, most, size)) for size in (n, n + 1)]
-    both = MultiScaleTradeoff.of(PrivacyLoss.of([truncated_around(0.5, rate, most, n)]))
+    both = MultiScaleTradeoff(PrivacyLoss.of([truncated_around(0.5, rate, most, n)]))
     fewer, more = (t.delta(1.0, "remove", "lower") for t in sizes)
     assert (fewer < more) == (n == 40)
     assert max(t.delta(1.0, "remove") for t in sizes) <= both.delta(1.0, "remove") * (1 + 1e-6)

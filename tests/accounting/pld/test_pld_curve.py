@@ -8,7 +8,9 @@ from scipy.stats import norm
 
 import deniable as dn
 from deniable.accounting.pld.curve import MultiScaleTradeoff
+from deniable.accounting.steps.base import Repeated
 from deniable.accounting.steps.sampled_gaussian import SubsampledGaussianStep
+from deniable.accounting.transform.composed import PrivacyLoss
 from faults import faults_shown
 from oracles.composed_losses import two_steps
 
@@ -17,7 +19,7 @@ RATES = np.array([1e-5, 1e-3, 0.05, 0.5])
 
 
 def curve(*parts, most=1 << 12):
-    return MultiScaleTradeoff(parts, most=most)
+    return MultiScaleTradeoff(PrivacyLoss.of([Repeated(step, count) for step, count in parts]), most=most)
 
 
 def meets(ours, other, width):

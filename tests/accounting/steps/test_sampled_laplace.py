@@ -18,7 +18,7 @@ LOG_GAMMA = np.array([-3.0, -0.5, -0.01, 0.0, 0.005, 0.1, 0.5, 2.0, 6.0])
 @pytest.mark.parametrize(("scale", "rate"), [(1.0, 0.01), (1.0, 0.5), (0.2, 0.3), (5.0, 0.9), (0.5, 0.999)])
 def test_closed_form_meets_the_grid(scale, rate):
     mechanism = dn.Laplace(scale, 1.0, 1, rate)
-    t, grid = dn.tradeoff(mechanism), MultiScaleTradeoff.of(PrivacyLoss.of([mechanism]))
+    t, grid = dn.tradeoff(mechanism), MultiScaleTradeoff(PrivacyLoss.of([mechanism]))
     assert isinstance(t, SampledTradeoff)
     for ours, other in ((t, grid), (t.inverse(), grid.inverse())):
         for ask in (lambda x, side: x.delta(LOG_GAMMA, "remove", side), lambda x, side: x.tpr(FPR, side)):

@@ -188,13 +188,9 @@ class InvertedTradeoff(Tradeoff):
 
     def _posts(self, way: Way) -> Posts:
         def made() -> Posts:
-            match way:
-                case "far":
-                    return Posts(self._far, "right")
-                case "damped":
-                    return Posts(self.chernoff, "left", damped=True)
-                case _:
-                    return Posts(self.chernoff, way)
+            if way == "far":
+                return Posts(self._far, "right")
+            return Posts(self.chernoff, "left" if way == "damped" else way, damped=way == "damped")
 
         return self._posts_on(way, made)
 

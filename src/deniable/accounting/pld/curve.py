@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -28,43 +29,34 @@ _MOST_STEPS = 10**9  # more are known from below only, as MOST: fewer tell no mo
 class MultiScaleTradeoff(Tradeoff):
     """Brackets from a privacy loss distribution on lattices of many scales.
 
-    ``steps`` are each given with how often they are made; ``symmetric`` says that both orders of the worlds are alike.
-    ``loss`` is the same composition, where its range and its divergences are known. Of more than 2 parts a class has
-    half of ``most`` points, of more than 16 a quarter.
+    Of more than 2 different steps a class has half of ``most`` points, of more than 16 a quarter.
     """
 
-    steps: tuple[tuple[Step, int], ...]
-    symmetric: bool = False
-    loss: PrivacyLoss | None = None
+    loss: PrivacyLoss
     most: int = POINTS
     method: str = field(default="multi-scale privacy loss distribution", kw_only=True)
     _laws: Kept[tuple[Direction, Side, bool], Above | Below | TooSlowError] = field(
         default_factory=Kept, init=False, repr=False, compare=False
     )
 
-    _parts: Kept[tuple[bool, Side], tuple[tuple[Cuttable, int], ...]] = field(
-        default_factory=Kept, init=False, repr=False, compare=False
-    )
+    @property
+    def symmetric(self) -> bool:
+        return self.loss.symmetric
 
-    @classmethod
-    def of(cls, loss: PrivacyLoss, *, most: int = POINTS) -> MultiScaleTradeoff:
-        """The curve of a composed loss."""
-        steps: list[tuple[Step, int]] = [(s, round(count)) for s, count in loss.gaussian_steps]
-        return cls((*steps, *loss.others), symmetric=loss.symmetric, loss=loss, most=most)
+    @cached_property
+    def _steps(self) -> tuple[tuple[Step, int], ...]:
+        """The steps, each with how often it is made."""
+        return *((step, round(count)) for step, count in self.loss.gaussian_steps), *self.loss.others
 
-    def _of(self, direction: Direction, side: Side = "upper") -> tuple[tuple[Cuttable, int], ...]:
+    def _of(self, direction: Direction, side: Side = "upper") -> list[tuple[Cuttable, int]]:
         """Steps in the order of a direction, in pieces."""
         swapped = direction == "add" and not self.symmetric
-
-        def made() -> tuple[tuple[Cuttable, int], ...]:
-            return tuple((cuttable(step.on(side), swapped), count) for step, count in self.steps)
-
-        return self._parts((swapped, side), made)
+        return [(cuttable(step.on(side), swapped), count) for step, count in self._steps]
 
     @property
     def points(self) -> int:
         """Lattice points of a class."""
-        many = len(self.steps)
+        many = len(self._steps)
         if all(step.atomic and not step.even for step, _ in self._of("remove")):
             return self.most << Law.rung  # errors do not average out: as if all were a class finer
         return self.most >> ((many > 2) + (many > 16))
@@ -76,7 +68,7 @@ class MultiScaleTradeoff(Tradeoff):
     def _law(self, direction: Direction, side: Side, direct: bool) -> Above | Below:
         def made() -> Above | Below | TooSlowError:
             points = min(self.points, POINTS) if direct else self.points
-            if side == "upper" and any(count > _MOST_STEPS for _, count in self.steps):
+            if side == "upper" and any(count > _MOST_STEPS for _, count in self._steps):
                 return TooSlowError("so many steps that rounding is all that is known")
             parts = [(s, n if n <= _MOST_STEPS else MOST) for s, n in self._of(direction, side)]
             try:
@@ -131,27 +123,17 @@ class MultiScaleTradeoff(Tradeoff):
         left = math.fsum(count * math.log1p(-min(step.only, 1 - EPS)) for step, count in self._of(direction))
         return min(-math.expm1(left) * (1 + (64 if side == "upper" else -64) * EPS), 1.0)
 
+    def _log_ratio(self, direction: Direction, side: Side) -> float:
+        return math.inf if self._only(direction, side) > 0 else self.loss.largest_log_ratio(direction, side)
+
     def _largest_log_ratio(self, direction: Direction) -> float:
-        if self._only(direction, "upper") > 0:
-            return math.inf
-        if self.loss is not None:
-            return self.loss.largest_log_ratio(direction, "upper")
-        parts = self._of(direction)
-        if any(step.lost[0] > 0 for step, _ in parts):
-            return math.inf
-        return math.fsum(step.ends[1] * count for step, count in parts) * (1 + 64 * EPS)
+        return self._log_ratio(direction, "upper")
 
     def _least_log_ratio(self, direction: Direction) -> float:
-        if self._only(direction, "lower") > 0:
-            return math.inf
-        return 0.0 if self.loss is None else self.loss.largest_log_ratio(direction, "lower")
+        return self._log_ratio(direction, "lower")
 
     def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
-        return (
-            super().renyi_divergences(order, direction)
-            if self.loss is None
-            else loss_divergence(self.loss, order, direction)
-        )
+        return loss_divergence(self.loss, order, direction)
 
     def epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         """Where the law above, as it stands, puts ε."""

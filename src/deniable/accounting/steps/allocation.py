@@ -187,15 +187,9 @@ def _ratio(sigma: float, u: FloatArray) -> FloatArray:
     return np.asarray(np.exp((u - 1 / (2 * sigma)) / sigma))
 
 
-@dataclass(frozen=True)
-class _Batches:
-    sigma: float
-    batches: int
-
-
 def log_moments(sigma: float, batches: int, orders: FloatArray) -> FloatArray:
     """Return upper bounds on log E S^order under "out", for orders above 1 or below 0 (all on one side), shape (k,)."""
-    step = _Batches(sigma, batches)
+    step = AllocationStep(sigma, batches)
     revealed = orders * (orders - 1) / (2 * step.sigma**2)  # E S^a ≤ E Y^a, by convexity
     found = np.full(orders.shape, np.inf)
     known = np.abs(orders) <= LARGEST
@@ -208,7 +202,7 @@ def log_moments(sigma: float, batches: int, orders: FloatArray) -> FloatArray:
     return np.asarray(np.where(found < revealed, found, revealed) * (1 + 8 * EPS))
 
 
-def _whole_moments(step: _Batches, most: int) -> FloatArray:
+def _whole_moments(step: AllocationStep, most: int) -> FloatArray:
     """Upper bounds on log E S^a for a = 0, …, most, from logarithms of what the moments exceed 1 by."""
     a = np.arange(most + 1.0)
     growth = a * (a - 1) / (2 * step.sigma**2)
@@ -249,7 +243,7 @@ def _log_expm1(x: FloatArray) -> FloatArray:
 class _NegativeMoment:
     """E S^{−p} of an epoch."""
 
-    step: _Batches
+    step: AllocationStep
     p: float
 
     def log_bound(self) -> float:

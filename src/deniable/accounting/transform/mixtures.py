@@ -50,6 +50,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT, PRODUCT_EXPONENT
+from deniable._special import ndtr
 from deniable.accounting.sizes import DIGITS, PATIENT, POINTS, UNDERFLOW
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.nodes import MISSED
@@ -158,8 +159,6 @@ class Mixture(StepLaw):
 
     def dropped(self, ceiling: float) -> tuple[float, float]:
         """Mass that a ceiling takes under "out" and under "in"."""
-        from scipy.special import ndtr
-
         out = hit = 0.0
         for case in self.cases:
             for v in self.cuts(ceiling):
