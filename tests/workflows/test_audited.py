@@ -30,7 +30,8 @@ def test_a_sequential_audit_on_a_page():
     assert numbers["attack.mu"].value == audit.mu().low > 1
     assert numbers["attack.advantage"].low == audit.advantage().low
     assert numbers["attack.p"].value == audit.verdict().p_value
-    assert "what was promised does not hold" in found.to_html()
+    assert "what was promised does not hold. Promised: " in found.to_html()
+    assert found.section("attack").curves[0].label.startswith("promised: ")
 
 
 def test_status_follows_the_verdict():
@@ -60,8 +61,11 @@ def test_one_run_with_and_without_a_promise():
     alone = dn.assess(run)
     assert alone.status == "measured"
     assert alone.numbers["attack.epsilon"].value == run.epsilon().low > 2
-    assert alone.numbers["attack.advantage"].low == run.advantage().low
-    assert dn.assess(run, bound=dn.GaussianDP(0.3)).status == "violated"
+    assert alone.numbers["attack.advantage"].value is None  # near 5 % however good the guesses are
+    broken = dn.assess(run, bound=dn.GaussianDP(0.3))
+    assert broken.status == "violated"
+    assert {rule.key: rule.outcome for rule in broken.decision.rules}["measured"] == "missed"  # was: "met, decides"
+    assert [curve.label for curve in broken.section("attack").curves] == ["promised: GaussianDP(mu=0.3)"]
     assert dn.assess(run, bound=dn.tradeoff(dn.GaussianDP(2.0))).status == run.compare(dn.GaussianDP(2.0)).outcome
     silent = dn.assess(one_run(shift=0.0))
     assert "no leakage" in silent.headline

@@ -195,6 +195,8 @@ class Interval(Textual):
     def __str__(self) -> str:
         if not self.resolvable:
             return f"{self.of}: not resolvable with this sample"
+        if self.low == self.high:
+            return f"{self.of}: {self.estimate:.4g}"
         low, high = shown(self.low, "number", "lower"), shown(self.high, "number", "upper")
         claim = {
             "two-sided": f"{self.estimate:.4g}, between {low} and {high}",

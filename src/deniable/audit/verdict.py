@@ -100,7 +100,7 @@ class Verdict(Textual):
         chosen = "numbers of guesses fixed beforehand" if self.of_one_run else "thresholds chosen on other scores"
         head = (
             f"{self.outcome} at {100 * self.confidence:g} % confidence "
-            f"(p = {self.p_value:.2g}; {self.tests} tests, {chosen})"
+            f"(p = {self.p_value:.2g}; {self.tests} test{'s' * (self.tests != 1)}, {chosen})"
         )
         if not self.violated:
             return f"{head}; promise: {self.promise}"

@@ -3,11 +3,13 @@ from deniable.report.comparing import ComparedRow as ComparedRow, Comparison as 
 from deniable.report.decision import NOTHING as NOTHING, Decision as Decision, Rule as Rule
 from deniable.report.measured import (
     OTHER_ATTACKS as OTHER_ATTACKS,
-    OUTCOMES as OUTCOMES,
     POPULATION_GAME as POPULATION_GAME,
     attack_section as attack_section,
     audit_section as audit_section,
+    of_verdict as of_verdict,
+    promise_curve as promise_curve,
     sure_of as sure_of,
+    verdict_notes as verdict_notes,
 )
 from deniable.report.meta import FIELDS as FIELDS, read_meta as read_meta
 from deniable.report.model import (

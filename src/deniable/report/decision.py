@@ -163,7 +163,7 @@ def _rules(a: Assessment, policy: Policy) -> Iterable[Rule]:
     if (asked := policy.limit("reconstruction")) is not None:
         yield _secret(a, asked)
     if policy.measured is not None:
-        yield _attack(policy, attacked, policy.measured)
+        yield _attack(a, policy, attacked, policy.measured)
     elif "attack" in policy.require and not measured:
         yield _missing("attack", "A measured attack", "The policy requires an attack, and none is part of this report.")
     if "records" in policy.require and not _numbers(a, r"records\d*\.worst\.advantage"):
@@ -242,8 +242,11 @@ def _secret(a: Assessment, asked: Limit) -> Rule:
     return Rule("reconstruction", label, limit, "met" if value <= limit else "missed", value, worst.key, why)
 
 
-def _attack(policy: Policy, attacked: Number | None, limit: float) -> Rule:
+def _attack(a: Assessment, policy: Policy, attacked: Number | None, limit: float) -> Rule:
     label = "Advantage measured by an attack"
+    if a.status == "violated":
+        low, key = (None, None) if attacked is None else (attacked.low, attacked.key)
+        return Rule("measured", label, limit, "missed", low, key, f"{label}: the attack contradicts the promise.")
     if attacked is None:
         if "attack" in policy.require:
             return _missing("measured", label, "The policy requires an attack, and none is part of this report.", limit)

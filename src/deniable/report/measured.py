@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from deniable._notebook import USUAL_FPRS
 from deniable._shown import shown
 from deniable.curves import Tradeoff
 from deniable.report.model import Curve, Number, Section, Status
@@ -71,14 +72,15 @@ def audit_section(
         meaning = f"Share of members that the attack found while it accused {percent} of non-members ({sure})."
         meaning += promised(float(bound.tpr(rate)) if bound is not None else 0.0)
         numbers.append(_interval(f"attack.tpr@fpr={rate:g}", f"TPR at FPR {percent}", audit.tpr(rate), meaning))
-    meaning = "Probability that a member's score is above a non-member's; ½ is guessing."
+    meaning = "Probability that a member's score is above a non-member's; 50\u00a0% is guessing."
     numbers.append(_interval("attack.auc", "AUC", audit.auc(), meaning))
     epsilon, power = audit.epsilon(), audit.could_find(bound)
+    shows = "shows that it is no guessing" if bound is None else "contradicts the promise"
     meaning = f"No mechanism with a smaller ε explains these scores ({sure})."
     numbers += [
         Number("attack.epsilon", "ε shown by the attack", epsilon.low, meaning, "empirical lower bound", "number"),
         Number("attack.power", "Advantage that could have been found", power if power <= 1 else None,
-               "An attack with this advantage or more, in as many scores, is found about half of the time: silence "
+               f"With this advantage or more, in as many scores, an attack {shows} about half of the time: silence "
                "says nothing about weaker ones.", "estimate"),
     ]  # fmt: skip
     notes = [f"{attack}; {members:,} scores of members and {others:,} of non-members; {sure}."]
@@ -96,12 +98,27 @@ def audit_section(
             notes.append(
                 f"The interval of the TPR at FPR {shown(above[0], 'rate', 'nearest')} alone is above the promise."
             )
-        notes.append(f"Verdict: {verdict}")
-        headline = f"{OUTCOMES[status]} Promised: {verdict.promise}. " + (headline if status != "violated" else "")
+        notes += verdict_notes(verdict)
+        headline = of_verdict(verdict, status) + (headline if status != "violated" else "")
     curves = list(_measured_curves(audit, f"measured attack, {100 * audit.confidence:g}\u00a0% intervals"))
     if bound is not None:
-        curves.insert(0, roc_curve("promise", f"promised: {verdict.promise}", bound))
+        curves.insert(0, promise_curve(verdict, bound))
     return attack_section(numbers, sure, notes, curves), status, headline.strip()
+
+
+def of_verdict(verdict: Any, status: Status) -> str:
+    """Return an outcome in a sentence that names the promise."""
+    return f"{OUTCOMES[status]} Promised: {verdict.promise}. "
+
+
+def promise_curve(verdict: Any, bound: Tradeoff) -> Curve:
+    """Return the picture of what was promised, named as the verdict names it."""
+    return roc_curve("promise", f"promised: {verdict.promise}", bound)
+
+
+def verdict_notes(verdict: Any) -> list[str]:
+    """Return a verdict as remarks, a line each."""
+    return [line.strip() for line in f"Verdict: {verdict}".splitlines()]
 
 
 def _interval(key: str, label: str, interval: Any, meaning: str) -> Number:
@@ -113,6 +130,7 @@ def _interval(key: str, label: str, interval: Any, meaning: str) -> Number:
 def _measured_curves(audit: Any, label: str) -> tuple[Curve, ...]:
     """The measured ROC with its interval at resolvable rates; none if a single nonmember resolves no rate."""
     fpr = np.geomspace(min(0.9, max(SMALLEST_FPR, 1 / len(audit.nonmember))), 0.9, _BAND_POINTS)
+    fpr = np.union1d(fpr, USUAL_FPRS)  # the page's table is of these
     rates = [interval for interval in (audit.tpr(float(rate)) for rate in fpr) if interval.resolvable]
     kept = fpr[len(fpr) - len(rates) :]
     curve = Curve(

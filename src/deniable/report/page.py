@@ -365,11 +365,9 @@ def _cell(curve: Curve, rate: float) -> str:
     if curve.low is None:
         at = next((i for i, x in enumerate(curve.fpr) if x >= rate * (1 - 1e-12)), len(curve.fpr) - 1)
         return f"≤ {math.ceil(1e4 * 100 * curve.tpr[at] - 1e-9) / 1e4:.4g} %"
-    near = [i for i, x in enumerate(curve.fpr) if 0.8 * rate <= x <= 1.25 * rate]
-    if not near:
-        return "–"
-    at = min(near, key=lambda i: abs(math.log(curve.fpr[i] / rate)))
-    return f"{_short(100 * curve.low[at])} to {_short(100 * (curve.high or [])[at])} %"
+    limits = zip(curve.fpr, curve.low, curve.high or [], strict=True)
+    here = [(low, high) for x, low, high in limits if abs(x / rate - 1) < 1e-9]
+    return f"{shown(here[0][0], 'rate', 'lower')} to {shown(here[0][1], 'rate', 'upper')}" if here else "–"
 
 
 def _rows(series: Series) -> list[list[str]]:

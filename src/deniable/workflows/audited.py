@@ -5,20 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 from deniable import testing
-from deniable._shown import Unit, shown
+from deniable._shown import shown
+from deniable.accounting import tradeoff
 from deniable.audit import Interval, OneRunAudit, PromiseCheck, SequentialAudit
 from deniable.curves import Assumptions, Tradeoff
 from deniable.mechanisms import Mechanism
 from deniable.report import (
     NOT_COVERED,
     OTHER_ATTACKS,
-    OUTCOMES,
     Asked,
     Assessment,
+    Curve,
     Number,
     Status,
     attack_section,
+    of_verdict,
+    promise_curve,
     sure_of,
+    verdict_notes,
 )
 from deniable.workflows.assessing import assesses
 
@@ -57,12 +61,12 @@ def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mecha
     numbers = (
         *_shown(source, asked.delta, sure),
         Number("attack.right", "Right guesses", source.right / max(source.guesses, 1),
-               f"{source.right:,} of {source.guesses:,}; ½ is guessing.", "exact"),
+               f"{source.right:,} of {source.guesses:,}; 50\u00a0% is guessing.", "exact"),
         Number("attack.canaries", "Canaries", float(source.canaries),
                "Records put into the training set by the toss of a fair coin each.", "exact", unit="count"),
         Number("attack.control", "Negative controls that show an ε", source.false_alarms,
-               f"Of {len(source.controls)}: the same scores, guessing coins that were tossed anew; about "
-               f"{100 * (1 - source.confidence):.2g} % or fewer may.", "exact"),
+               f"Of {len(source.controls)} times that the same scores guessed coins tossed anew. By chance each shows "
+               f"one with probability {100 * (1 - source.confidence):.2g}\u00a0% at most.", "exact"),
     )  # fmt: skip
     status: Status = "inconclusive" if source.failed else "measured"
     notes = [f"{source.canaries:,} canaries; {sure}. {source.pilot:,} others chose which of them to guess."]
@@ -77,17 +81,19 @@ def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mecha
         headline = f"Not decided: {source.warnings[0][0].lower()}{source.warnings[0][1:]}"
     if source.repetitions > 1:
         notes.append(f"A canary stood {source.repetitions} times in the data; the limits are for one record.")
+    curves: tuple[Curve, ...] = ()
     if bound is not None:
         verdict = source.compare(bound)
-        status, headline = verdict.outcome, OUTCOMES[verdict.outcome]
-        notes.append(f"Verdict: {verdict}")
+        status, headline = verdict.outcome, of_verdict(verdict, verdict.outcome).strip()
+        notes += verdict_notes(verdict)
+        curves = (promise_curve(verdict, tradeoff(bound) if isinstance(bound, Mechanism) else bound),)
     return Assessment(
         title=asked.title or "An audit of one training run",
         status=status,
         headline=headline,
         warnings=source.warnings,
         alert=" ".join(source.warnings),
-        sections=(attack_section(numbers, sure, notes),),
+        sections=(attack_section(numbers, sure, notes, curves),),
         assumptions=Assumptions(
             game="each canary is in by a fair coin tossed before the one training; the attacker guesses the coins",
             adjacency="add or remove one canary",
@@ -100,8 +106,7 @@ def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mecha
         not_covered=(
             OTHER_ATTACKS,
             "Rare disasters: a mechanism that seldom leaks everything about all records at once promises a small "
-            "advantage for each, and one run cannot tell it from a harmless one. That is why the limit of the "
-            "advantage is low.",
+            "advantage for each, and one run cannot tell it from a harmless one.",
             *NOT_COVERED,
         ),
     )
@@ -120,10 +125,14 @@ def _against_a_promise(audit: SequentialAudit, asked: Asked, attack: str, title:
     return Assessment(
         title=asked.title or title,
         status=verdict.outcome,
-        headline=OUTCOMES[verdict.outcome],
+        headline=of_verdict(verdict, verdict.outcome).strip(),
         warnings=verdict.warnings,
         alert=" ".join(verdict.warnings),
-        sections=(attack_section(numbers, sure, [f"{attack}; {sure}.", f"Verdict: {verdict}"]),),
+        sections=(
+            attack_section(
+                numbers, sure, [f"{attack}; {sure}.", *verdict_notes(verdict)], [promise_curve(verdict, audit.promise)]
+            ),
+        ),
         assumptions=Assumptions(
             game=_TWO_WORLDS,
             adjacency="the two neighbouring inputs that were run, and no others",
@@ -137,16 +146,20 @@ def _against_a_promise(audit: SequentialAudit, asked: Asked, attack: str, title:
 
 
 def _shown(audit: SequentialAudit | OneRunAudit, delta: float, sure: str) -> list[Number]:
-    """Lower bounds: what no mechanism that explains the scores stays below."""
-    rows: list[tuple[str, str, Unit, Interval, str]] = [
-        ("advantage", "Advantage shown by the attack", "rate", audit.advantage(), "mechanism with a smaller advantage"),
-        ("epsilon", "ε shown by the attack", "number", audit.epsilon(), "mechanism with a smaller ε"),
-        (f"epsilon@delta={delta:g}", f"ε shown at δ = {delta:g}", "number", audit.epsilon(delta),
+    """Return lower bounds, what no mechanism that explains the scores stays below; one run shows no advantage."""
+    rows: list[tuple[str, str, Interval, str]] = [
+        ("epsilon", "ε shown by the attack", audit.epsilon(), "mechanism with a smaller ε"),
+        (f"epsilon@delta={delta:g}", f"ε shown at δ = {delta:g}", audit.epsilon(delta),
          f"(ε, {delta:g})-DP mechanism with a smaller ε"),
-        ("mu", "μ shown by the attack", "number", audit.mu(), "Gaussian DP mechanism with a smaller μ"),
+        ("mu", "μ shown by the attack", audit.mu(), "Gaussian DP mechanism with a smaller μ"),
     ]  # fmt: skip
-    return [
+    exceeded = [
         Number(f"attack.{key}", label, found.low, f"No {what} explains these scores ({sure}).", "empirical lower bound",
-               unit, low=found.low if key == "advantage" else None)
-        for key, label, unit, found, what in rows
+               "number")
+        for key, label, found, what in rows
     ]  # fmt: skip
+    low, why = None, "Not shown: a mechanism that seldom leaks everything about all records promises a small one, too."
+    if isinstance(audit, SequentialAudit):
+        low, why = audit.advantage().low, f"No mechanism with a smaller advantage explains these scores ({sure})."
+    name = "Advantage shown by the attack"
+    return [Number("attack.advantage", name, low, why, "empirical lower bound", low=low), *exceeded]
