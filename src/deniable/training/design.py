@@ -30,7 +30,7 @@ _SEVERAL = 3  # outputs from which on it is quicker (measured)
 _FINER = 2.0**13  # of a dense matrix: weights on a lattice finer than that of the scores
 _WHOLE = 2.0**52  # sums of whole numbers up to this are exact in double precision, in any order
 _HIGHEST = 2**30  # of a score: whole numbers of 32 bits
-CHUNK = 1 << 15  # records a pass handles at a time: the temporaries stay in the processor's cache
+_CHUNK = 1 << 17  # records a pass handles at a time: many more than a shared index has cells (measured)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +226,7 @@ class SharedDesign(_Records):
     """A few blocks share an index (their cells multiply): two bytes for two or three columns, fewer passes."""
 
     def __init__(self, codes: Iterator[Codes], basis: Basis, n_rows: int) -> None:
-        super().__init__(basis, n_rows, CHUNK)
+        super().__init__(basis, n_rows, _CHUNK)
         groups = _grouped(self._sizes, min(_MOST_CELLS, max(n_rows, 1)))
         self._index: list[Codes] = []
         for group in groups:
