@@ -433,15 +433,19 @@ class TestNoReleaseLeavesWithoutItsEntry:
 
 
 class TestPersonsOfWhichColumn:
-    def test_a_certificate_of_persons_does_not_say_by_which_column(self, path):
+    def test_a_certificate_of_persons_says_by_which_column(self, path):
         X, y = table(4000)
         by_doctor = dn.PrivateClassifier(group="doctor").fit(X.assign(doctor=np.arange(4000) // 2), y)
         ledger = dn.Ledger(path, unit="patient")
-        with pytest.raises(LedgerError, match="give unit="):
-            ledger.add(by_doctor)
-        assert "patient" in ledger.plan(by_doctor, unit="patient").assumptions.adjacency
-        both = dn.tradeoff([by_doctor, by_doctor]).assumptions
-        assert "one person (the same column in each release)" in both.adjacency
+        for said in (None, "patient"):
+            with pytest.raises(LedgerError, match="'doctor'|hides doctor"):
+                ledger.add(by_doctor, unit=said)
+        assert dn.Ledger(path.with_name("d"), unit="doctor").add(by_doctor).number == 1
+        assert by_doctor.certificate_.to_dict()["person"] == "doctor"
+        assert "one person ('doctor')" in dn.tradeoff([by_doctor, by_doctor]).assumptions.adjacency
+        by_patient = dn.PrivateClassifier(group="patient").fit(X.assign(patient=np.arange(4000)), y)
+        with pytest.raises(dn.InputError, match="same unit"):
+            dn.tradeoff([by_doctor, by_patient])
         with pytest.raises(dn.InputError, match="hides persons"):
             by_doctor.certificate_ + dn.GaussianDP(0.1)
 

@@ -31,7 +31,7 @@ def found(request):
 def test_it_is_one_class_whose_fields_all_mean_something(found):
     assert isinstance(found, Certificate)
     names = {"target", "unit", "tradeoff", "replacement", "uses", "public", "mechanism", "insecure"}
-    assert {field.name for field in fields(found)} == names | {"entry"}  # which is that of a ledger, if there is one
+    assert {field.name for field in fields(found)} == names | {"entry", "person"}  # of a ledger, of the schema
     assert all(getattr(found, name) is not None for name in names)
 
 

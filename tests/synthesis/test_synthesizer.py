@@ -263,4 +263,6 @@ def test_a_ledger_is_charged_before_noise_is_drawn_and_refuses(tmp_path):
     assert made.certificate_.entry[0] == len(ledger.entries)
     with mock.patch.object(SumNoise, "channel", side_effect=AssertionError), pytest.raises(InputError):
         dn.PrivateSynthesizer(advantage=0.15, ledger=ledger).fit(table)
-    assert pickle.loads(pickle.dumps(made)).ledger is None
+    for again in (loaded := pickle.loads(pickle.dumps(made)), clone(loaded)):
+        with pytest.raises(InputError, match="set it anew"):
+            again.fit(table)

@@ -119,7 +119,9 @@ def tradeoff(
             raise InputError(f"mechanism must be one of deniable's mechanisms, or a list of them, got {mechanism!r}")
         every, unit = together(mechanism)
         curve = tradeoff(every, engine=engine, adjacency=adjacency, patient=patient)
-        return curve if unit != "person" else of_persons(curve, "person (the same column in each release)")
+        if unit in (None, "record"):
+            return curve
+        return of_persons(curve, f"person ({'the same column in each release' if unit == 'person' else repr(unit)})")
     if isinstance(mechanism, Grouped):
         of_one = mechanism.mechanism
         one = tradeoff(of_one, engine=engine, adjacency=adjacency, patient=patient)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from deniable.cli import _options as options
 from deniable.cli._app import again, command, write_all
-from deniable.cli.ledger import LedgerOption, there
+from deniable.cli.ledger import LedgerOption, UnitOption, run_of, there
 from deniable.cli.run import RunArgument, read_run, with_unknown
 
 
@@ -27,6 +27,7 @@ def assess(
     ] = None,
     delta: Annotated[float, options.more(help="δ at which the corresponding ε is stated.")] = 1e-5,
     ledger: LedgerOption = None,
+    unit: UnitOption = None,
     *,
     pages: Annotated[options.Pages, "report", "policy", "junit", "sarif", "meta", "full", "as_json"],
 ) -> int:
@@ -40,10 +41,11 @@ def assess(
     said = pages.prepared()
     ran = read_run(run)
     book = there(ledger, run)
-    entry = None if book is None else book.add(ran)
+    entry = None if book is None else book.add(run_of(run), unit=unit)
     made = dn.assess(ran, prior=prior, delta=delta, fpr=tuple(fpr or (0.1, 0.01, 0.001)), **said)
     if entry is not None:
-        notes = (*made.assumptions.notes, *entered((entry.number, entry.head)))
+        of = f"the ledger is of {'records' if book.unit == 'record' else f'persons, one by their column {book.unit!r}'}"
+        notes = (*made.assumptions.notes, *entered((entry.number, entry.head)), of)
         made = replace(made, assumptions=replace(made.assumptions, notes=notes))
     following: Sequence[str] = ()
     if pages.report is None:

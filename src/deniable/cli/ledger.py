@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +12,7 @@ from deniable._check import InputError
 from deniable._files import check_writable, write_atomically
 from deniable.cli import _options as options
 from deniable.cli._app import FINE, MISSED, app, command
-from deniable.cli.run import RunArgument, read_run
+from deniable.cli.run import RunArgument, read_run, whom
 
 if TYPE_CHECKING:
     from deniable.ledger import Ledger
@@ -37,6 +38,11 @@ def there(path: Path | None, name: str = "") -> Any:
     from deniable.ledger import Ledger
 
     return Ledger(path).named(name)
+
+
+def run_of(words: str) -> Any:
+    """Return the run of these words, and whom it hides if a file says so."""
+    return SimpleNamespace(mechanism=read_run(words), unit=whom(words))
 
 
 @command("deniable ledger new people.ledger --advantage 0.2 --unit patient", of=ledger)
@@ -76,7 +82,7 @@ def add(
 ) -> None:
     """Enter a release before it is made, or one that was made elsewhere."""
     found = there(file).add(
-        read_run(run), name=name, purpose=purpose, source=source, unit=unit, records_per_person=records_per_person
+        run_of(run), name=name, purpose=purpose, source=source, unit=unit, records_per_person=records_per_person
     )
     print(f"entry {found.number}, head of the chain {found.head}")
 
@@ -97,7 +103,7 @@ def plan(
     file: FileArgument, run: RunArgument, unit: UnitOption = None, records_per_person: PersonOption = None
 ) -> None:
     """Show the curve of everything and a planned release, entering nothing."""
-    print(there(file).plan(read_run(run), unit=unit, records_per_person=records_per_person))
+    print(there(file).plan(run_of(run), unit=unit, records_per_person=records_per_person))
 
 
 @command("deniable ledger verify people.ledger --head 3f2a9c0d11e7", of=ledger)

@@ -60,8 +60,7 @@ def read_run(text: str, sought: float | None = None) -> Mechanism:
 
     prefixes, parts = _words(text)
     made = [part.made(sought) for part in parts]
-    if len(parts) > 1 and len({_unit(part) for part in parts}) > 1:
-        raise InputError(f"run {text!r} adds what hides persons to what hides records: these do not add up")
+    whom(text)
     run = made[0] if len(made) == 1 else Composition(made)
     for prefix in reversed(prefixes):
         run = prefix.made(sought, run)
@@ -264,10 +263,15 @@ def _read(path: str) -> Any:
     return read_history(path) if path.lower().endswith(_HISTORY) else read_opacus(path)
 
 
-def _unit(part: _Word) -> str:
+def whom(text: str) -> str | None:
+    """Return whom the runs of these words hide, if files say so; refused where they hide different ones."""
     from deniable.integrations import unit_of
 
-    return unit_of(part.given["path"]) if "path" in part.given else "record"
+    told = {unit_of(part.given["path"]) if "path" in part.given else None for part in _words(text)[1]}
+    told = {"record" if unit in (None, "line of the file") else unit for unit in told} if len(told) > 1 else told
+    if len(told) > 1:
+        raise InputError(f"run {text!r} adds what hides {' and '.join(sorted(map(repr, told)))}: these do not add up")
+    return told.pop()
 
 
 def _matrix(path: Path) -> Any:

@@ -80,10 +80,10 @@ def _rows_of_opake(process: dict[str, Any]) -> list[list[Any]]:
     return rows
 
 
-def unit_of(path: str | Path) -> str:
-    """Return whom the release of a file hides: "person" if it is a certificate that says so, else "record"."""
+def unit_of(path: str | Path) -> str | None:
+    """Return whom the certificate in a file hides: the column of persons, its unit, or None if it does not say so."""
     said = read_json(_existing(path)) if str(path).lower().endswith(".json") else None
-    return "person" if isinstance(said, dict) and said.get("unit") == "person" else "record"
+    return (said.get("person") or said.get("unit")) if isinstance(said, dict) else None
 
 
 def read_opacus(path: str | Path) -> Mechanism:

@@ -20,7 +20,7 @@ def held(release: Any) -> tuple[Mechanism | None, str | None]:
         if isinstance(release, Mechanism):
             break
         release = getattr(release, name, release)
-        unit = getattr(release, "unit", unit)
+        unit = getattr(release, "person", "") or getattr(release, "unit", unit)  # a column says more
     if isinstance(release, tuple) and len(release) == 2 and all(isinstance(one, int | float) for one in release):
         release = ApproximateDP(*release)
     if isinstance(release, GaussianDP):

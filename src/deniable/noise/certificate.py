@@ -73,6 +73,8 @@ class Certificate(Textual):
         Whether the noise was that of a test (:mod:`deniable.testing`): then nothing is promised.
     entry
         Number and head of its entry in a :class:`deniable.Ledger`, if there is one.
+    person
+        The column of the persons that are hidden; "" where records are.
 
     Examples
     --------
@@ -88,6 +90,7 @@ class Certificate(Textual):
     mechanism: Mechanism
     insecure: bool = field(default_factory=testing.insecure)
     entry: Receipt | None = None
+    person: str = ""
 
     def __add__(self, other: Any) -> Mechanism:
         """Return the mechanism of this release and another about the same people; of persons: ``dn.tradeoff``."""
@@ -134,7 +137,7 @@ class Certificate(Textual):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python types; the curves become their advantage at prior ½ and the TPR at some FPRs."""
-        names: tuple[str, ...] = ("target", "unit", "advantage", "holds", "insecure", "mu", "delta")
+        names: tuple[str, ...] = ("target", "unit", "person", "advantage", "holds", "insecure", "mu", "delta")
         names += ("uses", "public", "assumptions", "entry")
         curves = {name: points(getattr(self, name)) for name in ("tradeoff", "replacement")}
         return {name: plain(getattr(self, name)) for name in names} | curves | {"mechanism": to_plain(self.mechanism)}
@@ -199,6 +202,7 @@ def certificate_of(
         public,
         mechanism,
         entry=entry,
+        person=look.units.person,
     )
 
 

@@ -164,6 +164,12 @@ class Units:
     heaviest: int = 1
     owners: IntArray | None = None
     labels: tuple[Any, ...] | None = None
+    person: str = ""  # the column of the persons
+
+    @property
+    def whom(self) -> str:
+        """Who is hidden, as a ledger names it: the column of the persons, or the unit."""
+        return self.person or self.unit
 
     def only(self, fits: NDArray[np.bool_]) -> Units:
         """Return the units without the records that do not fit what is declared: these weigh nothing."""
@@ -174,13 +180,13 @@ class Units:
         return n_rows if self.weights is None else int(self.weights.sum())
 
 
-def units_of(owners: Any, records: int = 1, heaviest: int = HEAVIEST, declared: Any = None) -> Units:
+def units_of(owners: Any, person: Any, records: int = 1, heaviest: int = HEAVIEST, declared: Any = None) -> Units:
     """Return weights with which each person's records count as at most one.
 
     A person with m records gets ⌊``heaviest`` / max(m, ``records``)⌋ for each, so that the whole numbers never sum to
     more than that: any sum of contributions of norm ≤ 1 changes by at most as much as for one record (triangle
     inequality). ``records`` above 1 lets records of persons with fewer count equally. A record without a person weighs
-    nothing. ``declared`` is the schema of the column ``owners``.
+    nothing. ``declared`` is the schema of the column ``owners``, whose name is ``person``.
     """
     from deniable.tables import persons_of  # needs pandas
 
@@ -188,7 +194,7 @@ def units_of(owners: Any, records: int = 1, heaviest: int = HEAVIEST, declared: 
     index, labels = persons_of(owners, declared)
     weights = heaviest // np.maximum(np.bincount(index, minlength=len(labels) + 1), records)
     weights[-1] = 0
-    return Units("person", weights[index].astype(np.float64), heaviest, index, labels)
+    return Units("person", weights[index].astype(np.float64), heaviest, index, labels, str(person))
 
 
 @dataclass(frozen=True)

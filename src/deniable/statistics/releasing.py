@@ -150,7 +150,7 @@ def release_statistics(
     public = declared(schema, ranges, group, asked)
     given = Given.of(asked, public)
     source = read_columns(data, (*given.numbers, *given.groups), public)
-    return _released(*source, asked, given, goal, known, limits, smallest, ledger, public.person)
+    return _released(*source, asked, given, goal, known, limits, smallest, ledger)
 
 
 def _released(
@@ -164,14 +164,13 @@ def _released(
     limits: Limits,
     smallest: float,
     ledger: Account | None,
-    person: str | None,
 ) -> StatisticsRelease:
     """Ask and estimate; nothing is said but what is released."""
     delta = min(_DELTA, (goal.most - goal.floor) / 20 / goal.group_size) if given.unknown[1] else 0.0
     allowed = budget(goal, unit=units.unit, failure=delta)
     mu = allowed.mu
     ask = _Asking(Queries(QueryBudget(mu, delta), units=units), limits)
-    entry = enter(ledger, ask.queries.ledger.mechanism(), unit=person or units.unit, what="statistics")
+    entry = enter(ledger, ask.queries.ledger.mechanism(), unit=units.whom, what="statistics")
     n, records = ask.found(rows, cells, given, known)
     queries = shared([query_of(statistic, records.scales) for statistic in asked])
     public: dict[Query, QueryAnswer] = (
@@ -333,7 +332,7 @@ def read_columns(source: Any, needed: Collection[str], schema: Schema) -> tuple[
 
 
 def _persons(column: Any, schema: Schema) -> Units:
-    units = units_of(column, heaviest=HEAVIEST, declared=schema.column(schema.person))
+    units = units_of(column, schema.person, heaviest=HEAVIEST, declared=schema.column(schema.person))
     assert units.owners is not None
     assert units.labels is not None
     return replace(units, owners=np.where(units.owners < len(units.labels), units.owners, -1), labels=None)

@@ -57,8 +57,6 @@ class Synthesis(Fit):
     @classmethod
     def begin(cls, model: Any, data: Any, source: NoiseSource) -> Synthesis:
         """Check the options and the columns; no cell is looked at but those that name persons."""
-        if model.ledger is None and getattr(getattr(model, "certificate_", None), "entry", None) is not None:
-            raise InputError("ledger is not stored with a fitted model: set it anew, or clone the model to go without")
         frame, unit = _opened(data, as_schema(model.schema))
         names, schema = list(frame.columns), as_schema(model.schema)
         person = schema.person if model.group is None else str(model.group)
@@ -72,7 +70,7 @@ class Synthesis(Fit):
         rest = [name for name in names if name != person and schema.kind(name) != "dropped"]
         if not rest:
             raise InputError("the table must have a column besides the person's that the schema does not drop")
-        units = Units(unit) if person is None else units_of(frame[person], declared=schema.column(person))
+        units = Units(unit) if person is None else units_of(frame[person], person, declared=schema.column(person))
         limit = as_limit(model.advantage, model.limit, DEFAULT_ADVANTAGE)
         found = any(schema.kind(name) in ("", "category", "code") and not schema.column(name).labels for name in rest)
         delta = min(_DELTA, (limit.most - limit.floor) / 20 / limit.group_size) if found else 0.0

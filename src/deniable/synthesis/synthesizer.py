@@ -80,7 +80,6 @@ class PrivateSynthesizer(Certified):
 
     targets: Sequence[Any] | str = ()
     cells: int = 200_000
-    _no_ledger = None  # Synthesis.begin refuses to fit again what was entered once
 
     def fit(self, table: Any, y: Any = None) -> Self:
         """Fit to a table: a data frame, blocks, an array, or the path of a file. Nothing is set if this raises.

@@ -24,6 +24,7 @@ from deniable.training.features import FeatureTable, apart
 from deniable.training.fits import ModelFit, checked, completed, without_group
 
 T = TypeVar("T")
+_NO_LEDGER = "not stored with a fitted model: set it anew"  # in place of a path; enter() refuses it
 
 
 @dataclass_transform(kw_only_default=True)
@@ -43,7 +44,6 @@ class Certified(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
     schema: Schema | None = None
     group: Any = None
     ledger: Account | None = None
-    _no_ledger: ClassVar[str | None] = "not stored with a fitted model: set it anew"  # enter() refuses it
 
     @property
     def tradeoff_(self) -> Tradeoff:
@@ -66,7 +66,7 @@ class Certified(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         """Return the state with its format; a fitted model does not say where its ledger lies, and refuses to refit."""
         state = dict(super().__getstate__())
         if self.__sklearn_is_fitted__() and self.ledger is not None:
-            state["ledger"] = self._no_ledger
+            state["ledger"] = _NO_LEDGER
         return stamped(state)
 
     def __setstate__(self, state: dict[str, Any]) -> None:

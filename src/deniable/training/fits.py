@@ -91,9 +91,8 @@ class Fit:
 
     def count(self, target: ColumnCells | None = None) -> ColumnKind:
         """Ask how many units there are and what the columns hold; return what ``target`` holds, if it is given."""
-        whom = self.look.units.unit if self.person is None else str(self.person)
         what, mechanism = type(self.model).__name__, self.look.ledger.mechanism()
-        self.entry = enter(self.model.ledger, mechanism, unit=whom, what=what)  # all that will run
+        self.entry = enter(self.model.ledger, mechanism, unit=self.look.units.whom, what=what)  # all that will run
         self.n, kind = kinds(self.look, self.table, self.declared, target)
         return kind
 
@@ -132,7 +131,8 @@ class ModelFit(Fit, ABC):
         delta, parts = number("discovery_delta", model.discovery_delta, above=0.0, below=1.0), cls.discovers(model)
         limit = as_limit(model.advantage, model.limit, DEFAULT_ADVANTAGE)
         said, records = replace(as_schema(model.schema), person=person_of(model)), model.records_per_person
-        units = Units(unit) if owners is None else units_of(owners, records, declared=said.column(said.person))
+        column = said.column(said.person)
+        units = Units(unit) if owners is None else units_of(owners, said.person, records, declared=column)
         allowance = budget(limit, unit=units.unit, failure=delta if parts else 0.0)
         every = list(X.columns) if hasattr(X, "columns") else list(range(X.shape[1]))
         declared = declare(every, said, model.ranges, model.categories, delta / max(parts, 1))
