@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -38,32 +39,60 @@ def test_eight_processes_never_overspend_and_lose_nothing(tmp_path):
     assert dn.Limit(advantage=0.3).is_met(dn.tradeoff(ledger.mechanism()))
 
 
-def enter_and_tell(path, told):
-    ledger = dn.Ledger(path)
-    while True:
-        entry = ledger.add(dn.GaussianDP(1e-3))
-        os.write(told, f"{entry.head}\n".encode())  # what is published carries the head
+def writer(path, seed):
+    """Start a process that enters releases and tells their heads; return it, and where it tells them."""
+    read, told = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(told)
+        return child, read
+    try:
+        ledger, rng = dn.Ledger(path), random.Random(seed)
+        while True:
+            time.sleep(rng.uniform(0, 0.05))  # eight of them wait most of the time
+            with suppress(LedgerError):  # it is full
+                os.write(told, f"{ledger.add(dn.GaussianDP(MU)).head}\n".encode())  # what is published carries the head
+    finally:
+        os._exit(1)
+
+
+MU, KILLS, LEDGERS = 0.08, 500, 10
 
 
 @pytest.mark.slow
-def test_what_was_published_is_in_the_ledger_whenever_the_writer_is_killed(tmp_path):
-    path, rng, published = tmp_path / "l", random.Random(5), []
-    ledger = dn.Ledger(path)
-    for _ in range(40):
-        read, told = os.pipe()
-        child = os.fork()
-        if child == 0:
-            enter_and_tell(path, told)
-        os.close(told)
-        time.sleep(rng.uniform(0.01, 0.3))
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        with os.fdopen(read) as said:
-            published += [line.strip() for line in said if len(line) == 65]
-    heads = {entry.head for entry in ledger.entries}
-    assert len(published) > 10
-    assert set(published) <= heads
-    assert ledger.verify().holds
+def test_five_hundred_kills_of_eight_writers_lose_no_entry_and_never_overspend(tmp_path):
+    """Each is killed at a random point, and another one takes its place; a ledger is full after some of its kills."""
+    rng, published, full = random.Random(5), 0, 0
+    for number in range(LEDGERS):
+        path = tmp_path / str(number)
+        ledger = dn.Ledger(path, limit=dn.Limit(advantage=0.2))
+        running = [writer(path, rng.random()) for _ in range(8)]
+        told = []
+        for _ in range(KILLS // LEDGERS):
+            time.sleep(rng.uniform(0, 0.08))
+            child, read = running.pop(rng.randrange(8))
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            told.append(read)
+            running.append(writer(path, rng.random()))
+        for child, read in running:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            told.append(read)
+        heads = []
+        for read in told:
+            with os.fdopen(read) as said:
+                heads += [line.strip() for line in said if len(line) == 65]
+        entries = ledger.entries
+        assert set(heads) <= {entry.head for entry in entries}
+        assert len(set(heads)) == len(heads)
+        assert len(entries) <= len(heads) + KILLS // LEDGERS + 8  # the others were entered, and their writer killed
+        assert ledger.verify().holds
+        assert dn.Limit(advantage=0.2).is_met(dn.tradeoff(ledger.mechanism()))
+        published += len(heads)
+        full += ledger.remaining() < MU
+    assert published > KILLS
+    assert full > 0
 
 
 def play(rng, budget, filtered):

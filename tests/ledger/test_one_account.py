@@ -5,6 +5,8 @@ import json
 import math
 import pickle
 import sqlite3
+from contextlib import closing, contextmanager
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -252,29 +254,90 @@ class TestTheFile:
             ledger.add(dn.GaussianDP(0.1))
         assert not path.exists()
 
-    def test_a_full_disk_and_a_locked_file_are_errors_in_words(self, path, monkeypatch):
-        ledger = dn.Ledger(path)
-        monkeypatch.setattr("deniable.ledger.file._PATIENCE", 0.05)
-        with sqlite3.connect(path, isolation_level=None) as other:
-            other.execute("BEGIN IMMEDIATE")
-            with pytest.raises(LedgerError, match=r"locked.*release nothing"):
-                ledger.add(dn.GaussianDP(0.1))
-        real = sqlite3.connect
-
-        def small(*args, **kwargs):
-            file = real(*args, **kwargs)
-            file.execute("PRAGMA max_page_count = 1")
-            return file
-
-        monkeypatch.setattr("sqlite3.connect", small)
-        with pytest.raises(LedgerError, match="full"):
-            ledger.add(dn.GaussianDP(0.1), name="x" * 50_000)
-
     def test_no_data_and_no_digest_of_data_are_in_it(self, path):
         X, y = table()
         X.columns = ["secret_column", "b"]
         dn.PrivateClassifier(ledger=dn.Ledger(path)).fit(X, y)
         assert b"secret_column" not in path.read_bytes()
+
+
+@contextmanager
+def every_connection(pragma):
+    """Give each connection of the block a pragma."""
+    real = sqlite3.connect
+
+    def connect(*args, **kwargs):
+        file = real(*args, **kwargs)
+        file.execute(f"PRAGMA {pragma}")
+        return file
+
+    with mock.patch("sqlite3.connect", connect):
+        yield
+
+
+@contextmanager
+def held_by_another(path):
+    with sqlite3.connect(path, isolation_level=None) as other, mock.patch("deniable.ledger.file._PATIENCE", 0.05):
+        other.execute("BEGIN IMMEDIATE")
+        yield
+
+
+@contextmanager
+def holding(path, content):
+    """Put something else in the place of the file."""
+    aside = path.rename(path.with_suffix(".aside"))
+    if content is not None:
+        path.write_bytes(content)
+    yield
+    path.unlink(missing_ok=True)
+    aside.rename(path)
+
+
+@contextmanager
+def of_version(path, version):
+    for number in (version, 1):
+        with closing(sqlite3.connect(path)) as file:
+            file.execute(f"PRAGMA user_version = {number}")
+        if number == version:
+            yield
+
+
+BAD_DAYS = {
+    "full disk": (lambda path: every_connection("max_page_count = 1"), "full.*release nothing"),
+    "read-only": (lambda path: every_connection("query_only = ON"), "readonly.*release nothing"),
+    "locked": (held_by_another, "locked.*release nothing"),
+    "newer format": (lambda path: of_version(path, 7), "newer deniable"),
+    "network folder": (
+        lambda path: mock.patch(
+            "deniable.ledger.file.Path.read_text", return_value=f"server:/ {path.parent} nfs4 rw 0 0"
+        ),
+        "network folder",
+    ),
+    "gone": (lambda path: holding(path, None), "does not exist"),
+    "a text": (lambda path: holding(path, b"no ledger"), "release nothing"),
+}
+
+
+@pytest.mark.parametrize("day", BAD_DAYS)
+def test_on_a_bad_day_nothing_is_entered_and_nothing_released(path, day, monkeypatch):
+    """Each kind of release ends in one line before noise is drawn; the next day everything is as it was."""
+    bad, rule = BAD_DAYS[day]
+    X, y = table()
+    ledger = dn.Ledger(path)
+    ledger.add(dn.GaussianDP(0.1), name="x" * 3600)  # no page has room for another entry
+    monkeypatch.setattr("deniable.noise.queries.SumNoise.channel", lambda *_: pytest.fail("noise was drawn"))
+    with bad(path):
+        for release in (
+            lambda: ledger.add(dn.GaussianDP(0.1), name="y" * 600),
+            lambda: dn.PrivateClassifier(ledger=ledger.named("y" * 600)).fit(X, y),
+            lambda: dn.release_statistics(X, ["mean(a)"], advantage=0.1, ledger=ledger.named("y" * 600)),
+            lambda: dn.PrivateSynthesizer(ledger=ledger.named("y" * 600)).fit(X),
+        ):
+            with pytest.raises(LedgerError, match=rule) as caught:
+                release()
+            assert "\n" not in str(caught.value)
+    assert len(ledger.entries) == 1
+    assert ledger.verify().holds
 
 
 class TestVerify:
@@ -438,7 +501,7 @@ class TestPersonsOfWhichColumn:
         by_doctor = dn.PrivateClassifier(group="doctor").fit(X.assign(doctor=np.arange(4000) // 2), y)
         ledger = dn.Ledger(path, unit="patient")
         for said in (None, "patient"):
-            with pytest.raises(LedgerError, match="'doctor'|hides doctor"):
+            with pytest.raises(LedgerError, match="doctor"):
                 ledger.add(by_doctor, unit=said)
         assert dn.Ledger(path.with_name("d"), unit="doctor").add(by_doctor).number == 1
         assert by_doctor.certificate_.to_dict()["person"] == "doctor"
