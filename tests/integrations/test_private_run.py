@@ -207,3 +207,17 @@ def test_shapes_without_torch():
     loader = SimpleNamespace(batch_sampler=None)
     with pytest.raises(dn.InputError, match="DPDataLoader"):
         dn.from_opacus([(1.0, 0.1, 10)], loader=loader)
+
+
+def test_a_run_says_which_entry_of_a_ledger_it_is_and_so_does_one_that_goes_on(tmp_path):
+    ledger = dn.Ledger(tmp_path / "l")
+    _, optimizer, _ = dn.make_private(*parts(), 2, advantage=0.2, ledger=ledger.named("churn"))
+    run = optimizer.private_run
+    assert run.entry == (1, ledger.head)
+    assert ledger.entries[0].mechanism == run.mechanism
+    state = run.state_dict()
+    _, again, _ = dn.make_private(*parts(), 2, advantage=0.2)
+    assert again.private_run.entry is None
+    again.private_run.load_state_dict(state)
+    for curve in (run.tradeoff(), again.private_run.tradeoff()):
+        assert any(ledger.head in note for note in curve.assumptions.notes)
