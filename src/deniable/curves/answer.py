@@ -187,14 +187,6 @@ def _answer(curve: Tradeoff, question: str, low: float, high: float, found: Char
     )
 
 
-def supplier(
-    candidates: tuple[tuple[str, Tradeoff], ...], question: Question, at: float, direction: Direction, side: Side
-) -> tuple[str, Tradeoff]:
-    """Return the first of several curves, each with a note, that has the best bound of all on this side."""
-    values = [bound_of(curve, question, at, direction, side) for _, curve in candidates]
-    return candidates[int(np.argmin(values) if side == "upper" else np.argmax(values))]
-
-
 def bound_of(curve: Tradeoff, question: Question, at: float, direction: Direction, side: Side) -> float:
     """Return one bound of a curve."""
     point: FloatArray = np.array([at])

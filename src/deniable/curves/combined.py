@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from deniable._check import FloatArray, InputError, finite
 from deniable._floats import EPS
-from deniable.curves.answer import Charged, Question, supplier
+from deniable.curves.answer import Charged, Question, bound_of
 from deniable.curves.base import Tradeoff
 from deniable.curves.closed import ApproximateTradeoff
 from deniable.curves.safe import OPPOSITE, AnyDirection, Direction, Side
 from deniable.mechanisms import Mechanism, leaves_of, sampling_of
-
-_SIDES: tuple[Side, ...] = ("upper", "lower")
 
 
 @dataclass(frozen=True)
@@ -143,11 +141,12 @@ class SmallestTradeoff(Tradeoff):
         return near[best], step[best]
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
-        named = tuple(("", part) for part in self.parts)
-        above, below = (supplier(named, question, at, direction, side)[1] for side in _SIDES)
+        upper, lower = (
+            [bound_of(part, question, at, direction, side) for part in self.parts] for side in get_args(Side)
+        )
+        above, below = self.parts[int(np.argmin(upper))], self.parts[int(np.argmax(lower))]
         found = above.charges(question, at, direction)
-        lower = found if below is above else below.charges(question, at, direction)
-        return found.with_lower(lower)
+        return found if below is above else found.with_lower(below.charges(question, at, direction))
 
     @staticmethod
     def _best(values: list[FloatArray], side: Side) -> FloatArray:

@@ -293,20 +293,18 @@ def domain(
     """
     low, high = (1, 1 << 53) if whole else _SPAN
 
-    def refusal(parameter: float) -> Exception | None:
+    def can(parameter: float) -> bool:
         try:
             make_mechanism(parameter)
-        except (ValueError, ArithmeticError, MemoryError) as error:  # ours among them; ∞, 1/0, ...
-            return error
-        return None
-
-    def can(parameter: float) -> bool:
-        return refusal(parameter) is None
+        except (ValueError, ArithmeticError, MemoryError):  # ours among them; ∞, 1/0, ...
+            return False
+        return True
 
     powers = [2**k for k in range(1, 40)]
     tried = [near or 1, 1, *powers] if whole else [near or 1.0, 1.0, *(x for p in powers for x in (float(p), 1 / p))]
     if (start := next(filter(can, tried), None)) is None:
-        raise refusal(tried[0]) or InputError("make_mechanism must return a mechanism for some number")
+        make_mechanism(tried[0])  # raises what was wrong
+        raise InputError("make_mechanism must return a mechanism for some number")
 
     def reached(end: float) -> float:
         if can(end):
