@@ -150,10 +150,10 @@ def remarks(
     """Say how a column is written, what was not read, and what a person may have meant otherwise; no word is quoted."""
     texts = texts_of(raw)
     if declared.decimal and cells.words:
-        other = replace(declared, decimal="." if declared.decimal == "," else ",")
-        more = int(np.sum(other.read(raw).kind == NUMBER) - np.sum(cells.kind == NUMBER))
+        swapped = replace(declared, decimal="." if declared.decimal == "," else ",")
+        more = int(np.sum(swapped.read(raw).kind == NUMBER) - np.sum(cells.kind == NUMBER))
         if more > 0:
-            yield f"{_many(more)} would be numbers with decimal = {other.decimal!r}, declared for this column"
+            yield f"{_many(more)} would be numbers with decimal = {swapped.decimal!r}, declared for this column"
     if form.unit and form.unit not in _SIGNS and form.unit != declared.unit:
         yield f"most cells have one unit: unit = {form.unit!r} makes numbers of them"
     limits = sum(count for text, count in texts.items() if _LIMITED.fullmatch(text))
