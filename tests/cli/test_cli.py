@@ -54,8 +54,9 @@ def test_help_is_one_screen_with_examples_and_the_rest_is_shown_on_request(comma
     assert [
         option.name for option in options if not any(name in whole for name in (*option.opts, option.metavar))
     ] == []
-    assert run([command, "--help"]) == 0
-    assert capsys.readouterr().out == text
+    for asked in ("--help", "-h"):
+        assert run([command, asked]) == 0
+        assert capsys.readouterr().out == text
 
 
 @pytest.mark.parametrize("command", commands())

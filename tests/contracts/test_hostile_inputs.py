@@ -71,6 +71,8 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "scores.csv").write_text("score,member\n" + "1.5,1\n0.5,0\n" * 30)
     (tmp_path / "deep.json").write_text("[" * 100_000 + "]" * 100_000)
     (tmp_path / "words.toml").write_text('[columns.age]\nrange = "old"\n')
+    (tmp_path / "wrong.toml").write_text("advantage = 'x'")
+    (tmp_path / "report.json").write_text('{"schema_version": "1.2"}')
     (tmp_path / "words.json").write_text('{"age": "old"}')
     (tmp_path / "list.json").write_text("[1, 2]")
     (tmp_path / "history.json").write_text("[[1, 2]]")
@@ -154,6 +156,16 @@ LINES = [  # what is typed, and a word of what is said
     f"profile {DATA} --epsilon 1 --out made.png -> --out",
     f"profile {DATA}",
     "publish good.csv -> --statistic",
+    "publish good.csv --statistic mean(age) --out good.csv -> --out and data name the same file, 'good.csv'",
+    "predict good.csv good.csv --out good.csv -> name the same file",
+    "train good.csv --target y --report made.html --owner-report ./made.html -> name the same file, 'made.html'",
+    "assess dpsgd,1,.1,10 --junit history.xml --report made.html --meta made.html -> --report and meta name the same",
+    "train good.csv --target y --sheet first -> it has no sheets",
+    "train good.csv --target yy -> is not a column",
+    "synthesize good.csv --rows -1 -> --rows",
+    "examples --out good.csv -> 'good.csv': File exists",
+    "assess report.json -> is a saved report: give it to deniable verify",
+    "assess dpsgd,1,.1,10 --policy wrong.toml -> policy 'wrong.toml': advantage must be a number",
     "publish good.csv --statistic maen(age) -> did you mean 'mean'",
     "publish good.csv --statistic mean(age) --target y -> --target",
     "publish good.csv --statistic mean(nothing)",

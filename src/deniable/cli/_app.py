@@ -43,7 +43,7 @@ _DEFECT = (
 
 app = typer.Typer(
     name="deniable",
-    context_settings={"max_content_width": 100},
+    context_settings={"max_content_width": 100, "help_option_names": ["--help", "-h"]},
     rich_markup_mode=None,  # Rich takes longer to import than all the rest
     help="Could an attacker tell whether a person's record was in the training data?",
     epilog=_EVERY_COMMAND,
@@ -74,8 +74,11 @@ def _ungrouped(function: Callable[..., Any]) -> Any:
         else:
             single.append(one)
 
+    written = [one.name for one in single if any(getattr(info, "callback", None) for info in get_args(one.annotation))]
+
     @wraps(function)
     def called(**given: Any) -> Any:
+        _check_apart(given, written)
         made = {group: kind(**{name: given.pop(name) for name in names}) for group, (kind, names) in groups.items()}
         return function(**given, **made)
 
@@ -84,6 +87,15 @@ def _ungrouped(function: Callable[..., Any]) -> Any:
     whole.__annotations__ = {}
     del whole.__wrapped__
     return whole
+
+
+def _check_apart(given: Mapping[str, Any], written: Sequence[str]) -> None:
+    """Refuse a file to write that another parameter reads or writes: it would be replaced."""
+    files = {name: Path(value).resolve() for name, value in given.items() if value and isinstance(value, str | Path)}
+    for name in written:
+        if other := [one for one, path in files.items() if one != name and path == files.get(name)]:
+            both = " and ".join(f"--{one.replace('_', '-')}" if one in written else one for one in (name, other[0]))
+            raise InputError(f"{both} name the same file, {str(given[name])!r}, which would be replaced")
 
 
 def _show_version(asked: bool) -> None:
@@ -165,8 +177,10 @@ def run(arguments: list[str]) -> int:
         command = next(iter(arguments), "")
         extra = None if command in ON_RUNS else "tables"  # all that such a command may need next
         return _failed(str(missing(error, f"deniable {command}", extra)), debug)
-    except (InputError, ImportError, OSError) as error:
+    except (InputError, ImportError) as error:
         return _failed(str(error), debug)
+    except OSError as error:
+        return _failed(f"{error.filename!r}: {error.strerror}" if error.filename else str(error), debug)
     except Exception as error:
         if hasattr(error, "format_message"):  # usage errors of the option parser
             return _failed(_way_out(error.format_message(), getattr(error, "ctx", None)), debug)

@@ -23,7 +23,7 @@ def synthesize(
     target: Annotated[
         list[str] | None, typer.Option(help="A column that somebody will want to predict; may be repeated.")
     ] = None,
-    rows: Annotated[int | None, typer.Option(help="How many; otherwise the noisy number of records.")] = None,
+    rows: Annotated[int | None, typer.Option(min=0, help="How many; otherwise the noisy number of records.")] = None,
     *,
     asked: options.Asked,
     reading: options.Reading,

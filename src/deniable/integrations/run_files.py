@@ -29,6 +29,8 @@ def read_history(path: str | Path) -> Mechanism:
         return from_opacus(_rows_of_opake(history["process"]))
     if isinstance(history, dict) and {"noise", "batch", "epochs", "n"} <= history.keys():
         return _described(history)
+    if isinstance(history, dict) and "schema_version" in history:
+        raise InputError(f"{str(path)!r} is a saved report: give it to deniable verify, annex or compare")
     if isinstance(history, dict) and "log_history" in history:
         raise InputError(
             f"{str(path)!r} is the log of a trainer: it holds ε, but neither its δ nor the noise, rate and steps; give "

@@ -135,9 +135,12 @@ class Policy:
         refuse_unknown(where, table, (*_DECIDED, *rates, *(field.name for field in fields(cls)[1:])))
         given = {key: value for key, value in table.items() if value is not False}
         at = {kind: {name: given.pop(name, usual)} for kind, (name, usual) in _RATES.items()}
-        limits = tuple(Limit(**{kind: given.pop(kind)}, **at.get(kind, {})) for kind in _DECIDED if kind in given)
         blank: dict[str, Any] = dict.fromkeys(_MEASURED)
-        return cls(limits, **{"name": name, **blank, **given})
+        try:
+            limits = tuple(Limit(**{kind: given.pop(kind)}, **at.get(kind, {})) for kind in _DECIDED if kind in given)
+            return cls(limits, **{"name": name, **blank, **given})
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
 
     @classmethod
     def set_once(cls, folder: str | Path = ".") -> tuple[Policy, Path] | None:

@@ -72,6 +72,8 @@ def open_file(path: Path, schema: Schema | None = None, sheet: str | None = None
             warnings.simplefilter("ignore")  # a reader's words may quote a cell
             name, data = _unpacked(path)
             found = next((read for endings, read in _READERS.items() if name.endswith(endings)), None)
+            if sheet is not None and found is not _open_sheet:
+                raise InputError(f"it has no sheets, of which {sheet!r} could be one; leave the sheet out")
             if found is not None:
                 opened = found(name, data, schema or Schema(), sheet)
                 return replace(opened, name=path.name)

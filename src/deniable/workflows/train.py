@@ -210,7 +210,8 @@ def _checked(opened: Opened, target: str | None) -> tuple[pd.DataFrame, str]:
 
 def _known(option: str, asked: Any, names: Sequence[Any]) -> None:
     if asked not in names:
-        raise InputError(f"{option} {asked!r} is not a column{near(str(asked), map(str, names))}")
+        hint = near(str(asked), map(str, names)) or f"; it has: {few(names)}"
+        raise InputError(f"{option} {asked!r} is not a column{hint}")
 
 
 def _declared(schema: Schema, classes: Sequence[Any] | None, names: Sequence[Any], target: str) -> Schema:
