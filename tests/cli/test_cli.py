@@ -70,6 +70,17 @@ def test_examples_in_the_help_are_valid_lines(command):
         parser.make_context(name, words)  # parses without running; raises if a word is not known
 
 
+def test_the_first_screen_names_each_command_by_its_task(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run([]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    tasks = " ".join(lines[4:15])
+    known = set(get_command(app).commands)
+    assert {name for name in known if not re.search(rf"\b{name}\b", tasks)} == {"app", "doctor", "examples"}
+    assert "..." not in " ".join(line for line in lines if "Usage" not in line)  # no sentence is cut
+
+
 def test_help_needs_no_other_library():
     """So that any --help comes in a moment."""
     heavy = "{'pandas', 'sklearn', 'torch', 'matplotlib', 'opendp', 'scipy', 'joblib', 'jinja2', 'rich'}"

@@ -45,7 +45,6 @@ app = typer.Typer(
     name="deniable",
     context_settings={"max_content_width": 100, "help_option_names": ["--help", "-h"]},
     rich_markup_mode=None,  # Rich takes longer to import than all the rest
-    help="Could an attacker tell whether a person's record was in the training data?",
     epilog=_EVERY_COMMAND,
 )
 
@@ -113,7 +112,22 @@ def _options(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    """Could an attacker tell whether a person's record was in the training data?"""
+    """Could an attacker tell whether a person's record was in the training data?
+
+    \b
+      You have                    You want                  Command
+      a table                     to see how it is read     check
+                                  a private model           train, predict
+                                  statistics, made-up rows  publish, synthesize
+                                  to know who is exposed    profile
+      a run (dpsgd,1,0.01,5000,   what attackers can reach  bound, compare
+      epsilon,2,1e-5, or a file)  noise that keeps a limit  calibrate, plan
+                                  a report by your policy   assess, annex
+      a model, scores, a release  an attack, a verdict      attack, audit
+      several releases, a report  their sum, a second look  ledger, verify
+
+    Each has examples: deniable train --help.
+    """
 
 
 _words: ContextVar[tuple[str, ...]] = ContextVar("words", default=())

@@ -80,7 +80,7 @@ def add(
     unit: UnitOption = None,
     records_per_person: PersonOption = None,
 ) -> None:
-    """Enter a release before it is made, or one that was made elsewhere."""
+    """Enter a release: before it is made, or made elsewhere."""
     found = there(file).add(
         run_of(run), name=name, purpose=purpose, source=source, unit=unit, records_per_person=records_per_person
     )
@@ -89,7 +89,10 @@ def add(
 
 @command("deniable ledger remaining people.ledger --advantage 0.05", of=ledger)
 def remaining(file: FileArgument, asked: options.Asked) -> None:
-    """Say how many more releases fit, each with --advantage or --limit (0.1 if neither is given)."""
+    """Say how many more releases fit.
+
+    Each with --advantage or --limit, 0.1 if neither is given.
+    """
     from deniable.limits import Limit
 
     book, limit = there(file), asked.one(0.1)
@@ -102,7 +105,7 @@ def remaining(file: FileArgument, asked: options.Asked) -> None:
 def plan(
     file: FileArgument, run: RunArgument, unit: UnitOption = None, records_per_person: PersonOption = None
 ) -> None:
-    """Show the curve of everything and a planned release, entering nothing."""
+    """Show the curve of all and a planned release, only show it."""
     print(there(file).plan(run_of(run), unit=unit, records_per_person=records_per_person))
 
 
@@ -113,7 +116,10 @@ def verify(
         str | None, typer.Option(help="The head on a page or certificate, to be found in the chain.")
     ] = None,
 ) -> int:
-    """Compute the chain and the limit anew; exit code 1 where something does not follow."""
+    """Compute chain and limit anew.
+
+    Exit code 1 if one does not follow.
+    """
     found = there(file).verify(head)
     print(*(found.faults or ("no fault was found",)), sep="\n")
     print(f"{found.entries} entries, head {found.head}")
@@ -124,7 +130,7 @@ def verify(
 
 @command("deniable ledger export people.ledger year.html", of=ledger)
 def export(file: FileArgument, out: Annotated[Path, typer.Argument(help="A .csv, .json or .html file.")]) -> None:
-    """Write all entries as CSV or JSON, or a page with the total curve."""
+    """Write all entries as CSV, JSON or a page with the total curve."""
     import deniable as dn
 
     check_writable("OUT", out, suffixes=(".csv", ".json", ".html"))

@@ -22,9 +22,9 @@ def local_page(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port on 127.0.0.1.")] = 8501,
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
 ) -> None:
-    """Open a page on this machine to explore noise, rates and priors. It listens on 127.0.0.1 and sends nothing.
+    """Open a local page to explore noise, rates and priors.
 
-    Ctrl-C ends it, with exit code 0.
+    It listens on 127.0.0.1 and sends nothing. Ctrl-C ends it, with exit code 0.
     """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -31,7 +31,7 @@ def synthesize(
     ledger: LedgerOption = None,
     pages: Annotated[options.Pages, "report", "policy", "full", "as_json"],
 ) -> int:
-    """Make up a table that is like yours, and bound what it reveals about who is in yours.
+    """Make up a table like yours that hardly tells who is in yours.
 
     Rows are draws from a model, about nobody. Everything that is written or printed may be published.
     """
