@@ -162,9 +162,7 @@ def test_what_would_change_it_does(mechanism, monkeypatch):
 
 
 def test_a_private_model_is_fitted_again_with_what_is_proposed():
-    proposed = remedies.settings(
-        remedies.PrivateFit(0.5, 0.0), [dn.Limit(advantage=0.05), dn.Limit(tpr=0.002, fpr=0.001)]
-    )
+    proposed = remedies.fit_again(0.5, 0.0, [dn.Limit(advantage=0.05), dn.Limit(tpr=0.002, fpr=0.001)])
     goal = float(proposed[0].split("advantage=")[1].split()[0])
     mu = dn.calibrate(dn.GaussianDP, (1e-6, 1.0), advantage=goal)
     t = dn.tradeoff(dn.GaussianDP(mu))

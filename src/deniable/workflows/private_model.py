@@ -28,7 +28,7 @@ from deniable.report import (
 from deniable.tables import DATE, spelled
 from deniable.training import Encoder, Levels, Listed, Pair, PrivateModel, Thermometer
 from deniable.workflows.assessing import assesses
-from deniable.workflows.settings import PrivateFit, settings
+from deniable.workflows.settings import fit_again
 from deniable.workflows.usefulness import NOT_PROTECTED, Usefulness, measure
 from deniable.workflows.verifying import proof_of
 
@@ -78,7 +78,7 @@ def assess_private(
         warnings=warnings,
         alert="" if usefulness is None else usefulness.alert,
         reproduction=proof_of(certificate),
-        remedies=partial(settings, PrivateFit(certificate.mu, certificate.delta)),
+        remedies=partial(fit_again, certificate.mu, certificate.delta),
     )
 
 

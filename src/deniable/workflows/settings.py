@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from deniable._check import InputError
 from deniable._shown import shown
@@ -28,76 +28,50 @@ _FAR = 1e4  # parameters are searched up to this factor away from what ran
 _MOST_PHASES = 12  # a composition of more is not searched
 
 
-@dataclass(frozen=True)
-class _Knob:
+class _Knob(NamedTuple):
     """A parameter that a person can turn, and how a new value of it is said."""
 
     field: str
-    more_is_safer: bool
-    words: Callable[[Any, Any], str]
+    words: str
+    more_is_safer: bool = False
     integer: bool = False
 
-
-def _noise(name: str) -> Callable[[Any, Any], str]:
-    def words(old: float, new: float) -> str:
-        times = shown(new / old, "number", "upper", 3)
-        return f"Noise: {name} {shown(new, 'number', 'upper', 5)} instead of {old:g} ({times} times the noise)."
-
-    return words
-
-
-def _less(name: str, *, integer: bool = False) -> Callable[[Any, Any], str]:
-    if integer:
-        return lambda old, new: f"{name}: at most {new:,} instead of {old:,}."
-    return lambda old, new: f"{name}: at most {shown(new, 'number', 'lower', 4)} instead of {old:g}."
+    def sentence(self, old: float, new: float) -> str:
+        """Return what to do, rounded to the safe side."""
+        side = "upper" if self.more_is_safer else "lower"
+        return self.words.format(
+            old=f"{old:,}" if self.integer else f"{old:g}",
+            new=f"{new:,}" if self.integer else shown(new, "number", side),
+            times=shown(max(old / new, new / old), "number", "upper", 3),
+        )
 
 
-def _records(old: float, new: float) -> str:
-    times = shown(old / new, "number", "upper", 3)
-    return (
-        f"Records: the same batch and steps from {times} times as many records (sample rate "
-        f"{shown(new, 'number', 'lower', 4)} instead of {old:g})."
-    )
-
-
-_MU = _Knob("mu", False, _less("μ"))
+_MU = _Knob("mu", "μ: at most {new} instead of {old}.")
 _KNOBS = (
-    _Knob("noise_multiplier", True, _noise("multiplier")),
-    _Knob("scale", True, _noise("scale")),
-    _Knob("epsilon", False, _less("ε")),
+    _Knob("noise_multiplier", "Noise: multiplier {new} instead of {old} ({times} times the noise).", True),
+    _Knob("scale", "Noise: scale {new} instead of {old} ({times} times the noise).", True),
+    _Knob("epsilon", "ε: at most {new} instead of {old}."),
     _MU,
-    _Knob("rho", False, _less("ρ")),
-    _Knob("sample_rate", False, _records),
-    *(
-        _Knob(field, False, _less(name, integer=True), integer=True)
-        for field, name in (("steps", "Steps"), ("epochs", "Epochs"), ("records_per_person", "Records of one person"))
+    _Knob("rho", "ρ: at most {new} instead of {old}."),
+    _Knob(
+        "sample_rate",
+        "Records: the same batch and steps from {times} times as many records (sample rate {new} instead of {old}).",
     ),
+    _Knob("steps", "Steps: at most {new} instead of {old}.", integer=True),
+    _Knob("epochs", "Epochs: at most {new} instead of {old}.", integer=True),
+    _Knob("records_per_person", "Records of one person: at most {new} instead of {old}.", integer=True),
 )
 
 
-@dataclass(frozen=True)
-class PrivateFit:
-    """A fit of a private model: Gaussian DP ``mu`` and a failure probability ``delta``, in place of a mechanism."""
-
-    mu: float
-    delta: float
-
-    def mechanism(self, mu: float) -> Mechanism:
-        """Return the mechanism of a fit with another μ."""
-        return GaussianDP(mu) + ApproximateDP(0.0, self.delta) if self.delta > 0 else GaussianDP(mu)
-
-
-def settings(mechanism: Mechanism | PrivateFit, limits: list[Limit]) -> list[str] | None:
+def settings(mechanism: Mechanism, limits: list[Limit]) -> list[str] | None:
     """Return a sentence for each parameter of ``mechanism`` that meets all ``limits`` when it alone is changed.
 
     None if it has no parameter that could be searched.
     """
-    if isinstance(mechanism, PrivateFit):
-        return _fit_again(mechanism, limits)
     if isinstance(mechanism, Composition):
         return _together(mechanism, limits)
     what: Any = mechanism  # a frozen dataclass, as all are that describe themselves by their parameters
-    names = {field.name for field in fields(what)} if is_dataclass(what) else set()
+    names = getattr(what, "__dataclass_fields__", ())
     slow = isinstance(mechanism, RandomAllocation | WithoutReplacement)  # curves take a second or more
     knobs = [knob for knob in _KNOBS if knob.field in names][: 1 if slow else None]
     said = []
@@ -105,7 +79,7 @@ def settings(mechanism: Mechanism | PrivateFit, limits: list[Limit]) -> list[str
         old = getattr(what, knob.field)
         new = _met(partial(_with, what, knob.field), old, knob, limits, _COARSE if slow else _TOLERANCE)
         if new is not None:
-            said.append(knob.words(old, new))
+            said.append(knob.sentence(old, new))
     return said if knobs else None
 
 
@@ -124,15 +98,19 @@ def _together(mechanism: Composition, limits: list[Limit]) -> list[str] | None:
         return Composition([replace(part, noise_multiplier=factor * part.noise_multiplier) for part in phases])
 
     factor = _met(scaled, 1.0, _KNOBS[0], limits)
-    return [] if factor is None else [f"Noise: {shown(factor, 'number', 'upper', 5)} times the noise in every phase."]
+    return [] if factor is None else [f"Noise: {shown(factor, 'number', 'upper')} times the noise in every phase."]
 
 
-def _fit_again(fit: PrivateFit, limits: list[Limit]) -> list[str]:
-    """The target with which a private model is to be fitted again."""
-    mu = _met(fit.mechanism, fit.mu, _MU, limits)
-    if mu is None:
+def fit_again(mu: float, delta: float, limits: list[Limit]) -> list[str]:
+    """Return the target with which a private model is to be fitted again: of μ, and failing with probability δ."""
+
+    def fit(mu: float) -> Mechanism:
+        return GaussianDP(mu) + ApproximateDP(0.0, delta) if delta > 0 else GaussianDP(mu)
+
+    lower = _met(fit, mu, _MU, limits)
+    if lower is None:
         return []
-    goal = shown(tradeoff(fit.mechanism(mu)).advantage(), "number", "lower", 3)
+    goal = shown(tradeoff(fit(lower)).advantage(), "number", "lower", 3)
     return [f"Promise: fit again with advantage={goal} (--advantage {goal}), which takes more noise."]
 
 

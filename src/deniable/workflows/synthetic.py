@@ -24,7 +24,7 @@ from deniable.report import (
 from deniable.synthesis import Marginal, PrivateSynthesizer
 from deniable.workflows.assessing import assesses
 from deniable.workflows.private_model import account_section, assumed
-from deniable.workflows.settings import PrivateFit, settings
+from deniable.workflows.settings import fit_again
 
 _PICTURES, _ROWS = 6, 30  # columns drawn; rows of the tables of words and of pairs
 _Z = 1.6448536269514722  # of error bars that hold nine times in ten
@@ -56,7 +56,7 @@ def assess_synthesizer(model: PrivateSynthesizer, asked: Asked) -> Assessment:
         assumptions=assumed(curve, certificate, access),
         not_covered=_NOT_COVERED,
         warnings=(TUNING_WARNING,),
-        remedies=partial(settings, PrivateFit(certificate.mu, certificate.delta)),
+        remedies=partial(fit_again, certificate.mu, certificate.delta),
     )
 
 
