@@ -9,9 +9,10 @@ import deniable as dn
 from deniable.workflows import assessing
 from deniable.workflows.assessing import Options, assess
 
-for room in sorted(set(assessing._WHERE.values())):
-    importlib.import_module(f"deniable.workflows.{room}")
-ADAPTERS = {adapter.what: adapter for adapter in assessing._FOUND.values()}
+ADAPTERS = {
+    what: assessing.Adapter(what, getattr(importlib.import_module(f"deniable.workflows.{module}"), function))
+    for module, function, what in assessing._ADAPTERS.values()
+}
 
 
 def test_the_options_of_every_kind_are_typed_and_no_others():

@@ -8,11 +8,11 @@ import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import r2_score, roc_auc_score
 
 import deniable as dn
 import deniable.report
-from deniable.workflows.usefulness import Score, Unprotected, Usefulness, _auc, measure
+from deniable.workflows.usefulness import Score, Unprotected, Usefulness, _explained, _lost, _placements, measure
 
 SCHEMA = json.loads((Path(deniable.report.__file__).parent / "schema.json").read_text())
 
@@ -124,12 +124,7 @@ def unprotected(X, y, model):
 
 
 def test_what_is_lost_is_decided_by_an_interval(model):
-    """The weights of a bootstrap give scikit-learn's AUC; met, missed or not decided by where the interval lies."""
-    rng = np.random.default_rng(0)
-    truth, found = rng.random(300) < 0.4, np.round(rng.normal(size=300), 1)
-    weights = rng.multinomial(300, np.full(300, 1 / 300))
-    expected = roc_auc_score(truth, found, sample_weight=weights)
-    assert _auc(found, truth)(weights) == pytest.approx(expected, abs=1e-12)
+    """Met, missed or not decided by where the interval lies."""
     X, y = data(seed=1)
     use = measure(model, X, y, plain=unprotected(X, y, model))
     assert use.loss is not None
@@ -140,6 +135,35 @@ def test_what_is_lost_is_decided_by_an_interval(model):
         made = dn.assess(model, usefulness=replace(use, loss=replace(use.loss, low=low, high=high)))
         outcomes[high] = next(rule.outcome for rule in made.decision.rules if rule.key == "utility_loss")
     assert outcomes == {0.01: "met", 0.03: "not decided", 0.05: "missed"}
+
+
+def drawn(rng, n):
+    """Truth, the values that two models predict, ranked and not."""
+    truth = rng.random(n) < 0.4
+    return truth, *(np.round(0.8 * truth + rng.normal(size=n), 1) for _ in range(2))
+
+
+def test_the_parts_of_a_score_have_it_as_their_mean():
+    truth, found, _ = drawn(np.random.default_rng(0), 300)
+    placed = _placements(found, truth)
+    assert placed[truth].mean() == pytest.approx(roc_auc_score(truth, found), abs=1e-12)
+    assert placed[~truth].mean() == pytest.approx(roc_auc_score(truth, found), abs=1e-12)
+    assert _explained(found, truth.astype(float)).mean() == pytest.approx(r2_score(truth, found), abs=1e-12)
+
+
+@pytest.mark.parametrize("of", ["AUC", "R²"])
+def test_the_interval_of_what_is_lost_covers(of):
+    """Two models that are as good: 0 lies in the interval in about 95 % of samples; scores apart are told apart."""
+    rng, inside, n_samples = np.random.default_rng(1), 0, 400
+    for _ in range(n_samples):
+        truth, one, other = drawn(rng, 200)
+        groups = truth if of == "AUC" else np.zeros(200, dtype=bool)
+        parts = [_placements(m, truth) if of == "AUC" else _explained(m, truth * 1.0) for m in (one, other)]
+        lost = _lost(of, parts[1] - parts[0], groups)
+        inside += lost.low <= 0 <= lost.high
+    assert 0.91 <= inside / n_samples <= 0.98
+    worse = _lost("AUC", _placements(truth + 0.1 * one, truth) - _placements(one, truth), truth)
+    assert worse.low > 0
 
 
 def test_more_records_are_advised_only_where_an_unprotected_model_finds_something():

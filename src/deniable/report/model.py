@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from deniable import testing
-from deniable._files import check_writable, to_json, write_atomically
+from deniable._check import InputError
+from deniable._files import check_writable, read_json, to_json, write_atomically
 from deniable._notebook import Textual
 from deniable._optional import require
 from deniable._shown import Unit, shown
@@ -298,9 +301,24 @@ class Assessment(Textual):
         InputError
             If the file is missing, is not JSON, or is not an assessment of this schema version.
         """
-        from deniable.report.reading import read_assessment
-
-        return read_assessment(path)
+        where = f"assessment file {str(path)!r}"
+        try:
+            content = read_json(path)
+        except OSError:
+            raise InputError(f"{where} cannot be read: there is no such file") from None
+        except ValueError as error:
+            raise InputError(f"{where} is not JSON: {error}") from None
+        found = content.get("schema_version") if isinstance(content, dict) else None
+        if found not in ("1.1", SCHEMA_VERSION):
+            raise InputError(
+                f"{where} must have schema_version {SCHEMA_VERSION!r}, got {found!r}; write it again with this version "
+                "of deniable"
+            )
+        try:
+            made: Assessment = _read(cls, content)
+        except (KeyError, TypeError) as error:
+            raise InputError(f"{where} is incomplete: {error}") from None
+        return made
 
     def to_text(self, *, full: bool = True, width: int = 100) -> str:
         """Return the report as plain text: every number, or with ``full=False`` the decision and what belongs to it."""
@@ -340,6 +358,25 @@ class Assessment(Textual):
 
     def __str__(self) -> str:
         return self.to_text(full=False)
+
+
+def _read(kind: Any, content: Any) -> Any:
+    """What :func:`asdict` made of an object of this type, back: dataclasses and tuples of them, by the annotations.
+
+    An upper bound that JSON could not state is an infinite one.
+    """
+    if get_origin(kind) in (tuple, Sequence):
+        return tuple(_read(get_args(kind)[0], item) for item in content)
+    inner = next((one for one in get_args(kind) if is_dataclass(one)), kind)  # of an optional one
+    if content is None or not is_dataclass(inner):
+        return content
+    types = get_type_hints(inner)
+    parts = {
+        name: _read(types[name], value) for name, value in content.items() if (inner, name) != (Assumptions, "unit")
+    }
+    if inner is Number and parts["value"] is None and parts["kind"] == "provable upper bound":
+        parts["value"] = math.inf
+    return inner(**parts)
 
 
 def _renamed(section: Section, taken: set[str]) -> Section:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from html import escape
 from typing import Any
@@ -21,10 +21,8 @@ from deniable.report.model import Assessment, Bars, Curve, Grid, Series, cell_te
 
 WIDTH, HEIGHT = 520.0, 340.0
 LEFT, RIGHT, TOP, BOTTOM = 70.0, 18.0, 10.0, 46.0
-_TICKS = 6  # about this many on a linear axis
 _TABLE_ROWS = 12  # of the table next to a picture
 _CAP = 3.5  # half the width of the end of an interval's bar
-TONES = {"met": "good", "missed": "bad", "not decided": "open"}
 
 
 def to_html(assessment: Assessment) -> str:
@@ -43,20 +41,19 @@ def to_html(assessment: Assessment) -> str:
     )
     environment.filters["cell"] = cell_text
     environment.filters["rate"] = partial(shown, unit="rate", side="nearest")
-    decision, proven = assessment.decision, assessment.status != "violated"
+    decision, unbroken = assessment.decision, assessment.status != "violated"
     page = environment.get_template("page.html.j2").render(
         a=assessment,
         d=decision,
         tone=assessment.tone,
-        rules=[shown_rule(rule, decision) for rule in decision.rules] if decision else [],
+        rules=[_rule(rule, decision) for rule in decision.rules] if decision else [],
         meta=[(FIELDS.get(key, key), value) for key, value in assessment.meta.items()],
         game=assessment.threat_model,
-        roc=roc_picture(assessment.curves, proven=proven),
+        roc=roc_picture(assessment.curves, proven=unbroken),
         pictures={series.key: series_picture(series) for part in assessment.sections for series in part.series},
         people=people_picture(assessment),
         barred={bars.key: bars_picture(bars) for part in assessment.sections for bars in part.bars},
-        proven=assessment.status != "violated"
-        and any(curve.kind == "provable upper bound" for curve in assessment.curves),
+        proven=unbroken and any(curve.kind == "provable upper bound" for curve in assessment.curves),
         measured=any(curve.low is not None for curve in assessment.curves),
         infinity=math.inf,
         data=_script_safe(assessment.to_dict()),
@@ -64,33 +61,25 @@ def to_html(assessment: Assessment) -> str:
     return page.lstrip()
 
 
-def shown_rule(rule: Rule, decision: Decision) -> dict[str, Any]:
-    """Return a rule as a person reads it: what was found on the side of the truth on which it lies."""
+def _rule(rule: Rule, decision: Decision) -> dict[str, Any]:
+    """A rule as a person reads it: what was found is rounded to the side of the truth on which it lies."""
+    limit = found = "–"
+    if rule.limit is not None:
+        limit = f"{rule.limit:g}" if rule.key == "utility_loss" else shown(rule.limit, "rate", "nearest")
+    if rule.found is not None and rule.key == "utility_loss":
+        found = f"≈ {max(round(rule.found, 3), 0.0):g}"  # its interval stands in the reason
+    elif rule.found is not None:
+        lower = rule.number is not None and rule.number.startswith("attack")
+        found = f"{'≥' if lower else '≤'} {shown(rule.found, 'rate', 'lower' if lower else 'upper')}"
+    tones = {"met": "good", "missed": "bad", "not decided": "open"}
     return {
         "label": rule.label,
-        "limit": shown_limit(rule),
-        "found": shown_found(rule),
+        "limit": limit,
+        "found": found,
         "outcome": rule.outcome,
-        "tone": TONES.get(rule.outcome, "none"),
+        "tone": tones.get(rule.outcome, "none"),
         "decides": rule.key == decision.decided_by,
     }
-
-
-def shown_limit(rule: Rule) -> str:
-    """Return the limit of a rule: a rate in percent, a loss of usefulness as the number that it is."""
-    if rule.limit is None:
-        return "–"
-    return f"{rule.limit:g}" if rule.key == "utility_loss" else shown(rule.limit, "rate", "nearest")
-
-
-def shown_found(rule: Rule) -> str:
-    """Return what was found, with its side: an upper bound rounded up, a measured lower end rounded down."""
-    if rule.found is None:
-        return "–"
-    if rule.key == "utility_loss":
-        return f"≈ {max(round(rule.found, 3), 0.0):g}"  # its interval stands in the reason
-    lower = rule.number is not None and rule.number.startswith("attack")
-    return f"{'≥' if lower else '≤'} {shown(rule.found, 'rate', 'lower' if lower else 'upper')}"
 
 
 def _script_safe(value: Any) -> str:
@@ -114,9 +103,9 @@ class _Axis:
 
     low: float
     high: float
+    log: bool
     start: float
     end: float
-    log: bool
     dates: bool = False
     bare: bool = False  # without lines and numbers
 
@@ -129,43 +118,30 @@ class _Axis:
         return math.log10(value) if self.log else value
 
     def ticks(self) -> list[float]:
-        if self.bare:
-            return []
+        from matplotlib.dates import AutoDateLocator, num2date
+        from matplotlib.ticker import LogLocator, MaxNLocator
+
+        places: Any = []
         if self.dates:
-            return _days(self.low, self.high)
-        if self.log:
-            first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
-            if last - first >= 2:
-                return [10.0**k for k in range(first, last + 1)]
-            decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-            return [m * 10.0**k for k in decades for m in (1, 2, 5) if self.low <= m * 10.0**k <= self.high]
-        step = _nice((self.high - self.low) / _TICKS)
-        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-        return [k * step for k in range(first, last + 1)]
+            places = AutoDateLocator(minticks=3, maxticks=6).tick_values(*num2date([self.low, self.high]))
+        elif self.log:
+            subs = (1.0,) if self.high > 99 * self.low else (1.0, 2.0, 5.0)
+            places = LogLocator(subs=subs, numticks=99).tick_values(self.low, self.high)
+        elif not self.bare:
+            places = MaxNLocator(6, steps=[1, 2, 5, 10]).tick_values(self.low, self.high)
+        slack = 1e-9 * (self.high - self.low)
+        return [float(place) for place in places if self.low - slack <= place <= self.high + slack]
 
     def tick(self, value: float) -> str:
-        if self.dates:
-            return str(np.datetime64(0, "D") + round(value))[: 4 if self.high - self.low > _YEARS else 10]
-        return _tick(value)
+        return _day(value).removesuffix("-01-01") if self.dates else _tick(value)
 
 
-_YEARS = 900.0  # days from which on an axis of dates counts years
+_across = partial(_Axis, start=LEFT, end=WIDTH - RIGHT)
+_up = partial(_Axis, start=HEIGHT - BOTTOM, end=TOP)
 
 
-def _days(low: float, high: float) -> list[float]:
-    """Places of an axis of dates: first days of years, or days a whole number apart."""
-    if high - low > _YEARS:
-        first, last = (int(str(np.datetime64(0, "D") + round(end))[:4]) for end in (low, high))
-        step = max(1, round(_nice((last - first) / _TICKS)))
-        years = [float(np.datetime64(f"{year:04d}-01-01", "D").astype(int)) for year in range(first, last + 1, step)]
-        return [day for day in years if low <= day <= high]
-    apart = max(1.0, _nice((high - low) / 3))
-    return [k * apart for k in range(math.ceil(low / apart), math.floor(high / apart) + 1)]
-
-
-def _nice(step: float) -> float:
-    power = 10.0 ** math.floor(math.log10(step))
-    return power * next(m for m in (1, 2, 5, 10) if m * power >= step * (1 - 1e-9))
+def _day(value: float) -> str:
+    return str(np.datetime64(0, "D") + round(value))
 
 
 def roc_picture(curves: Sequence[Curve], *, proven: bool = True) -> Picture | None:
@@ -177,15 +153,13 @@ def roc_picture(curves: Sequence[Curve], *, proven: bool = True) -> Picture | No
     if not curves:
         return None
     lowest = 100 * min(min(x for x in curve.fpr if x > 0) for curve in curves)
-    x, y = _axes((lowest, 100.0), (lowest, 100.0), True, True)
+    x, y = _across(lowest, 100.0, True), _up(lowest, 100.0, True)
     parts = [_frame(x, y, "false positive rate (%)", "true positive rate (%)")]
     parts.append(_path([lowest, 100.0], [lowest, 100.0], x, y, "guess"))
-    legend = [("guess", "guessing")]
     drawn = [curve for curve in curves if curve.low is None]
+    legend = [("guess", "guessing"), *((_style(i), curve.label) for i, curve in enumerate(drawn))]
     for i, curve in reversed(list(enumerate(drawn))):
-        style = _style(i)
-        parts.append(_path(_percent(curve.fpr), _percent(curve.tpr), x, y, style))
-    legend += [(_style(i), curve.label) for i, curve in enumerate(drawn)]
+        parts.append(_path(_percent(curve.fpr), _percent(curve.tpr), x, y, _style(i)))
     roof = next((curve for curve in drawn if curve.key == "bound" and proven), None)
     for curve in curves:
         if curve.low is not None:
@@ -198,8 +172,8 @@ def series_picture(series: Series) -> Picture:
     """Return one line picture."""
     values = [v for line in series.lines.values() for v in line if _drawable(v, series.log_y)]
     places = [v for v in series.x if _drawable(v, series.log_x)]
-    x, y = _axes(_ends(places, series.log_x), _ends(values, series.log_y), series.log_x, series.log_y)
-    x = replace(x, dates=series.dates)
+    x = _across(*_ends(places, series.log_x), series.log_x, dates=series.dates)
+    y = _up(*_ends(values, series.log_y), series.log_y)
     parts = [_frame(x, y, series.x_label, series.y_label)]
     legend = []
     for i, (name, line) in enumerate(series.lines.items()):
@@ -239,8 +213,8 @@ def bars_picture(bars: Bars) -> str:
     if low == 0.0 and high <= 0.0:
         high = 1.0
     height = TOP + _ROW * len(bars.labels) + BOTTOM
-    x, y = _Axis(low, high, _LABELS, WIDTH - RIGHT, False, bars.dates), _Axis(0, 1, height - BOTTOM, TOP, False)
-    parts = [_frame(x, replace(y, bare=True), bars.x_label, "", height)]
+    x = _across(low, high, False, start=_LABELS, dates=bars.dates)
+    parts = [_frame(x, _up(0, 1, False, start=height - BOTTOM, bare=True), bars.x_label, "", height)]
     for i, (label, value) in enumerate(zip(bars.labels, bars.values, strict=True)):
         at = TOP + _ROW * (i + 0.5)
         brief = label if len(label) <= _LETTERS else f"{label[: _LETTERS - 1]}…"
@@ -273,13 +247,6 @@ def _ends(values: Sequence[float], log: bool) -> tuple[float, float]:
     if low == high:
         return (low / 2, high * 2) if log else (low - 0.5, high + 0.5)
     return (low, high) if log else (min(low, 0.0) if low > 0 and low < 0.3 * high else low, high)
-
-
-def _axes(across: tuple[float, float], up: tuple[float, float], log_x: bool, log_y: bool) -> tuple[_Axis, _Axis]:
-    return (
-        _Axis(*across, LEFT, WIDTH - RIGHT, log_x),
-        _Axis(*up, HEIGHT - BOTTOM, TOP, log_y),
-    )
 
 
 def _frame(x: _Axis, y: _Axis, x_title: str, y_title: str, height: float = HEIGHT) -> str:
@@ -371,11 +338,7 @@ def _cell(curve: Curve, rate: float) -> str:
 
 
 def _rows(series: Series) -> list[list[str]]:
-    chosen: list[int] = (
-        np.unique(np.linspace(0, len(series.x) - 1, _TABLE_ROWS).round().astype(int)).tolist() if series.x else []
-    )
-    return [[_place(series, series.x[i]), *(f"{line[i]:.4g}" for line in series.lines.values())] for i in chosen]
-
-
-def _place(series: Series, value: float) -> str:
-    return str(np.datetime64(0, "D") + round(value)) if series.dates else f"{value:.4g}"
+    ends = max(len(series.x) - 1, 0)
+    chosen = np.unique(np.linspace(0, ends, _TABLE_ROWS).round().astype(int)).tolist() if series.x else []
+    place = _day if series.dates else "{:.4g}".format
+    return [[place(series.x[i]), *(f"{line[i]:.4g}" for line in series.lines.values())] for i in chosen]

@@ -1,13 +1,8 @@
 """``deniable.assess``: one door from anything that can be assessed to one report.
 
-One adapter per kind of source, found by the classes of the source, is a function ``adapter(source, asked, *,
-option=…)`` that returns an ``Assessment``; its keyword-only parameters are the options of :func:`deniable.assess` for
-that kind of source. It registers itself::
-
-    @assesses(PrivacyProfile, what="a record profile")
-    def assess_profile(source, asked, *, group=None): ...
-
-Adapters stand with the libraries that they need and are imported when a source of theirs turns up.
+One adapter per kind of source is a function ``adapter(source, asked, *, option=…)`` that returns an ``Assessment``; its
+keyword-only parameters are the options of :func:`deniable.assess` for that kind of source. It stands with the libraries
+that it needs, and is imported when a source of its kind turns up.
 """
 
 from __future__ import annotations
@@ -20,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -34,7 +29,6 @@ if TYPE_CHECKING:
     from deniable.workflows.usefulness import Usefulness
 
 _BASELINES = (0.1, 0.001, 1e-6)  # chances of blind guessing at which secrets are reported
-_A = TypeVar("_A", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -59,38 +53,27 @@ class Adapter:
 
 
 COMMON = ("prior", "fpr", "delta", "title", "command", "policy", "meta")
-_FOUND: dict[str, Adapter] = {}
 
-# package or module of a class → the module whose adapters assess its objects; the first match counts
-_WHERE = {
-    "deniable.mechanisms": "run",
-    "deniable.curves": "run",
-    "deniable.integrations.private_run": "run",
-    "deniable.training": "private_model",
-    "deniable.synthesis": "synthetic",
-    "deniable.audit.sequential": "audited",
-    "deniable.audit.checking": "audited",
-    "deniable.audit.one_run": "audited",
-    "deniable.audit": "results",
-    "deniable.ledger": "ledgered",
-    "deniable.noise": "results",
-    "deniable.statistics": "results",
-    "deniable.records": "results",
-    "sklearn": "fitted_estimator",
+# a class of deniable or scikit-learn → module and function that assess its objects, and what messages call them
+_ADAPTERS = {
+    "Mechanism": ("run", "assess_mechanism", "a mechanism or a trade-off"),
+    "Tradeoff": ("run", "assess_mechanism", "a mechanism or a trade-off"),
+    "PrivateRun": ("run", "assess_run", "a record of a training run"),
+    "PrivateModel": ("private_model", "assess_private", "a fitted private model"),
+    "PrivateSynthesizer": ("synthetic", "assess_synthesizer", "a fitted synthesizer"),
+    "SequentialAudit": ("audited", "assess_sequential", "a sequential audit"),
+    "PromiseCheck": ("audited", "assess_check", "a checked promise"),
+    "OneRunAudit": ("audited", "assess_one_run", "an audit of one run"),
+    "AttackScores": ("results", "assess_audit", "the scores of an attack"),
+    "ScoreAudit": ("results", "assess_audit", "the scores of an attack"),
+    "Release": ("results", "assess_half", "a release or its certificate"),
+    "HalfCertificate": ("results", "assess_half", "a release or its certificate"),
+    "StatisticsRelease": ("results", "assess_queries", "a table of statistics, or the certificate of private queries"),
+    "Certificate": ("results", "assess_queries", "a table of statistics, or the certificate of private queries"),
+    "PrivacyProfile": ("results", "assess_profile", "a record profile"),
+    "Ledger": ("ledgered", "assess_ledger", "a ledger"),
+    "BaseEstimator": ("fitted_estimator", "assess_estimator", "a fitted model"),
 }
-
-
-def assesses(*kinds: type | str, what: str) -> Callable[[_A], _A]:
-    """Register the decorated function for objects of these classes.
-
-    A class may be named by a text, ``"sklearn.base.BaseEstimator"``, so that it need not be imported.
-    """
-
-    def register(make: _A) -> _A:
-        _FOUND.update({kind if isinstance(kind, str) else _name(kind): Adapter(what, make) for kind in kinds})
-        return make
-
-    return register
 
 
 def adapter_for(source: Any) -> Adapter:
@@ -101,24 +84,19 @@ def adapter_for(source: Any) -> Adapter:
     InputError
         If there is none; the message lists what can be assessed.
     """
-    for kind in type(source).__mro__[:-1]:
-        room = next((r for r in _WHERE if kind.__module__ == r or kind.__module__.startswith(r + ".")), None)
-        if room is not None:
-            importlib.import_module(f"deniable.workflows.{_WHERE[room]}")
-        if adapter := _FOUND.get(_name(kind)):
-            return adapter
+    kinds = [kind for kind in type(source).__mro__ if kind.__module__.partition(".")[0] in ("deniable", "sklearn")]
+    known = next((kind.__name__ for kind in kinds if kind.__name__ in _ADAPTERS), None)
     recorded = any(hasattr(source, name) for name in ("accountant", "history", "private_run"))
     if recorded or isinstance(source, dict) or type(source).__name__.endswith(("DpEvent", "ExecutionPlanConfig")):
-        importlib.import_module("deniable.workflows.run")
-        return _FOUND["deniable.integrations.private_run.PrivateRun"]
-    raise InputError(
-        "source must be a mechanism, a trade-off, a record of a training run, a fitted model, or a result of deniable "
-        f"(of a table: train a PrivateClassifier, or make its privacy_profile), got {source!r:.200}"
-    )
-
-
-def _name(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
+        known = known or "PrivateRun"
+    if known is None:
+        raise InputError(
+            "source must be a mechanism, a trade-off, a record of a training run, a fitted model, or a result of "
+            "deniable (of a table: train a PrivateClassifier, or make its privacy_profile), got "
+            f"{source!r:.200}"
+        )
+    module, function, what = _ADAPTERS[known]
+    return Adapter(what, getattr(importlib.import_module(f"deniable.workflows.{module}"), function))
 
 
 class Options(TypedDict, total=False):
@@ -272,8 +250,8 @@ def _steps(source: Any) -> list[Any]:
 
 
 def _is_private(source: Any) -> bool:
-    ours = ("deniable.training.base.PrivateModel", "deniable.synthesis.synthesizer.PrivateSynthesizer")
-    return any(_name(kind) in ours for kind in type(source).__mro__)
+    ours = [kind.__name__ for kind in type(source).__mro__ if kind.__module__.startswith("deniable.")]
+    return "PrivateModel" in ours or "PrivateSynthesizer" in ours
 
 
 def _holds_private(source: Any, seen: set[int]) -> bool:

@@ -24,18 +24,15 @@ from deniable.report import (
     sure_of,
     verdict_notes,
 )
-from deniable.workflows.assessing import assesses
 
 _TWO_WORLDS = "two neighbouring inputs are fixed; the attacker is given a fresh release of one and says of which"
 
 
-@assesses(SequentialAudit, what="a sequential audit")
 def assess_sequential(source: SequentialAudit, asked: Asked) -> Assessment:
     """Return what a sequential audit shows by now, its verdict, and the picture of the wealth."""
     return _against_a_promise(source, asked, "Scores as they came", "A sequential audit")
 
 
-@assesses(PromiseCheck, what="a checked promise")
 def assess_check(source: PromiseCheck, asked: Asked) -> Assessment:
     """Return what a check of a promise found, and what it could have found."""
     found = _against_a_promise(source.audit, asked, f"Attack: {source.attack}", "A checked promise")
@@ -54,7 +51,6 @@ def assess_check(source: PromiseCheck, asked: Asked) -> Assessment:
     return replace(found, sections=(replace(first, numbers=numbers), *others))
 
 
-@assesses(OneRunAudit, what="an audit of one run")
 def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mechanism | None = None) -> Assessment:
     """Return what the canaries of one training run show; ``bound`` is the promise that they are compared with."""
     sure = sure_of(source.confidence)

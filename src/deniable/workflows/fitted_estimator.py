@@ -22,14 +22,12 @@ from deniable.report import (
     Section,
     audit_section,
 )
-from deniable.workflows.assessing import assesses
 
 _NAMED = 10  # records that are named
 
 NOTHING_PROVEN = "Nothing is proven about this model: it was trained without a privacy mechanism."
 
 
-@assesses("sklearn.base.BaseEstimator", "sklearn.pipeline.Pipeline", what="a fitted model")
 def assess_estimator(
     source: Any,
     asked: Asked,

@@ -7,11 +7,9 @@ from dataclasses import replace
 from deniable._shown import shown
 from deniable.ledger import Ledger
 from deniable.report import Asked, Assessment, Grid, Section
-from deniable.workflows.assessing import assesses
 from deniable.workflows.run import assess_mechanism
 
 
-@assesses(Ledger, what="a ledger")
 def assess_ledger(source: Ledger, asked: Asked) -> Assessment:
     """Return the bounds on every attack against everything together, with a row an entry."""
     made = assess_mechanism(source.tradeoff(), replace(asked, title=asked.title or "Everything that was released"))

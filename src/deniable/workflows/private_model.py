@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,9 +11,11 @@ import numpy as np
 
 from deniable._check import InputError
 from deniable._shown import shown
-from deniable.curves import Tradeoff
-from deniable.noise import AS_GIVEN
+from deniable.curves import FailureTradeoff, GaussianTradeoff
+from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism
+from deniable.noise import AS_GIVEN, Certificate
 from deniable.report import (
+    NOT_COVERED,
     TUNING_WARNING,
     Asked,
     Assessment,
@@ -27,23 +30,14 @@ from deniable.report import (
 )
 from deniable.tables import DATE, spelled
 from deniable.training import Encoder, Levels, Listed, Pair, PrivateModel, Thermometer
-from deniable.workflows.assessing import assesses
 from deniable.workflows.settings import fit_again
 from deniable.workflows.usefulness import NOT_PROTECTED, Usefulness, measure
-from deniable.workflows.verifying import proof_of
 
 _MOST_SHAPES = 6  # columns drawn, those that move the score most
 _MOST_PAIRS = 3  # tables of pairs, those that move the score most
 _MOST_COLUMNS = 12  # rows of the table of terms: those that move the score most
-_NOT_COVERED = (
-    "What the model says about people in general: that smokers fall ill more often can be learnt from any data.",
-    "Anything released besides this model: other models trained on the same data, statistics, logs, the data itself.",
-    "What is listed as public in the account: it was taken as known to everybody.",
-    "Choices made from the data before: targets, columns or settings tuned on the same records are not counted.",
-)
 
 
-@assesses("deniable.training.base.PrivateModel", what="a fitted private model")
 def assess_private(
     model: PrivateModel, asked: Asked, *, X: Any = None, y: Any = None, usefulness: Usefulness | None = None
 ) -> Assessment:
@@ -51,56 +45,72 @@ def assess_private(
 
     ``X`` and ``y``, records that the model was not fitted to, add how useful the model is; that part is not protected.
     """
-    if not hasattr(model, "tradeoff_"):
-        raise InputError(f"source must be fitted first: call fit on this {type(model).__name__}")
+    kind = "classifier" if hasattr(model, "classes_") else "regression"
+    access = "the fitted model and every noisy sum that it was made from"
+    made = assess_fit(model, asked, f"A private {kind}", access, _shapes)
     if usefulness is None and X is not None and y is not None:
         usefulness = measure(model, X, y)
-    curve, certificate = model.tradeoff_, model.certificate_
-    sections = [
-        bound_section(curve, asked),
-        risk_section(curve, asked.baselines, replacing=model.replacement_tradeoff_),
-        account_section(certificate),
-    ]
-    headline = bound_headline(curve)
-    if usefulness is not None:
-        sections.insert(0, usefulness.section())
-        headline = f"{headline} {usefulness.sentence}"
-    sections.append(_shapes(model))
-    warnings = (TUNING_WARNING,) if usefulness is None else (NOT_PROTECTED, TUNING_WARNING)
-    return Assessment(
-        title=asked.title
-        or f"A private {'classifier' if hasattr(model, 'classes_') else 'regression'}: {certificate.target}",
-        status="bounded",
-        headline=headline,
-        sections=tuple(sections),
-        assumptions=assumed(curve, certificate, "the fitted model and every noisy sum that it was made from"),
-        not_covered=_NOT_COVERED,
-        warnings=warnings,
-        alert="" if usefulness is None else usefulness.alert,
-        reproduction=proof_of(certificate),
-        remedies=partial(fit_again, certificate.mu, certificate.delta),
+    if usefulness is None:
+        return made
+    return replace(
+        made,
+        headline=f"{made.headline} {usefulness.sentence}",
+        sections=(usefulness.section(), *made.sections),
+        warnings=(NOT_PROTECTED, *made.warnings),
+        alert=usefulness.alert,
     )
 
 
-def assumed(curve: Tradeoff, certificate: Any, access: str) -> Any:
-    """Return what a curve assumes, with what a certificate takes as public."""
-    from dataclasses import replace
+def assess_fit(fit: Any, asked: Asked, title: str, access: str, section: Callable[[Any], Section]) -> Assessment:
+    """Return the page of what was fitted under a certificate: bounds, account, and a section of its own.
 
+    ``access`` says what an attacker sees.
+    """
+    if not hasattr(fit, "tradeoff_"):
+        raise InputError(f"source must be fitted first: call fit on this {type(fit).__name__}")
+    curve, certificate = fit.tradeoff_, fit.certificate_
     public = (f"Public: {line}." for line in certificate.public)
     notes = (*curve.assumptions.notes, f"Covered: {AS_GIVEN}.", *public)
-    return replace(curve.assumptions, access=access, notes=notes)
+    return Assessment(
+        title=asked.title or f"{title}: {certificate.target}",
+        status="bounded",
+        headline=bound_headline(curve),
+        sections=(
+            bound_section(curve, asked),
+            risk_section(curve, asked.baselines, replacing=fit.replacement_tradeoff_),
+            account_section(certificate),
+            section(fit),
+        ),
+        assumptions=replace(curve.assumptions, access=access, notes=notes),
+        not_covered=(*NOT_COVERED[:2], "What is listed as public in the account: it was taken as known to everybody.",
+                     NOT_COVERED[-1]),
+        warnings=(TUNING_WARNING,),
+        reproduction=proof_of(certificate),
+        remedies=partial(fit_again, certificate.mu, certificate.delta),
+    )  # fmt: skip
 
 
-def account_section(certificate: Any) -> Section:
+def proof_of(certificate: Certificate) -> dict[str, str]:
+    """Return what ``verify`` needs of private queries: their mechanism, and that of replacing a record."""
+    found, curve = {"source": repr(certificate.mechanism)}, certificate.replacement
+    failure = curve.failure if isinstance(curve, FailureTradeoff) else 0.0
+    curve = curve.of if isinstance(curve, FailureTradeoff) else curve
+    if isinstance(curve, GaussianTradeoff):
+        replacing: Mechanism = GaussianDP(curve.mu)
+        found["replacing"] = repr(replacing + ApproximateDP(0.0, failure) if failure else replacing)
+    return found
+
+
+def account_section(certificate: Certificate) -> Section:
     """Every query of the data, those with one purpose in one row."""
     purposes: dict[str, list[Any]] = {}
     for use in certificate.uses:
         purposes.setdefault(use.purpose, []).append(use)
-    whole = sum(use.mu**2 for use in certificate.uses)
+    shares = certificate.shares()
     rows: list[list[Any]] = []
     for purpose, uses in purposes.items():
         what = uses[0].name if len(uses) == 1 else f"{uses[0].name} and {len(uses) - 1} more"
-        share = shown(sum(use.mu**2 for use in uses) / whole, "rate", "nearest", 3) if whole > 0 else "–"
+        share = shown(sum(shares[use.name] for use in uses), "rate", "nearest", 3)
         rows.append([what, purpose, share, float(np.sqrt(sum(use.mu**2 for use in uses)))])
     lines = [f"Target: {certificate.target}."]
     if certificate.delta > 0:
@@ -113,18 +123,12 @@ def account_section(certificate: Any) -> Section:
         f"All that the fit learnt are {len(certificate.uses)} noisy sums or series of sums. Together they are Gaussian "
         f"differential privacy with μ = {certificate.mu:.4g} for one {certificate.unit}; the squares of the μ add up.",
         (
-            Number(
-                "account.mu",
-                "μ of the whole fit",
-                certificate.mu,
-                "Gaussian differential privacy of all queries.",
-                "exact",
-                "number",
-            ),
+            Number("account.mu", "μ of the whole fit", certificate.mu, "Gaussian differential privacy of all queries.",
+                   "exact", "number"),
         ),
         grids=(Grid("account", "What was asked, and its share of the budget", ["query", "for", "share", "μ"], rows),),
         notes=(*lines, *(f"Taken as public: {line}." for line in certificate.public)),
-    )
+    )  # fmt: skip
 
 
 def _shapes(model: PrivateModel) -> Section:

@@ -31,13 +31,11 @@ from deniable.report import (
     risk_section,
 )
 from deniable.statistics import StatisticsRelease
-from deniable.workflows.assessing import assesses
+from deniable.workflows.private_model import proof_of
 from deniable.workflows.profiled import NOT_FOR_PUBLICATION, profile_section
 from deniable.workflows.published import table_sections
-from deniable.workflows.verifying import proof_of
 
 
-@assesses(AttackScores, ScoreAudit, what="the scores of an attack")
 def assess_audit(
     source: AttackScores | ScoreAudit, asked: Asked, *, bound: Tradeoff | Mechanism | None = None
 ) -> Assessment:
@@ -46,7 +44,6 @@ def assess_audit(
     return _of_audit(audit, asked, bound)
 
 
-@assesses(Release, HalfCertificate, what="a release or its certificate")
 def assess_half(source: Release | HalfCertificate, asked: Asked) -> Assessment:
     """Return what the certificate of a release from a secret half proves."""
     certificate = source.certificate if isinstance(source, Release) else source
@@ -71,7 +68,6 @@ def assess_half(source: Release | HalfCertificate, asked: Asked) -> Assessment:
     )  # fmt: skip
 
 
-@assesses(StatisticsRelease, Certificate, what="a table of statistics, or the certificate of private queries")
 def assess_queries(source: StatisticsRelease | Certificate, asked: Asked) -> Assessment:
     """Return what the certificate of private queries proves."""
     certificate = source if isinstance(source, Certificate) else source.certificate
@@ -180,7 +176,6 @@ def _estimated(section: Section) -> Section:
     return replace(section, numbers=tuple(replace(n, kind="estimate") for n in section.numbers))
 
 
-@assesses(PrivacyProfile, what="a record profile")
 def assess_profile(profile: PrivacyProfile, asked: Asked, *, group: tuple[str, Any] | None = None) -> Assessment:
     """Return the exposure of every record; ``group`` is a column's name and values by which it is summarised."""
     section = profile_section(profile, fpr=asked.fpr, group=group)

@@ -21,23 +21,16 @@ from deniable.report import (
     caveats,
     risk_section,
 )
-from deniable.workflows.assessing import assesses
 from deniable.workflows.settings import settings
 
 
-@assesses(Mechanism, Tradeoff, what="a mechanism or a trade-off")
 def assess_mechanism(source: Mechanism | Tradeoff, asked: Asked) -> Assessment:
     """Return the bounds on every attack, and the other risks that the curve bounds."""
     if isinstance(source, DPEBM):
         bound = source.tradeoff()  # with what has to be public
     else:
         bound = source if isinstance(source, Tradeoff) else tradeoff_of(source)
-    comparisons = {}
-    epsilon = bound.epsilon(asked.delta)
-    if not isinstance(bound, ApproximateTradeoff) and np.isfinite(epsilon):
-        promise = ApproximateTradeoff(max(epsilon, 0.0), asked.delta)
-        comparisons[f"from (ε, δ) = ({epsilon:.4g}, {asked.delta:g}) alone"] = promise
-    sections = [bound_section(bound, asked, comparisons=comparisons)]
+    sections = [bound_section(bound, asked, comparisons=from_epsilon_alone(bound, asked.delta))]
     if bound.universal:
         sections.append(risk_section(bound, asked.baselines))
     not_covered, warnings = caveats(bound)
@@ -54,7 +47,14 @@ def assess_mechanism(source: Mechanism | Tradeoff, asked: Asked) -> Assessment:
     )
 
 
-@assesses(PrivateRun, what="a record of a training run")
+def from_epsilon_alone(bound: Tradeoff, delta: float) -> dict[str, Tradeoff]:
+    """Return what (ε, δ) alone would say, by its name; nothing for a curve that is made from it, or has no ε."""
+    epsilon = bound.epsilon(delta)
+    if isinstance(bound, ApproximateTradeoff) or not np.isfinite(epsilon):
+        return {}
+    return {f"from (ε, δ) = ({epsilon:.4g}, {delta:g}) alone": ApproximateTradeoff(max(epsilon, 0.0), delta)}
+
+
 def assess_run(source: Any, asked: Asked) -> Assessment:
     """Return the assessment of what Opacus, a DpEvent or :func:`deniable.make_private` recorded."""
     if type(source).__name__.endswith(("DpEvent", "ExecutionPlanConfig")):

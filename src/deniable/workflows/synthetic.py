@@ -2,62 +2,25 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
-from deniable._check import InputError
 from deniable._shown import plural, shown
-from deniable.report import (
-    TUNING_WARNING,
-    Asked,
-    Assessment,
-    Grid,
-    Number,
-    Section,
-    Series,
-    bound_headline,
-    bound_section,
-    risk_section,
-)
+from deniable.report import Asked, Assessment, Grid, Number, Section, Series
 from deniable.synthesis import Marginal, PrivateSynthesizer
-from deniable.workflows.assessing import assesses
-from deniable.workflows.private_model import account_section, assumed
-from deniable.workflows.settings import fit_again
+from deniable.workflows.private_model import assess_fit
 
 _PICTURES, _ROWS = 6, 30  # columns drawn; rows of the tables of words and of pairs
 _Z = 1.6448536269514722  # of error bars that hold nine times in ten
-_NOT_COVERED = (
-    "What the rows say about people in general: that smokers fall ill more often can be learnt from any data.",
-    "Anything released besides: models, statistics, logs, the table itself, or a comparison of its rows with these.",
-    "What is listed as public in the account: it was taken as known to everybody.",
-    "Choices made from the data before: targets, columns or settings tuned on the same records are not counted.",
-)
 
 
-@assesses("deniable.synthesis.synthesizer.PrivateSynthesizer", what="a fitted synthesizer")
 def assess_synthesizer(model: PrivateSynthesizer, asked: Asked) -> Assessment:
     """Return the assessment of a fitted :class:`deniable.PrivateSynthesizer`; it may be published."""
-    if not hasattr(model, "tradeoff_"):
-        raise InputError("source must be fitted first: call fit on this PrivateSynthesizer")
-    curve, certificate = model.tradeoff_, model.certificate_
     access = "the synthesizer, any number of its rows, and every noisy count that it was made from"
-    return Assessment(
-        title=asked.title or f"A made-up table: {certificate.target}",
-        status="bounded",
-        headline=f"{bound_headline(curve)} Rows are draws from a model, about nobody.",
-        sections=(
-            bound_section(curve, asked),
-            risk_section(curve, asked.baselines, replacing=model.replacement_tradeoff_),
-            account_section(certificate),
-            _table(model),
-        ),
-        assumptions=assumed(curve, certificate, access),
-        not_covered=_NOT_COVERED,
-        warnings=(TUNING_WARNING,),
-        remedies=partial(fit_again, certificate.mu, certificate.delta),
-    )
+    made = assess_fit(model, asked, "A made-up table", access, _table)
+    return replace(made, headline=f"{made.headline} Rows are draws from a model, about nobody.")
 
 
 def _table(model: PrivateSynthesizer) -> Section:
@@ -70,15 +33,15 @@ def _table(model: PrivateSynthesizer) -> Section:
     rest = len(list(combinations(alone, 2))) - len(pairs)
     found = Number("synthesis.n", f"{units} in the table, about", model.n_, "A noisy count.", "estimate", "number",
                    low=model.n_ - _Z * model.n_sd_, high=model.n_ + _Z * model.n_sd_)  # fmt: skip
-    share = certificate_share(model)
+    labels = sum(model.certificate_.shares()[f"model of {name}"] for name in model.labels_)
     notes = (
         f"{rest} of {rest + len(pairs)} pairs of columns were not counted: they are independent given the others, so "
         "combinations may appear that cannot be.",
         f"Subgroups of fewer than about {least:.0f} {units} in a pair are not represented: noise hides them.",
         "Statistics of many made-up rows are those of the model: use the intervals of released counts instead.",
         "The number of rows equal to real ones is not protected: it must never be printed.",
-        *[f"Labels are drawn by a private classifier, which took {share} of the budget; at the same risk one that is "
-          "alone has all of it."] * bool(share),
+        *[f"Labels are drawn by a private classifier, which took {shown(labels, 'rate', 'nearest', 2)} of the "
+          "budget; at the same risk one that is alone has all of it."] * bool(labels),
         *(f"{name}: nearly unique words; running numbers stand in their place." for name in model.surrogates_),
     )  # fmt: skip
     return Section(
@@ -99,12 +62,6 @@ def _table(model: PrivateSynthesizer) -> Section:
         ),
         notes=notes,
     )  # fmt: skip
-
-
-def certificate_share(model: PrivateSynthesizer) -> str:
-    """Return the share of the budget that models of the targets took; nothing without any."""
-    part = sum(model.certificate_.shares()[f"model of {name}"] for name in model.labels_)
-    return shown(part, "rate", "nearest", 2) if part else ""
 
 
 def _words(model: PrivateSynthesizer, alone: list[Marginal]) -> list[list[object]]:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import binomtest
+from scipy.stats import binomtest, rankdata
 
 from deniable._check import FloatArray, InputError
 from deniable._shown import Unit, shown
 from deniable.report import NOTHING, Number, Section
 from deniable.tables import WORD
 
-_RESAMPLES = 400  # of the bootstrap
+_Z = 1.959963984540054  # of a normal 95 % interval
 _PARTS = 10  # of the records, by chance, that calibration is measured in
 _LEAST_CHANCE = 1e-15  # that a log loss takes, as scikit-learn's did: a certain mistake costs 35 nats, not infinity
 _MOST_CATEGORIES = 200  # per column, below the 255 that scikit-learn's boosted trees take
@@ -38,11 +37,6 @@ class Score:
     second: float | None
     log_loss: float | None = None
     calibration: float | None = None
-
-    @property
-    def values(self) -> tuple[float | None, ...]:
-        """All four, in the order of a report."""
-        return self.first, self.second, self.log_loss, self.calibration
 
 
 @dataclass(frozen=True)
@@ -100,37 +94,27 @@ class Usefulness:
             reached = f"On {self.n:,} held-out records, without noise, R² is {_plain(self.private.first)}{beside}"
             return f"{reached}; predicting the mean reaches 0."
         beside = f"unprotected: {_rate(self.plain.first)}, " if self.plain else ""
-        ranking = (
-            ""
-            if self.private.second is None
-            else f", AUC {_plain(self.private.second)}"
-            + (f" ({_plain(self.plain.second)})" if self.plain and self.plain.second is not None else "")
-        )
+        ranking = "" if self.private.second is None else f", AUC {_plain(self.private.second)}"
+        if ranking and self.plain and self.plain.second is not None:
+            ranking += f" ({_plain(self.plain.second)})"
         low, high = _wilson(self.private.first, self.n)
         return (
             f"The model predicts {_rate(self.private.first)} of {self.n:,} held-out records correctly "
-            f"({_shown(low, high)} at 95\u00a0%; measured without noise; {beside}always the most frequent class: "
-            f"{_rate(self.guess.first)}){ranking}."
+            f"({shown(low, 'rate', 'lower', 3)} to {shown(high, 'rate', 'upper', 3)} at 95\u00a0%; measured without "
+            f"noise; {beside}always the most frequent class: {_rate(self.guess.first)}){ranking}."
         )
-
-    def _number(self, kind: str, key: str, label: str, value: float, meaning: str, unit: Unit) -> Number:
-        """A score; an accuracy with its 95 % interval."""
-        if kind != "accuracy":
-            return Number(key, label, value, meaning, "estimate", unit)
-        low, high = _wilson(value, self.n)
-        meaning = f"{meaning} {_rate(value)} were seen; a 95\u00a0% interval (Wilson)."
-        return Number(key, label, value, meaning, "measured interval", unit, low, high)
 
     def section(self) -> Section:
         """Return the comparison as a part of a report."""
-        kinds: tuple[tuple[str, str, Unit], ...] = (("r2", "R²", "number"), ("mae", "Mean absolute error", "number"))
+        kinds: list[tuple[str, str, str, Unit]] = [
+            ("first", "r2", "R²", "number"), ("second", "mae", "Mean absolute error", "number"),
+        ]  # fmt: skip
         if self.classification:
-            kinds = (
-                ("accuracy", "Accuracy", "rate"),
-                ("auc", "AUC", "number"),
-                ("log_loss", "Log loss in nats", "number"),
-                ("calibration", "Calibration error", "rate"),
-            )
+            kinds = [
+                ("first", "accuracy", "Accuracy", "rate"), ("second", "auc", "AUC", "number"),
+                ("log_loss", "log_loss", "Log loss in nats", "number"),
+                ("calibration", "calibration", "Calibration error", "rate"),
+            ]  # fmt: skip
         rows = [
             ("private", "this model", self.private,
              f"Measured on {self.n:,} records that the model was not fitted to."),
@@ -139,14 +123,22 @@ class Usefulness:
             ("guess", "always the most frequent class" if self.classification else "always the mean", self.guess,
              "What needs no data about anybody but the frequencies."),
         ]  # fmt: skip
-        numbers = [
-            self._number(kind, f"use.{kind}.{who}", f"{name} (not protected), {words}", value, meaning, unit)
-            for place, (kind, name, unit) in enumerate(kinds)
-            for who, words, score, meaning in rows
-            if score is not None and (value := score.values[place]) is not None
-        ]
+        numbers = []
+        for field, kind, name, unit in kinds:
+            for who, words, score, meaning in rows:
+                value: float | None = getattr(score, field, None)
+                if value is None:
+                    continue
+                number = Number(
+                    f"use.{kind}.{who}", f"{name} (not protected), {words}", value, meaning, "estimate", unit
+                )
+                if kind == "accuracy":
+                    low, high = _wilson(value, self.n)
+                    seen = f"{meaning} {_rate(value)} were seen; a 95\u00a0% interval (Wilson)."
+                    number = replace(number, meaning=seen, kind="measured interval", low=low, high=high)
+                numbers.append(number)
         if self.loss is not None:
-            meaning = "The unprotected model's minus this one's: 95\u00a0% interval of a paired bootstrap."
+            meaning = "The unprotected model's minus this one's: 95\u00a0% interval, from the same records."
             low, high = math.floor(1000 * self.loss.low) / 1000, math.ceil(1000 * self.loss.high) / 1000
             label, estimate = f"{self.loss.of} lost by the protection (not protected)", round(self.loss.estimate, 3)
             numbers.insert(0, Number("use.loss", label, estimate, meaning, "measured interval", "number", low, high))
@@ -163,10 +155,6 @@ def _wilson(share: float, n: int) -> tuple[float, float]:
     return float(found.low), float(found.high)
 
 
-def _shown(low: float, high: float) -> str:
-    return f"{shown(low, 'rate', 'lower', 3)} to {shown(high, 'rate', 'upper', 3)}"
-
-
 def _rate(value: float) -> str:
     return shown(value, "rate", "nearest", 3)
 
@@ -178,77 +166,71 @@ def _plain(value: float | None) -> str:
 def measure(model: Any, X: Any, y: Any, *, plain: Any = None, help: tuple[str, ...] = ()) -> Usefulness:
     """Return how useful ``model`` is on (X, y) compared with the fitted unprotected model ``plain`` and guessing.
 
-    With ``plain``, what the protection costs comes with a 95 % interval: percentiles of a paired bootstrap over the
-    records, the same resamples for both models.
+    With ``plain``, what the protection costs comes with a 95 % interval: both models are asked about the same records.
     """
     truth = np.asarray(y)
     if len(truth) == 0 or len(truth) != len(X):
         raise InputError(f"X and y must hold the same records, at least one; got {len(X)} and {len(truth)}")
-    if not hasattr(model, "classes_"):
-        truth = truth.astype(np.float64)
-        answers = [np.asarray(one.predict(X), dtype=np.float64) for one in (model, plain) if one is not None]
-        private, *others = (_regression(found, truth) for found in answers)
-        loss = _loss("R²", answers, truth, _r2) if others else None
-        guess, noise = Score(0.0, float(np.abs(truth - truth.mean()).mean())), 2 / float(np.sqrt(truth.size))
-        return Usefulness(False, truth.size, private, next(iter(others), None), guess, noise, help, loss)
-    classes, counts = np.unique(truth, return_counts=True)
-    pairs = counts[0] * counts[-1] if classes.size == 2 else 1
-    noise = 2 * float(np.sqrt((truth.size + 1) / (12 * pairs))) if classes.size == 2 else 0.05
     models = [one for one in (model, plain) if one is not None]
-    chances = [one.predict_proba(X) for one in models]
-    asked = [
-        (list(one.classes_), np.asarray(one.classes_)[found.argmax(axis=1)], found)
-        for one, found in zip(models, chances, strict=True)
-    ]
-    private, *others = (_classification(*found, truth) for found in asked)
-    loss, beside = None, next(iter(others), None)
-    if beside is not None:
-        if classes.size == 2 and private.second is not None and beside.second is not None:
-            ranks = [chances[:, known.index(classes[1])] for known, _, chances in asked]
-            loss = _loss("AUC", ranks, truth == classes[1], _auc)
-        else:
-            loss = _loss("Accuracy", [predicted for _, predicted, _ in asked], truth, _right)
-    guess = Score(float(counts.max() / truth.size), 0.5 if classes.size > 1 else None)
-    return Usefulness(True, truth.size, private, beside, guess, noise, help, loss)
+    groups = np.zeros(truth.size, dtype=bool)  # records of a class, where a score compares classes
+    if not hasattr(model, "classes_"):
+        truth, of = truth.astype(np.float64), "R²"
+        answers = [np.asarray(one.predict(X), dtype=np.float64) for one in models]
+        parts = [_explained(found, truth) for found in answers]
+        scores = [Score(float(part.mean()), float(np.abs(found - truth).mean()))
+                  for part, found in zip(parts, answers, strict=True)]  # fmt: skip
+        guess, noise = Score(0.0, float(np.abs(truth - truth.mean()).mean())), 2 / float(np.sqrt(truth.size))
+    else:
+        classes, counts = np.unique(truth, return_counts=True)
+        pairs = counts[0] * counts[-1] if classes.size == 2 else 1
+        noise = 2 * float(np.sqrt((truth.size + 1) / (12 * pairs))) if classes.size == 2 else 0.05
+        known = [list(one.classes_) for one in models]
+        chances = [np.asarray(one.predict_proba(X)) for one in models]
+        asked = list(zip(known, chances, strict=True))
+        parts = [(np.asarray(names)[found.argmax(axis=1)] == truth).astype(np.float64) for names, found in asked]
+        scores = [
+            Score(float(right.mean()), _auc(names, found, truth), *_fits(names, found, truth))
+            for right, (names, found) in zip(parts, asked, strict=True)
+        ]
+        of = "Accuracy"
+        if classes.size == 2 and all(score.second is not None for score in scores):
+            of, groups = "AUC", truth == classes[1]
+            parts = [_placements(found[:, names.index(classes[1])], groups) for names, found in asked]
+        guess = Score(float(counts.max() / truth.size), 0.5 if classes.size > 1 else None)
+    loss = None if plain is None else _lost(of, parts[1] - parts[0], groups)
+    beside = None if plain is None else scores[1]
+    return Usefulness(hasattr(model, "classes_"), truth.size, scores[0], beside, guess, noise, help, loss)
 
 
-def _loss(of: str, answers: Sequence[Any], truth: NDArray[Any], score: Callable[..., Any]) -> ScoreLost:
-    """The second model's score minus the first one's, with the percentiles of a paired bootstrap."""
-    rng, equal = np.random.default_rng(0), np.full(truth.size, 1 / truth.size)
-    drawn = (rng.multinomial(truth.size, equal) for _ in range(_RESAMPLES))  # one at a time: a number a record
-    first, second = (score(found, truth) for found in answers)  # each a function of the records' weights
-    differences = [second(weights) - first(weights) for weights in drawn]
-    low, high = np.quantile(differences, (0.025, 0.975))
-    once = np.ones(truth.size)
-    return ScoreLost(of, float(second(once) - first(once)), float(low), float(high))
+def _lost(of: str, apart: FloatArray, groups: NDArray[np.bool_]) -> ScoreLost:
+    """The difference of two scores that are means within each group of records, and its normal 95 % interval.
+
+    Of the AUC the method of DeLong, DeLong and Clarke-Pearson (1988).
+    """
+    parts = [part for part in (apart[groups], apart[~groups]) if part.size]
+    estimate = float(parts[0].mean())
+    if min(part.size for part in parts) < 2:
+        return ScoreLost(of, estimate, -1.0, 1.0)
+    error = _Z * math.sqrt(sum(float(part.var(ddof=1)) / part.size for part in parts))
+    return ScoreLost(of, estimate, estimate - error, estimate + error)
 
 
-def _right(found: Any, truth: NDArray[Any]) -> Callable[[Any], float]:
-    right = np.asarray(found) == truth
-    return lambda weights: float(np.average(right, weights=weights))
+def _placements(found: FloatArray, positive: NDArray[np.bool_]) -> FloatArray:
+    """The share of the other class against which each record is ranked rightly, ties half: means are the AUC."""
+    below, placed = rankdata(found), np.empty(found.size)
+    for group, right in ((positive, True), (~positive, False)):
+        share = (below[group] - rankdata(found[group])) / (~group).sum()
+        placed[group] = share if right else 1 - share
+    return placed
 
 
-def _r2(found: FloatArray, truth: FloatArray) -> Callable[[Any], float]:
-    def share(weights: Any) -> float:
-        total = np.average((truth - np.average(truth, weights=weights)) ** 2, weights=weights)
-        return 1 - float(np.average((found - truth) ** 2, weights=weights) / total) if total > 0 else 0.0
-
-    return share
-
-
-def _auc(found: FloatArray, truth: NDArray[np.bool_]) -> Callable[[Any], float]:
-    """The area as a function of weights; records are sorted once, ties count half."""
-    order = np.argsort(found, kind="stable")
-    starts = np.flatnonzero(np.diff(found[order], prepend=-np.inf))
-    positive = truth[order]
-
-    def area(weights: Any) -> float:
-        weight = np.asarray(weights, dtype=np.float64)[order]
-        of_class, of_others = (np.add.reduceat(np.where(is_in, weight, 0.0), starts) for is_in in (positive, ~positive))
-        pairs = of_class.sum() * of_others.sum()
-        return float(of_class @ (np.cumsum(of_others) - of_others / 2) / pairs) if pairs > 0 else 0.5
-
-    return area
+def _explained(found: FloatArray, truth: FloatArray) -> FloatArray:
+    """A value a record whose mean is R² and whose spread is that of R² (its influence); 0 where nothing varies."""
+    off, spread = (found - truth) ** 2, (truth - truth.mean()) ** 2
+    if not spread.any():
+        return np.zeros(truth.size)
+    left = off.mean() / spread.mean()
+    return 1 - left - (off - left * spread) / spread.mean()  # type: ignore[no-any-return]
 
 
 class Unprotected:
@@ -294,17 +276,15 @@ class Unprotected:
         return made
 
 
-def _classification(classes: list[Any], predicted: Any, chances: Any, truth: Any) -> Score:
+def _auc(classes: list[Any], chances: FloatArray, truth: Any) -> float | None:
     from sklearn.metrics import roc_auc_score
 
-    accuracy = float(np.mean(predicted == truth))
-    fits = _fits(classes, np.asarray(chances), truth)
     present = set(np.unique(truth).tolist())
     if len(present) < 2 or not present <= set(classes) or (len(classes) > 2 and present != set(classes)):
-        return Score(accuracy, None, *fits)
+        return None
     if len(classes) == 2:
-        return Score(accuracy, float(roc_auc_score(truth == classes[1], chances[:, 1])), *fits)
-    return Score(accuracy, float(roc_auc_score(truth, chances, multi_class="ovr", labels=classes)), *fits)
+        return float(roc_auc_score(truth == classes[1], chances[:, 1]))
+    return float(roc_auc_score(truth, chances, multi_class="ovr", labels=classes))
 
 
 def _fits(classes: list[Any], chances: FloatArray, truth: Any) -> tuple[float, float]:
@@ -319,9 +299,3 @@ def _fits(classes: list[Any], chances: FloatArray, truth: Any) -> tuple[float, f
     parts = [part for part in np.array_split(np.argsort(last, kind="stable"), _PARTS) if part.size]
     off = [part.size * abs(float(last[part].mean() - (places[part] == len(classes) - 1).mean())) for part in parts]
     return float(-np.log(np.maximum(of_truth, _LEAST_CHANCE)).mean()), sum(off) / places.size
-
-
-def _regression(found: Any, truth: FloatArray) -> Score:
-    error = np.asarray(found, dtype=np.float64) - truth
-    total = float(np.sum((truth - truth.mean()) ** 2))
-    return Score(1 - float(np.sum(error**2)) / total if total > 0 else 0.0, float(np.abs(error).mean()))

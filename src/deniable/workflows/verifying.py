@@ -7,20 +7,19 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from deniable import mechanisms
 from deniable._check import InputError
 from deniable.accounting import tradeoff
-from deniable.curves import ApproximateTradeoff, FailureTradeoff, GaussianTradeoff, Tradeoff
-from deniable.mechanisms import Mechanism
+from deniable.curves import Tradeoff
+from deniable.mechanisms import GaussianDP, Mechanism, parts_of
 from deniable.report import Asked, Assessment, Number, Section, bound_headline, bound_section, risk_section
-
-if TYPE_CHECKING:
-    from deniable.noise import Certificate
+from deniable.workflows.run import from_epsilon_alone
 
 _EQUAL = 1e-6  # relative: less than the four digits of a page show
-_MEASURED = ("use", "attack", "records", "vulnerable", "reading")  # sections of numbers that data decide
 
 
 @dataclass(frozen=True)
@@ -73,106 +72,69 @@ def verify(report: Assessment) -> Verification:
         why = "The report states no mechanism from which its numbers could be computed again."
         return Verification("", (), (why,), tuple(report.numbers))
     curve = replace(tradeoff(run), assumptions=report.assumptions)
-    expected = {section.key: section for section in _expected(report, curve)}
     followed: list[str] = []
-    faults: list[str] = []
     left: list[str] = []
+    faults = _decided(report, curve)
+    expected = {section.key: section for section in _expected(report, curve)}
+    faults += [f"Section {key!r} is missing." for key in expected if report.section(key) is None]
     for section in report.sections:
         own = expected.get(section.key)
-        if own is not None:
-            for key, fault in _compared(section, own):
-                (faults.append(fault) if fault else followed.append(key))
-        elif re.sub(r"\d+$", "", section.key) in _MEASURED:
-            left += [number.key for number in section.numbers]
-        else:
-            for number in section.numbers:
-                exact = _alone(number.key, run, curve)
-                if exact is None:
-                    left.append(number.key)
-                elif fault := _differs(number, replace(number, value=exact)):
-                    faults.append(fault)
-                else:
-                    followed.append(number.key)
-    faults += [f"Section {key!r} is missing." for key in expected if report.section(key) is None]
-    faults += _decided(report, curve)
+        if own is None:
+            own = replace(section, numbers=tuple(_alone(section, run, curve)), curves=())
+        elif (section.holds_for, section.confidence) != (own.holds_for, own.confidence):
+            faults.append(f"{section.key} holds for {own.holds_for}, with probability {own.confidence:g}.")
+        numbers, curves = {one.key: one for one in own.numbers}, {one.key: one for one in own.curves}
+        compared = [
+            *((one.key, _fault(one, numbers.get(one.key), "value")) for one in section.numbers),
+            *((f"{one.key} (curve)", _fault(one, curves.get(one.key), "tpr")) for one in section.curves if curves),
+        ]
+        for key, fault in compared:
+            if section.key not in expected and key not in numbers:
+                left.append(key)
+            elif fault:
+                faults.append(f"{key}: {fault}")
+            else:
+                followed.append(key)
+        faults += [f"{key} is missing." for key in sorted(set(numbers) - {one.key for one in section.numbers})]
     return Verification(source, tuple(followed), tuple(faults), tuple(left))
-
-
-def proof_of(certificate: Certificate) -> dict[str, str]:
-    """Return what :func:`verify` needs of private queries: their mechanism, and that of replacing a record."""
-    found = {"source": repr(certificate.mechanism), "replacing": _stated(certificate.replacement)}
-    return {name: words for name, words in found.items() if words}
-
-
-def _stated(curve: Tradeoff) -> str:
-    """The mechanism of a Gaussian curve in words; nothing for another curve."""
-    if isinstance(curve, FailureTradeoff):
-        inner = _stated(curve.of)
-        return (
-            f"Composition(mechanisms=({inner}, ApproximateDP(epsilon=0.0, delta={curve.failure!r})))" if inner else ""
-        )
-    return f"GaussianDP(mu={curve.mu!r})" if isinstance(curve, GaussianTradeoff) else ""
 
 
 def _expected(report: Assessment, curve: Tradeoff) -> Iterator[Section]:
     """The sections that the curve decides, at the priors and rates that the report states."""
-    found = [number for section in report.sections if section.key in ("bound", "risks") for number in section.numbers]
-    at = [number.at for number in found if number.key.startswith("bound")]
-    rates = [float(number.key.partition("fpr=")[2]) for number in found if number.key.startswith("bound.tpr@")]
-    blind = [float(n.key.partition("baseline=")[2]) for n in found if n.key.startswith("risk.reconstruction@")]
-    priors = [n.at["prior"] for n in found if n.key.startswith("bound.precision") and "prior" in n.at]
-    delta = next((one["delta"] for one in at if "delta" in one), 1e-5)
-    asked = Asked(next(iter(priors), 0.5), tuple(rates), delta, tuple(blind), None, None)
-    epsilon = curve.epsilon(delta)
-    name = f"from (ε, δ) = ({epsilon:.4g}, {delta:g}) alone"
-    beside = {name: ApproximateTradeoff(max(epsilon, 0.0), delta)} if math.isfinite(epsilon) else {}
-    yield bound_section(curve, asked, comparisons=beside)
+    at: dict[str, list[float]] = {"precision": [], "tpr": [], "epsilon": [], "reconstruction": []}
+    for number in report.numbers.values():
+        kind = number.key.partition(".")[2].partition("@")[0]
+        if number.key.startswith(("bound.", "risk.")) and kind in at:
+            at[kind] += number.at.values()
+    asked = Asked(
+        next(iter(at["precision"]), 0.5), tuple(at["tpr"]), next(iter(at["epsilon"]), 1e-5),
+        tuple(at["reconstruction"]), None, None,
+    )  # fmt: skip
+    yield bound_section(curve, asked, comparisons=from_epsilon_alone(curve, asked.delta))
     if report.section("risks") is not None:
         replacing = _mechanism(str(report.reproduction.get("replacing", "")))
         yield risk_section(curve, asked.baselines, replacing=None if replacing is None else tradeoff(replacing))
 
 
-def _compared(section: Section, own: Section) -> Iterator[tuple[str, str]]:
-    """The key of each number and curve, and what is wrong with it, or nothing."""
-    numbers, curves = {one.key: one for one in own.numbers}, {one.key: one for one in own.curves}
+def _alone(section: Section, run: Mechanism, curve: Tradeoff) -> Iterator[Number]:
+    """The numbers of another section that the mechanism decides, as they should be."""
     for number in section.numbers:
-        yield number.key, _differs(number, numbers.pop(number.key, None))
-    yield from ((key, f"{key} is missing.") for key in numbers)
-    for curve in section.curves:
-        known = curves.get(curve.key)
-        near = (
-            known is not None
-            and replace(known, tpr=curve.tpr) == curve
-            and len(curve.tpr) == len(known.tpr)
-            and all(map(_near, curve.tpr, known.tpr))
-        )
-        yield f"{curve.key} (curve)", "" if near else f"The curve {curve.key!r} does not follow."
-    if (section.holds_for, section.confidence) != (own.holds_for, own.confidence):
-        yield section.key, f"{section.key} holds for {own.holds_for}, with probability {own.confidence:g}."
+        if re.fullmatch(r"release\d*\.advantage", number.key):
+            yield replace(number, value=curve.advantage())
+        if re.fullmatch(r"account\d*\.mu", number.key):
+            yield from (replace(number, value=part.mu) for part in parts_of(run) if isinstance(part, GaussianDP))
 
 
-def _differs(number: Number, own: Number | None) -> str:
+def _fault(stated: Any, own: Any, field: str) -> str:
+    """What is wrong with a number or a curve, whose values are in ``field``; nothing if it follows."""
     if own is None:
-        return f"{number.key}: the mechanism has no such number."
-    if not _near(number.value, own.value):
-        way = "too small" if own.value is not None and (number.value or 0.0) < own.value else "too large"
-        return f"{number.key}: {number.value!r} is {way}; {own.value!r} follows."
-    return "" if replace(own, value=number.value) == number else f"{number.key}: what is said of it does not follow."
-
-
-def _near(one: float | None, other: float | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return math.isclose(one, other, rel_tol=_EQUAL, abs_tol=1e-15)
-
-
-def _alone(key: str, run: Mechanism, curve: Tradeoff) -> float | None:
-    """A number of another section that the mechanism decides."""
-    if re.fullmatch(r"release\d*\.advantage", key):
-        return curve.advantage()
-    if re.fullmatch(r"account\d*\.mu", key):
-        return next((part.mu for part in mechanisms.parts_of(run) if isinstance(part, mechanisms.GaussianDP)), None)
-    return None
+        return "the mechanism has no such number."
+    given, exact = np.array(getattr(stated, field), float), np.array(getattr(own, field), float)
+    if given.shape != exact.shape or not np.allclose(given, exact, rtol=_EQUAL, atol=1e-15):
+        if given.ndim:
+            return "it does not follow."
+        return f"{given} is too {'small' if given < exact else 'large'}; {exact} follows."
+    return "" if replace(own, **{field: getattr(stated, field)}) == stated else "what is said of it does not follow."
 
 
 def _decided(report: Assessment, curve: Tradeoff) -> list[str]:
