@@ -1,16 +1,6 @@
 from deniable.report.annexing import KINDS as KINDS
 from deniable.report.comparing import ComparedRow as ComparedRow, Comparison as Comparison, compared as compared
 from deniable.report.decision import NOTHING as NOTHING, Decision as Decision, Rule as Rule
-from deniable.report.measured import (
-    OTHER_ATTACKS as OTHER_ATTACKS,
-    POPULATION_GAME as POPULATION_GAME,
-    attack_section as attack_section,
-    audit_section as audit_section,
-    of_verdict as of_verdict,
-    promise_curve as promise_curve,
-    sure_of as sure_of,
-    verdict_notes as verdict_notes,
-)
 from deniable.report.meta import FIELDS as FIELDS, read_meta as read_meta
 from deniable.report.model import (
     Assessment as Assessment,
@@ -26,13 +16,21 @@ from deniable.report.page import roc_picture as roc_picture
 from deniable.report.policy import Policy as Policy
 from deniable.report.sections import (
     NOT_COVERED as NOT_COVERED,
+    OTHER_ATTACKS as OTHER_ATTACKS,
     OTHER_RISKS as OTHER_RISKS,
+    POPULATION_GAME as POPULATION_GAME,
     TUNING_WARNING as TUNING_WARNING,
     Asked as Asked,
+    attack_section as attack_section,
+    audit_section as audit_section,
     bound_headline as bound_headline,
     bound_section as bound_section,
     caveats as caveats,
+    of_verdict as of_verdict,
+    promise_curve as promise_curve,
     risk_section as risk_section,
     roc_curve as roc_curve,
+    sure_of as sure_of,
+    verdict_notes as verdict_notes,
 )
 from deniable.report.text import renderable as renderable, side_by_side as side_by_side

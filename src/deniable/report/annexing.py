@@ -7,16 +7,18 @@ profiles, counts of rows.
 
 from __future__ import annotations
 
+import datetime
+import json
 import math
+import re
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from importlib import resources
 from typing import Any
 
 from deniable._check import InputError, choice
 from deniable._shown import shown
 from deniable.report.model import Assessment, Number
-from deniable.report.registry import entry
 
 KINDS = ("dpia", "edpb", "cnil", "ico", "nist-800-226", "sacro", "model-card", "dp-registry")
 TO_FILL = "to be filled by you"
@@ -48,7 +50,7 @@ def annex(assessment: Assessment, kind: str, *, owner: bool = False) -> str:
             "--report), or say that the document stays with the owner of the data: owner=True (--owner)"
         )
     if layout.get("form") == "registry":
-        return entry(assessment)
+        return _entry(assessment)
     filled = [(field["section"], field["name"], _filled(assessment, field, public)) for field in layout["field"]]
     return _markdown(assessment, layout, filled)
 
@@ -89,14 +91,14 @@ def _markdown(assessment: Assessment, layout: dict[str, Any], filled: _Filled) -
 
 def _front_matter(assessment: Assessment) -> list[str]:
     """The metadata block of a model card: tags only, since the block has no field for privacy."""
-    tags = ["membership-privacy", *(["differential-privacy"] if _bounded(assessment) else [])]
+    tags = ["membership-privacy", *(["differential-privacy"] if _epsilons(assessment) else [])]
     return ["---", "tags:", *(f"- {tag}" for tag in tags), "---", ""]
 
 
-def _bounded(assessment: Assessment) -> bool:
-    found = [n for key, n in assessment.numbers.items() if key.startswith("bound") and ".epsilon@" in key]
-    proven = [n.value for n in found if n.kind == "provable upper bound" and n.value is not None]
-    return any(math.isfinite(value) for value in proven)
+def _epsilons(a: Assessment) -> list[Number]:
+    """What is proven as ε at the report's δ, where it is finite."""
+    found = [n for key, n in a.numbers.items() if key.startswith("bound") and ".epsilon@" in key]
+    return [n for n in found if n.kind == "provable upper bound" and n.value is not None and math.isfinite(n.value)]
 
 
 def _number(number: Number) -> str:
@@ -124,10 +126,6 @@ def _risks(a: Assessment) -> list[str]:
     return [*(found or ["Nothing is proven about this release."]), a.assumptions.line]
 
 
-def _epsilon(a: Assessment) -> list[str]:
-    return [_number(n) for key, n in a.numbers.items() if key.startswith("bound") and ".epsilon@" in key]
-
-
 def _decision(a: Assessment) -> list[str]:
     if a.decision is None:
         return []
@@ -138,20 +136,16 @@ def _decision(a: Assessment) -> list[str]:
 
 
 def _mechanism(a: Assessment) -> list[str]:
-    named = [
-        f"{name}: {a.reproduction[name]}"
-        for name in ("source", "mechanism", "ε", "Λ", "noise scale 1/β")
-        if name in a.reproduction
-    ]
+    names = ("source", "mechanism", "ε", "Λ", "noise scale 1/β")
+    named = [f"{name}: {a.reproduction[name]}" for name in names if name in a.reproduction]
     account = [note for section in a.sections if section.key == "account" for note in (section.summary, *section.notes)]
-    release = _section("release")(a)
-    found = [*named, *account, *release]
-    return found or (["None: the model was trained without a privacy mechanism."] if not _bounded(a) else [a.title])
+    otherwise = a.title if _epsilons(a) else "None: the model was trained without a privacy mechanism."
+    return [*named, *account, *_section("release")(a)] or [otherwise]
 
 
 def _data(a: Assessment) -> list[str]:
-    known = {"data": "data", "rows": "rows", "training rows": "training rows", "target": "column predicted"}
-    found = [f"{words}: {a.reproduction[name]}" for name, words in known.items() if name in a.reproduction]
+    known = ("data", "rows", "training rows", "target")
+    found = [f"{name}: {a.reproduction[name]}" for name in known if name in a.reproduction]
     return [*found, *_meta("data", "row_numbering")(a)]
 
 
@@ -181,7 +175,7 @@ def _tests(a: Assessment) -> list[str]:
 
 def _attacks(a: Assessment) -> list[str]:
     """The six kinds of attack that regulators name: covered, or out of scope and why."""
-    proven, secrets = _bounded(a), any(n.startswith("risk") for n in a.numbers)
+    proven, secrets = bool(_epsilons(a)), any(n.startswith("risk") for n in a.numbers)
     bound = "covered by the proven bound" if proven else "nothing is proven here; see what an attack measured"
     secret = "covered: a secret guessed blindly with chance … (see the bounds)" if secrets else "nothing is proven here"
     return [
@@ -199,7 +193,7 @@ def _attacks(a: Assessment) -> list[str]:
 def _singled_out(a: Assessment) -> list[str]:
     keys = [key for key in a.numbers if key.startswith(("risk.reconstruction", "risk.replacing", "bound.precision"))]
     said = "Singling out, linkage and inference bet on a record; these bets are bounded, whatever else is known:"
-    return [said, *(_number(a.numbers[key]) for key in keys)] if keys and _bounded(a) else []
+    return [said, *(_number(a.numbers[key]) for key in keys)] if keys and _epsilons(a) else []
 
 
 def _noise(a: Assessment) -> list[str]:
@@ -220,7 +214,7 @@ def _likely(a: Assessment) -> list[str]:
     """What it would take, in the words of recital 26, to identify somebody by means reasonably likely to be used."""
     found = [n for key, n in a.numbers.items() if key.startswith(("bound.accuracy", "bound.tpr", "bound.precision"))]
     said = "An attacker who knows every other record, the software and all that is public reaches, in any time:"
-    return [said, *map(_number, found)] if found and _bounded(a) else []
+    return [said, *map(_number, found)] if found and _epsilons(a) else []
 
 
 def _other_releases(a: Assessment) -> list[str]:
@@ -240,7 +234,7 @@ def _prior_consultation(a: Assessment) -> list[str]:
 FILLERS: dict[str, Callable[[Assessment], Iterable[str]]] = {
     "title": lambda a: [a.title],
     "author": _meta("author", "organisation", "version", "model_sha256"),
-    **{name: _meta(name) for name in ("purpose", "organisation", "date", "contact", "review_date", "signed_by")},
+    **{name: _meta(name) for name in ("purpose", "organisation", "signed_by")},
     "data": _data,
     "utility": _or(_section("use"), "Usefulness is not part of this report."),
     "records": _or(_section("records"), "No record profile is part of this report: its bounds hold for every record."),
@@ -269,10 +263,9 @@ FILLERS: dict[str, Callable[[Assessment], Iterable[str]]] = {
     "purpose_author": lambda a: _meta("purpose", "author")(a) if {"purpose", "author"} <= set(a.meta) else [],
     "stored": lambda a: ["No row is stored: noisy sums only." if a.section("account") else "Not examined here."],
     "risks": _risks,
-    "epsilon": _epsilon,
+    "epsilon": lambda a: map(_number, _epsilons(a)),
     "mechanism": _mechanism,
-    "method": lambda a: [s.summary for s in a.sections if s.key.rstrip("0123456789") == "bound"],
-    "flavor": lambda a: ["(ε, δ)-differential privacy, stated from the whole trade-off curve"] * _bounded(a),
+    "flavor": lambda a: ["(ε, δ)-differential privacy, stated from the whole trade-off curve"] * bool(_epsilons(a)),
     "decision": _decision,
     "reason": lambda a: [] if a.decision is None else [a.decision.reason],
     "changes": _changes,
@@ -281,7 +274,6 @@ FILLERS: dict[str, Callable[[Assessment], Iterable[str]]] = {
     "access": lambda a: [a.assumptions.access],
     "assumptions": lambda a: a.assumptions.notes,
     "not_covered": lambda a: a.not_covered,
-    "warnings": lambda a: a.warnings,
     "reproduction": lambda a: [f"{name}: {value}" for name, value in a.reproduction.items()],
 }
 
@@ -299,3 +291,99 @@ PUBLISHED: dict[str, Callable[[Assessment], Iterable[str]]] = {
     "decision": _proven,
     "data": lambda a: _meta("data")(a) if a.for_owner else _data(a),
 }
+
+
+def _entry(a: Assessment) -> str:
+    """Return the entry: what numbers and assumptions say; what only a person knows stays "to be filled by you".
+
+    It is a draft of tier 2. ε is that at the report's δ; a Gaussian fit that cannot fail has ρ = μ²/2 besides.
+    """
+    title, meta = a.title.partition(":")[0], a.meta
+    basic = {
+        "name": title,
+        "data_curators": [meta.get("organisation", TO_FILL)],
+        "description": f"{a.title}. {a.headline}",
+        "intended_use": meta.get("purpose", TO_FILL),
+        "data_product_type": meta.get("product_type", _product(a)),
+        "data_product_region": meta.get("region", TO_FILL),
+        "publication_date": meta.get("date", datetime.date.today().isoformat()),
+    }
+    variant, parameters = _parameters(a)
+    found: dict[str, Any] = {
+        "url_slug": re.sub(r"[^a-z0-9]+", "_", title.lower()).strip("_") or "release",
+        "status": "Draft",
+        "tier": 2,
+        "deployment": {
+            "basic": basic,
+            "dp_variant": {
+                "variant_name": variant,
+                "unprotected_quantities": " ".join(n for n in a.assumptions.notes if n.lower().startswith("public"))
+                or "None stated.",
+            },
+            "privacy_loss": {
+                "privacy_unit": a.assumptions.unit,
+                "privacy_unit_details": a.assumptions.line,
+                "privacy_parameters": parameters,
+                "privacy_parameters_details": "Upper bounds, from the whole trade-off curve. "
+                + " ".join(
+                    f"{n.label}: at most {n.shown}."
+                    for key, n in a.numbers.items()
+                    if key.startswith(("bound.adv", "bound.tpr"))
+                ),
+            },
+            "deployment_model": {
+                "model_name": "Central",
+                "release_type": "One release",
+                "access_type": "Non-interactive",
+            },
+            "accounting": {
+                "composition": " ".join(s.summary for s in a.sections if s.key in ("bound", "account", "release"))
+            },
+            "implementation": {"mechanisms": str(a.reproduction.get("source", a.title)), "justification": TO_FILL},
+            "administrative": {"registry_authors": [meta.get("author", TO_FILL)], "notes": " ".join(a.not_covered)},
+        },
+    }
+    return "\n".join(_lines(found)) + "\n"
+
+
+def _product(a: Assessment) -> str:
+    if any(section.key.startswith("table") for section in a.sections):
+        return "Summary statistics"
+    learnt = a.section("account") or a.section("shapes") or "noise_multiplier" in str(a.reproduction.get("source", ""))
+    return "Machine learning model" if learnt else "Summary statistics"
+
+
+def _parameters(a: Assessment) -> tuple[str, dict[str, float]]:
+    """The variant and its parameters as numbers."""
+    source = str(a.reproduction.get("source", ""))
+    if (match := re.fullmatch(r"PureDP\(epsilon=([0-9.e+-]+)\)", source)) and math.isfinite(float(match[1])):
+        return "Pure DP", {"epsilon": float(match[1])}
+    proven = _epsilons(a)
+    if not proven:
+        return "Custom", {}
+    worst = max(proven, key=lambda n: n.value or 0.0)
+    found = {"epsilon": float(worst.value or 0.0), "delta": worst.at.get("delta", 0.0)}
+    gaussian = re.fullmatch(r"GaussianDP\(mu=([0-9.e+-]+)\)", source)
+    return "Approximate DP", found | ({"rho": float(gaussian[1]) ** 2 / 2} if gaussian else {})
+
+
+def _lines(value: Any, indent: int = 0) -> Iterator[str]:
+    """YAML: texts in double quotes as JSON has them, so that no letter has a meaning of its own."""
+    pad = " " * indent
+    for key, item in value.items():
+        if isinstance(item, dict):
+            yield f"{pad}{key}:" + " {}" * (not item)
+            yield from _lines(item, indent + 2)
+        elif isinstance(item, list):
+            yield f"{pad}{key}:"
+            yield from (f"{pad}  - {_scalar(one)}" for one in item)
+        else:
+            yield f"{pad}{key}: {_scalar(item)}"
+
+
+def _scalar(value: Any) -> str:
+    """A number as YAML 1.1 reads it, too: with a point in the mantissa and a sign in the exponent."""
+    if isinstance(value, float):
+        text = repr(value)
+        return text if "." in text or "e" not in text else text.replace("e", ".0e")
+    return json.dumps(value, ensure_ascii=False)

@@ -150,26 +150,28 @@ def _lower(text: str) -> str:
 
 
 def _rules(a: Assessment, policy: Policy) -> Iterable[Rule]:
-    measured = _numbers(a, r"attack\d*\.advantage")
-    attacked = max((n for n in measured if n.low is not None), key=lambda n: n.low or 0.0, default=None)
+    attacked = _shown_by_attacks(a, "advantage")
     if (asked := policy.limit("advantage")) is not None:
         yield _proven(a, policy, asked, "Membership advantage of every attacker", attacked)
     if (asked := policy.limit("tpr")) is not None:
-        shows = max(
-            (n for n in _numbers(a, r"attack\d*\.tpr@fpr=" + re.escape(f"{asked.fpr:g}")) if n.low is not None),
-            key=lambda n: n.low or 0.0, default=None,
-        )  # fmt: skip
-        yield _proven(a, policy, asked, f"Members found at {_percent(asked.fpr or 0.0)} false accusations", shows)
+        label = f"Members found at {_percent(asked.fpr or 0.0)} false accusations"
+        yield _proven(a, policy, asked, label, _shown_by_attacks(a, f"tpr@fpr={asked.fpr:g}"))
     if (asked := policy.limit("reconstruction")) is not None:
         yield _secret(a, asked)
     if policy.measured is not None:
         yield _attack(a, policy, attacked, policy.measured)
-    elif "attack" in policy.require and not measured:
+    elif "attack" in policy.require and not _numbers(a, r"attack\d*\.advantage"):
         yield _missing("attack", "A measured attack", "The policy requires an attack, and none is part of this report.")
     if "records" in policy.require and not _numbers(a, r"records\d*\.worst\.advantage"):
         yield _missing("records", "A record profile", "The policy requires a record profile, and there is none.")
     if policy.utility_loss is not None or "utility" in policy.require:
         yield _utility(a, policy)
+
+
+def _shown_by_attacks(a: Assessment, name: str) -> Number | None:
+    """The measured interval whose lower end is largest."""
+    measured = [number for number in _numbers(a, r"attack\d*\." + re.escape(name)) if number.low is not None]
+    return max(measured, key=lambda number: number.low or 0.0, default=None)
 
 
 def _proven(a: Assessment, policy: Policy, asked: Limit, label: str, attacked: Number | None) -> Rule:
@@ -184,19 +186,15 @@ def _proven(a: Assessment, policy: Policy, asked: Limit, label: str, attacked: N
         return Rule(key, label, limit, "missed", attacked.low, attacked.key, why)
     if not source:
         why = f"{label}: nothing is proven in this report; a weak attack does not rule out stronger ones."
-        return Rule(key, label, limit, "not decided", None, None, why)
+        return _missing(key, label, why, limit)
     worst = max(source, key=_size)
-    value, held = (
-        _size(worst),
-        f"{label}: at most {worst.shown} proven {_for(a, worst)}; the policy allows {_percent(limit)}.",
-    )
-    if not value <= limit:
-        return Rule(key, label, limit, "missed", value, worst.key, held)
+    outcome: RuleOutcome = "met" if _size(worst) <= limit else "missed"
+    why = f"{label}: at most {worst.shown} proven {_for(a, worst)}; the policy allows {_percent(limit)}."
     narrow = next((number for number in source if not _covers(a, number, policy)), None)
-    if narrow is not None:
+    if outcome == "met" and narrow is not None:
+        outcome, worst = "not decided", narrow
         why = f"{label}: at most {narrow.shown} {_for(a, narrow)} only; the policy asks for {policy.scope}."
-        return Rule(key, label, limit, "not decided", _size(narrow), narrow.key, why)
-    return Rule(key, label, limit, "met", value, worst.key, held)
+    return Rule(key, label, limit, outcome, _size(worst), worst.key, why)
 
 
 def _section_of(a: Assessment, number: Number) -> Section:
@@ -220,11 +218,8 @@ def _for(a: Assessment, number: Number) -> str:
     sure = "" if section.confidence == 1 else f" with confidence {shown(section.confidence, 'rate', 'lower')}"
     if number.key.startswith("records"):
         return f"for this very model, released with the noise stated, and these records{sure}"
-    return (
-        f"for every data set{sure}"
-        if section.holds_for == EVERY_CASE
-        else f"for {section.holds_for or 'one case'}{sure}"
-    )
+    held = "every data set" if section.holds_for == EVERY_CASE else section.holds_for or "one case"
+    return f"for {held}{sure}"
 
 
 def _secret(a: Assessment, asked: Limit) -> Rule:
@@ -235,7 +230,7 @@ def _secret(a: Assessment, asked: Limit) -> Rule:
             f"{label}: nothing is proven about secrets here; only the curve of a mechanism that covers every "
             "record and data set says something."
         )
-        return Rule("reconstruction", label, limit, "not decided", None, None, why)
+        return _missing("reconstruction", label, why, limit)
     worst = max(found, key=_size)
     value = _size(worst)
     why = f"{label}: named with chance {worst.shown} at most, proven; the policy allows {_percent(limit)}."
@@ -311,6 +306,16 @@ def _percent(limit: float) -> str:
     return shown(limit, "rate", "nearest")
 
 
+_PROOF = "Proof: assess what ran, for example `deniable assess dpsgd,1,0.01,5000`; an attack proves nothing safe."
+_RUN_ONE = "Attack: run one, for example `deniable attack`, and add its report to this one."
+_ADVICE = {  # where a rule is not decided
+    "advantage": _PROOF,
+    "tpr": _PROOF,
+    "attack": _RUN_ONE,
+    "measured": _RUN_ONE,
+    "records": "Records: profile them, for example `deniable profile`, and add that report to this one.",
+}
+
 # from limits to sentences: settings of what ran that meet them; None: none are known
 Remedies = Callable[[list[Limit]], "list[str] | None"]
 
@@ -339,14 +344,7 @@ def changes(decision: Decision, policy: Policy, remedies: Remedies | None, *, br
             "Model: fit a private one, for example `deniable train`, or one that follows its records less closely."
         )
     unknown = {rule.key for rule in decision.rules if rule.outcome == "not decided"}
-    if unknown & {"advantage", "tpr"}:
-        said.append(
-            "Proof: assess what ran, for example `deniable assess dpsgd,1,0.01,5000`; an attack proves nothing safe."
-        )
-    if unknown & {"attack", "measured"}:
-        said.append("Attack: run one, for example `deniable attack`, and add its report to this one.")
-    if "records" in unknown:
-        said.append("Records: profile them, for example `deniable profile`, and add that report to this one.")
+    said += dict.fromkeys(advice for key, advice in _ADVICE.items() if key in unknown)
     if "utility_loss" in unknown:
         measured = any(rule.key == "utility_loss" and rule.found is not None for rule in decision.rules)
         said.append("Usefulness: hold out more records." if measured else "Usefulness: give held-out records.")

@@ -17,7 +17,7 @@ from deniable._optional import missing
 from deniable._shown import shown
 from deniable.report.decision import Decision, Rule
 from deniable.report.meta import FIELDS
-from deniable.report.model import Assessment, Bars, Curve, Grid, Series, cell_text
+from deniable.report.model import Assessment, Bars, Curve, Grid, Number, Series, cell_text
 
 WIDTH, HEIGHT = 520.0, 340.0
 LEFT, RIGHT, TOP, BOTTOM = 70.0, 18.0, 10.0, 46.0
@@ -41,6 +41,7 @@ def to_html(assessment: Assessment) -> str:
     )
     environment.filters["cell"] = cell_text
     environment.filters["rate"] = partial(shown, unit="rate", side="nearest")
+    most = _most_right(assessment)
     decision, unbroken = assessment.decision, assessment.status != "violated"
     page = environment.get_template("page.html.j2").render(
         a=assessment,
@@ -51,7 +52,8 @@ def to_html(assessment: Assessment) -> str:
         game=assessment.threat_model,
         roc=roc_picture(assessment.curves, proven=unbroken),
         pictures={series.key: series_picture(series) for part in assessment.sections for series in part.series},
-        people=people_picture(assessment),
+        most=most,
+        right=0 if most is None else min(100, math.ceil(round(100 * (most.value or 1.0), 6))),
         barred={bars.key: bars_picture(bars) for part in assessment.sections for bars in part.bars},
         proven=unbroken and any(curve.kind == "provable upper bound" for curve in assessment.curves),
         measured=any(curve.low is not None for curve in assessment.curves),
@@ -183,21 +185,12 @@ def series_picture(series: Series) -> Picture:
     return Picture(_svg(parts), tuple(legend) if len(legend) > 1 else (), table)
 
 
-def people_picture(a: Assessment) -> tuple[int, str, str] | None:
-    """Of 100 guesses at even odds: how many the best attacker gets right, what is proven, and the drawing."""
+def _most_right(a: Assessment) -> Number | None:
+    """The proven accuracy at even odds, of several bounds the weakest; None where one is not proven."""
     proven = [n for key, n in a.numbers.items() if key.startswith("bound") and key.endswith(".accuracy")]
-    known = [n for n in proven if n.kind == "provable upper bound" and n.value is not None]
-    if not known or len(known) < len(proven):
+    if any(n.kind != "provable upper bound" or n.value is None for n in proven):
         return None
-    worst = max(known, key=lambda n: n.value or 0.0)
-    right = min(100, math.ceil(round(100 * (worst.value or 1.0), 6)))
-    parts = [
-        f'<g class="{"right" if i < right else "wrong"}" '
-        f'transform="translate({8 + 20 * (i % 25)} {6 + 34 * (i // 25)})">'
-        '<circle cx="5" cy="4" r="4"/><path d="M0 25 V14 a5 5 0 0 1 10 0 V25 Z"/></g>'
-        for i in range(100)
-    ]
-    return right, worst.shown, _svg(parts, 142.0)
+    return max(proven, key=lambda n: n.value or 0.0, default=None)
 
 
 _ROW, _LABELS, _LETTERS = 24.0, 150.0, 22  # of a picture of bars: height of a row, width and letters of a label

@@ -1,7 +1,6 @@
 """What is done with a source (fit, attack, bound, compare), one adapter a kind of source; ``report`` shows it."""
 
-from deniable.workflows.assessing import assess
-from deniable.workflows.comparing import alike, compare
+from deniable.workflows.assessing import alike, assess, compare
 from deniable.workflows.following import OpacusCallback
 from deniable.workflows.verifying import Verification, verify
 

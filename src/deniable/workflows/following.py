@@ -72,7 +72,6 @@ class OpacusCallback:
         self.every = integer("every", every, at_least=1)
         self.fpr = number("fpr", fpr, above=0.0, at_most=1.0)
         self.progress: list[Progress] = []
-        self._most: tuple[Any, int] | None = None  # for which phases and limit: most steps of the last phase
 
     def __call__(self, *_: Any, **__: Any) -> Progress:
         """Return the bounds now, or the last ones while fewer than ``every`` steps have passed since."""
@@ -85,22 +84,19 @@ class OpacusCallback:
     def steps_left(self, *, advantage: float | None = None, limit: Limit | Mechanism | None = None) -> int:
         """Return how many more steps, at the last step's noise and rate, meet a limit: see :func:`deniable.calibrate`.
 
-        The first call takes some tenths of a second, later ones none while noise, rate and limit stay the same.
+        It takes some tenths of a second: ask once an epoch.
         """
         *before, last = parts_of(from_opacus(self.engine))
         assert isinstance(last, SubsampledGaussian)
         goal = as_limit(advantage, limit)
-        asked = replace(last, steps=1), tuple(before), goal
-        if self._most is None or self._most[0] != asked:
 
-            def met(steps: Any) -> bool:
-                return goal.is_met(tradeoff(Composition([*before, replace(last, steps=int(steps))])))
+        def met(more: Any) -> bool:
+            return goal.is_met(tradeoff(Composition([*before, replace(last, steps=last.steps + int(more))])))
 
-            above = 1
-            while above < _MOST_STEPS and met(above):
-                above *= 2
-            self._most = asked, int(bisect_integers(met, 0, above)[0])
-        return max(0, self._most[1] - last.steps)
+        above = 1
+        while above < _MOST_STEPS and met(above):
+            above *= 2
+        return int(bisect_integers(met, 0, above)[0])
 
     def assessment(self, **options: Any) -> Assessment:
         """Return the assessment of the run so far, with how the bound grew; options are those of :func:`assess`."""
@@ -120,23 +116,18 @@ class OpacusCallback:
             "advantage": [100 * point.advantage for point in self.progress],
             f"TPR at FPR {percent}": [100 * point.tpr for point in self.progress],
         }
-        last = self.progress[-1].steps if self.progress else 0
+        last = self.progress[-1].steps
+        picture = Series(
+            "progress", "Every step adds to what can be learnt about a record.", "steps", "provable upper bound (%)",
+            [float(point.steps) for point in self.progress], lines,
+            alt=f"The provable advantage and true positive rate at FPR {percent} while {last:,} steps ran.",
+        )  # fmt: skip
         return Section(
-            key="progress",
-            title="How the bound grew",
-            summary="Provable upper bounds on what any attacker can reach from the steps up to each point.",
-            numbers=(Number("progress.steps", "Steps", float(last), "Recorded so far.", "exact", unit="count"),),
-            series=(
-                Series(
-                    key="progress",
-                    title="Every step adds to what can be learnt about a record.",
-                    x_label="steps",
-                    y_label="provable upper bound (%)",
-                    x=[float(point.steps) for point in self.progress],
-                    lines=lines,
-                    alt=f"The provable advantage and true positive rate at FPR {percent} while {last:,} steps ran.",
-                ),
-            ),
+            "progress",
+            "How the bound grew",
+            "Provable upper bounds on what any attacker can reach from the steps up to each point.",
+            (Number("progress.steps", "Steps", float(last), "Recorded so far.", "exact", unit="count"),),
+            series=(picture,),
         )
 
 

@@ -28,8 +28,7 @@ from deniable.report import (
     bound_section,
     risk_section,
 )
-from deniable.tables import DATE, spelled
-from deniable.training import Encoder, Levels, Listed, Pair, PrivateModel, Thermometer
+from deniable.training import Encoder, Listed, Pair, PrivateModel, Thermometer
 from deniable.workflows.settings import fit_again
 from deniable.workflows.usefulness import NOT_PROTECTED, Usefulness, measure
 
@@ -142,11 +141,10 @@ def _shapes(model: PrivateModel) -> Section:
     listed = [j for j in order if j < len(fitted.encoders) and not fitted.encoders[j].bins
               and isinstance(fitted.encoders[j].word, Listed)][:_MOST_SHAPES]  # fmt: skip
     pairs = [j for j in order if j >= len(fitted.encoders)]
-    highest = [cells[np.argmax(values[j][cells])] for j, cells in enumerate(map(fitted.occupied, range(len(values))))]
     beside = [block[getattr(fitted.blocks[j], "bins", 0) or -1 :] for j, block in enumerate(values)]
     farthest = np.array([rest[np.argmax(np.abs(rest))] for rest in beside])
     rows: list[list[Any]] = [
-        [str(fitted.blocks[j].name), float(spread[j]), _cell(fitted.blocks[j], int(highest[j])), float(farthest[j])]
+        [str(fitted.blocks[j].name), float(spread[j]), float(farthest[j])]
         for j in np.argsort(-np.maximum(spread, np.abs(farthest)), kind="stable")
     ]
     classes: Any = getattr(model, "classes_", ())
@@ -162,7 +160,7 @@ def _shapes(model: PrivateModel) -> Section:
             Grid(
                 "columns",
                 f"How far each column moves the score (the largest of {len(rows)} terms)",
-                ["column", "from lowest to highest", "highest at", "missing, or words among numbers: adds"],
+                ["column", "from lowest to highest", "missing, or words among numbers: adds"],
                 rows[:_MOST_COLUMNS],
             ),
             *(_joint(fitted.blocks[j], values[j], f"pair{i}") for i, j in enumerate(pairs[:_MOST_PAIRS])),
@@ -201,32 +199,8 @@ def _shape(encoder: Encoder, values: Any, key: str, dates: Sequence[Any]) -> Ser
     else:
         low, high = (0.0, 1.0) if number is None else (number.low, number.high)
         x, y, wide = np.linspace(low, high, encoder.bins), values[: encoder.bins], False
-    low, high = float(np.min(y)), float(np.max(y))
     return Series(
-        key,
-        f"What {name} adds to the score.",
-        name,
-        "adds to the score",
-        [float(v) for v in x],
-        {name: [float(v) for v in y]},
-        log_x=wide,
-        dates=encoder.name in dates,
-        alt=f"Shape function of {name}: between {low:.3g} and {high:.3g} for values from {x[0]:.4g} to {x[-1]:.4g}.",
-    )
-
-
-def _cell(block: Encoder | Pair, cell: int) -> str:
-    """Say which values are in a cell."""
-    if isinstance(block, Pair):
-        return "a joint term of both"
-    number = block.number
-    if isinstance(number, Thermometer):
-        edges = [spelled(DATE, edge) if block.axis == DATE else f"{edge:.5g}" for edge in number.edges.tolist()]
-        if not 0 < cell < len(edges):
-            return "all values" if not edges else f"below {edges[0]}" if cell == 0 else f"from {edges[-1]}"
-        return f"{edges[cell - 1]} to {edges[cell]}"
-    if isinstance(number, Levels):
-        return f"{np.linspace(number.low, number.high, block.bins)[cell]:.4g}"
-    if isinstance(block.word, Listed):
-        return str([*block.word.values, "(other)", "(missing)"][cell])
-    return "a text (kept as a hash)"
+        key, f"What {name} adds to the score.", name, "adds to the score", x.tolist(), {name: y.tolist()}, log_x=wide,
+        dates=encoder.name in dates, alt=f"Shape function of {name}: between {np.min(y):.3g} and {np.max(y):.3g} for "
+        f"values from {x[0]:.4g} to {x[-1]:.4g}.",
+    )  # fmt: skip

@@ -41,7 +41,29 @@ def assess_audit(
 ) -> Assessment:
     """Return what an attack measured; ``bound`` is the promise that it is compared with."""
     audit = source.audit() if isinstance(source, AttackScores) else source
-    return _of_audit(audit, asked, bound)
+    curve = tradeoff(bound) if isinstance(bound, Mechanism) else bound
+    section, status, headline = audit_section(
+        audit, fpr=asked.fpr, attack="Scores of an attack", bound=curve, promise=bound,
+        command=asked.command,
+    )  # fmt: skip
+    return Assessment(
+        title=asked.title or "A measured attack",
+        status=status,
+        headline=headline,
+        sections=(section,),
+        assumptions=Assumptions(
+            game=POPULATION_GAME,
+            adjacency="members and non-members come from one population",
+            access="whatever the attack that made the scores was given",
+            notes=testing.marked(
+                ("The scores of members, and of non-members, are independent.",),
+                curve is not None and curve.assumptions.insecure,
+            ),
+        ),
+        not_covered=(OTHER_ATTACKS, *NOT_COVERED),
+        warnings=audit.warnings,
+        alert=" ".join(audit.warnings),
+    )
 
 
 def assess_half(source: Release | HalfCertificate, asked: Asked) -> Assessment:
@@ -99,32 +121,6 @@ def _size_and_noise(made: StatisticsRelease) -> tuple[Number, Number]:
     )  # fmt: skip
 
 
-def _of_audit(audit: ScoreAudit, asked: Asked, promise: Tradeoff | Mechanism | None) -> Assessment:
-    bound = tradeoff(promise) if isinstance(promise, Mechanism) else promise
-    section, status, headline = audit_section(
-        audit, fpr=asked.fpr, attack="Scores of an attack", bound=bound, promise=promise,
-        command=asked.command,
-    )  # fmt: skip
-    return Assessment(
-        title=asked.title or "A measured attack",
-        status=status,
-        headline=headline,
-        sections=(section,),
-        assumptions=Assumptions(
-            game=POPULATION_GAME,
-            adjacency="members and non-members come from one population",
-            access="whatever the attack that made the scores was given",
-            notes=testing.marked(
-                ("The scores of members, and of non-members, are independent.",),
-                bound is not None and bound.assumptions.insecure,
-            ),
-        ),
-        not_covered=(OTHER_ATTACKS, *NOT_COVERED),
-        warnings=audit.warnings,
-        alert=" ".join(audit.warnings),
-    )
-
-
 def _released(
     certificate: Certificate | HalfCertificate,
     asked: Asked,
@@ -146,12 +142,7 @@ def _released(
         "provable upper bound" if holds else "estimate",
     )  # fmt: skip
     return Assessment(
-        title=asked.title
-        or (
-            "Statistics of a table, with a membership certificate"
-            if more
-            else "A release with a membership certificate"
-        ),
+        title=asked.title or f"{'Statistics of a table' if more else 'A release'}, with a membership certificate",
         status="bounded" if holds else "inconclusive",
         headline=bound_headline(curve) + (certain or unproven),
         sections=(

@@ -88,15 +88,13 @@ def _assumptions(bound: Tradeoff, source: Mechanism | Tradeoff) -> Assumptions:
 
 def describe(mechanism: Mechanism) -> str:
     """Return a title for a mechanism."""
+    phases = [part for part in parts_of(mechanism) if isinstance(part, SubsampledGaussian)]
+    if phases and len(phases) == len(parts_of(mechanism)):
+        steps, most = sum(part.steps for part in phases), max(part.records_per_person for part in phases)
+        one = f"noise multiplier {phases[0].noise_multiplier:g}, sample rate {phases[0].sample_rate:g}"
+        whose = "" if most == 1 else f", persons of {'up to ' * (len(phases) > 1)}{most} records"
+        return f"DP-SGD: {one if len(phases) == 1 else f'{len(phases)} phases'}, {steps:,} steps{whose}"
     match mechanism:
-        case SubsampledGaussian(sigma, rate, steps, person):
-            whose = "" if person == 1 else f", persons of {person} records"
-            return f"DP-SGD: noise multiplier {sigma:g}, sample rate {rate:g}, {steps:,} steps{whose}"
-        case Composition(parts) if all(isinstance(part, SubsampledGaussian) for part in parts):
-            steps = sum(part.steps for part in parts if isinstance(part, SubsampledGaussian))
-            several = {part.records_per_person for part in parts if isinstance(part, SubsampledGaussian)}
-            whose = "" if several == {1} else f", persons of up to {max(several)} records"
-            return f"DP-SGD: {len(parts)} phases, {steps:,} steps{whose}"
         case WithoutReplacement(sigma, batch, n, steps):
             return (
                 f"{steps:,} steps on {batch:,} of {n:,} records without replacement, noise multiplier {sigma:g} (over "
