@@ -5,6 +5,7 @@ same for any number of steps); benchmarks/training/retrainings.py makes thousand
 """
 
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -40,10 +41,21 @@ def canaries(classes):
     return [(corner, np.array([label])) for corner in CORNERS for label in classes]
 
 
+RETRAININGS = 400  # as an annex says to those who sign
+
+
+def test_an_annex_says_how_many_retrainings_are_attacked():
+    said = " ".join(dn.assess(dn.GaussianDP(0.2)).annex("edpb").split())
+    assert f"{RETRAININGS} retrainings, half of them with one more record" in said
+    rows = (Path(__file__).parents[2] / "benchmarks/training/results/retrainings.md").read_text().splitlines()
+    assert sum(row.split("|")[2].strip() == "1,000" for row in rows) == 5
+    assert "1,000 retrainings of each of five models" in said
+
+
 def test_no_attack_in_400_retrainings_beats_the_curve_and_the_best_attains_it(table):
     curve = MODEL.fit(*table).tradeoff_
     with insecure_noise(np.random.default_rng(0)):
-        attack = attacked(MODEL, table, worst(MODEL, table, canaries([0, 1])), 200)
+        attack = attacked(MODEL, table, worst(MODEL, table, canaries([0, 1])), RETRAININGS // 2)
     for scores in (attack.transcript, attack.final):
         audit = scores.audit(0.999)
         assert not audit.compare(curve).violated

@@ -5,6 +5,7 @@ import logging
 from dataclasses import replace
 from xml.etree import ElementTree
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -56,6 +57,33 @@ def test_sarif_holds_what_stops_and_nothing_else(made):
     levels = {result["ruleId"]: result["level"] for result in run["results"]}
     for rule in made.decision.rules:
         assert levels.get(rule.key) == {"missed": "error", "not decided": "warning"}.get(rule.outcome)
+
+
+TEXT, WHOLE = {"type": "string"}, {"type": "integer", "minimum": 0}
+
+
+def closed(required=(), **properties):
+    """An object of SARIF 2.1.0 with those of its properties that are written: no others are known to be right."""
+    return {"type": "object", "additionalProperties": False, "properties": properties, "required": list(required)}
+
+
+MESSAGE = closed(["text"], text={**TEXT, "minLength": 1})
+RULE = closed(["id"], id=TEXT, shortDescription=MESSAGE)
+DRIVER = closed(["name"], name=TEXT, version=TEXT, rules={"type": "array", "uniqueItems": True, "items": RULE})
+PLACE = closed(artifactLocation=closed(uri={**TEXT, "pattern": r"^[\w.~!$&'()*+,;=:@/%-]+$"}),
+               region=closed(startLine={**WHOLE, "minimum": 1}))  # fmt: skip
+RESULT = closed(["message"], ruleId=TEXT, ruleIndex=WHOLE, level={"enum": ["none", "note", "warning", "error"]},
+                message=MESSAGE, locations={"type": "array", "items": closed(physicalLocation=PLACE)})  # fmt: skip
+RUN_OF_TOOL = closed(["tool"], tool=closed(["driver"], driver=DRIVER), results={"type": "array", "items": RESULT})
+SARIF = closed(["version", "runs"], **{"$schema": TEXT}, version={"enum": ["2.1.0"]},
+               runs={"type": "array", "items": RUN_OF_TOOL})  # fmt: skip
+
+
+def test_sarif_is_as_its_schema_says_whatever_the_file_is_called(made):
+    """The part of the published schema that is written; the whole of it found nothing wrong either (2026-11-28)."""
+    for where in ("pyproject.toml", "rules/a b ü%.toml", "/somewhere else/policy.toml"):
+        jsonschema.validate(json.loads(made.to_sarif(where)), SARIF)
+    assert '"/somewhere' not in made.to_sarif("/somewhere else/policy.toml")
 
 
 def test_a_decision_is_logged_under_one_name(caplog):

@@ -77,7 +77,7 @@ def test_regression_and_several_classes():
 
 
 def useful(private, guess=0.7, auc=0.5, classification=True):
-    return Usefulness(classification, 100, Score(private, auc), None, Score(guess, 0.5), 0.1, ("more records",))
+    return Usefulness(classification, 100, Score(private, auc), None, Score(guess, 0.5), 0.1)
 
 
 def test_alert_only_where_nothing_beats_guessing():
@@ -168,18 +168,18 @@ def test_the_interval_of_what_is_lost_covers(of):
 
 def test_more_records_are_advised_only_where_an_unprotected_model_finds_something():
     """Nothing to find in the columns: what would help is not said to be more of them; else it is."""
-    nothing = Usefulness(True, 100, Score(0.7, 0.5), Score(0.7, 0.52), Score(0.7, 0.5), 0.1, ("more records",))
+    nothing = Usefulness(True, 100, Score(0.7, 0.5), Score(0.7, 0.52), Score(0.7, 0.5), 0.1)
     something = replace(nothing, plain=Score(0.9, 0.95))
     assert "unprotected model finds nothing in these columns either" in nothing.alert
     assert "more records" not in nothing.alert
     assert "more records" in something.alert
-    flat = Usefulness(False, 100, Score(0.0, 1.0), Score(0.05, 1.0), Score(0.0, 1.0), 0.2, ("more records",))
+    flat = Usefulness(False, 100, Score(0.0, 1.0), Score(0.05, 1.0), Score(0.0, 1.0), 0.2)
     assert "either" in flat.alert
     assert "more records" in replace(flat, plain=Score(0.5, 1.0)).alert
 
 
 def test_a_decision_does_not_advise_more_records_where_nothing_is_to_be_found(model):
-    nothing = Usefulness(True, 100, Score(0.7, 0.5), Score(0.7, 0.52), Score(0.7, 0.5), 0.1, ("more records",))
+    nothing = Usefulness(True, 100, Score(0.7, 0.5), Score(0.7, 0.52), Score(0.7, 0.5), 0.1)
     for use, said in ((nothing, "other columns"), (replace(nothing, plain=Score(0.9, 0.95)), "more records")):
         made = dn.assess(model, usefulness=use)
         (change,) = (line for line in made.decision.changes if line.startswith("Usefulness"))

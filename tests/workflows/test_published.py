@@ -68,6 +68,7 @@ def test_noise_without_records_is_marked_and_withheld_numbers_say_why(made):
 def test_a_picture_shows_the_largest_first_and_every_limit(made):
     bars = dn.assess(made).section("table2").bars[0]
     assert bars.values == sorted(bars.values, reverse=True)
+    assert not any("(other)" in label or "(missing)" in label for label in bars.labels)  # here they may be noise alone
     for value, low, high, below, above in zip(
         bars.values, bars.low, bars.high, bars.wide_low, bars.wide_high, strict=True
     ):

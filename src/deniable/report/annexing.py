@@ -166,10 +166,11 @@ def _tests(a: Assessment) -> list[str]:
     version = a.reproduction.get("deniable", "")
     return [
         *(own if found else ["No attack is part of this report."]),
-        f"The software, deniable {version}, at each of its commits: every fit is replayed with a neighbour, whose "
-        "record must move no sum by more than is certified (tests/guarantees/test_replay.py); 400 retrainings of "
-        "both worlds are attacked, and a fit with a tenth of the noise must be caught "
-        "(tests/guarantees/test_attacked_training.py; thousands: benchmarks/training/retrainings.py).",
+        f"The software, deniable {version}, every night: fits are replayed with a neighbour, whose record must move no "
+        "sum by more than is certified (tests/guarantees/test_replay.py); 400 retrainings, half of them with one more "
+        "record, are attacked, and a fit with a tenth of the noise must be caught "
+        "(tests/guarantees/test_attacked_training.py). Each commit runs a third of these tests; 1,000 retrainings of "
+        "each of five models are in benchmarks/training/results/retrainings.md.",
     ]
 
 

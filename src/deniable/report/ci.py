@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from pathlib import Path
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 from deniable._files import to_json
@@ -32,9 +34,9 @@ def to_junit(assessment: Assessment) -> str:
     """Return the rules as test cases: one that is missed or not decided is a failure, one not asked is skipped."""
     rules, decision = judged(assessment), assessment.decision
     stopped, left = (sum(rule.outcome in kinds for rule in rules) for kinds in (_LEVELS, ("not asked",)))
-    counts = {"tests": str(len(rules)), "failures": str(stopped), "errors": "0", "skipped": str(left)}
+    counts = {"tests": str(len(rules)), "failures": str(stopped), "errors": "0"}
     whole = ElementTree.Element("testsuites", counts)
-    named = {"name": _line(decision.policy.name if decision else "")}
+    named = {"name": _line(decision.policy.name if decision else ""), "skipped": str(left)}
     suite = ElementTree.SubElement(whole, "testsuite", named | counts)
     for rule in rules:
         case = ElementTree.SubElement(suite, "testcase", classname=_line(assessment.title), name=_line(rule.label))
@@ -53,8 +55,9 @@ def to_sarif(assessment: Assessment, where: str = "pyproject.toml") -> str:
 
     ``where`` is the file that a reader is sent to: that of the policy.
     """
-    rules = judged(assessment)
-    place = {"physicalLocation": {"artifactLocation": {"uri": where}, "region": {"startLine": 1}}}
+    rules, file = judged(assessment), Path(where)
+    uri = file.as_uri() if file.is_absolute() else quote(file.as_posix())
+    place = {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": 1}}}
     driver = {
         "name": "deniable",
         "version": version("deniable"),

@@ -38,14 +38,14 @@ def read_meta(source: str | Path | dict[str, Any]) -> dict[str, str]:
     InputError
         For a key that is not known, or a model file that cannot be read.
     """
-    table = dict(source) if isinstance(source, dict) else read_toml("meta", source)[0]
-    if not isinstance(source, dict):
-        table = dict(table.get("meta", table))
-    where = "meta" if isinstance(source, dict) else f"meta {str(source)!r}"
+    table, where, folder = source, "meta", Path(".")
+    if not isinstance(table, dict):
+        where, folder, table = f"meta {str(source)!r}", Path(str(source)).parent, read_toml("meta", source)[0]
+        table = table.get("meta", table)
+    table = dict(table)
     refuse_unknown(where, table, [*FIELDS, "model_file"])
     file = table.pop("model_file", None)
     if file is not None:
-        folder = Path(".") if isinstance(source, dict) else Path(source).parent
         try:
             with (folder / str(file)).open("rb") as stream:
                 table["model_sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()

@@ -153,13 +153,7 @@ def risk_section(curve: Tradeoff, baselines: Sequence[float], *, replacing: Trad
     unit = curve.assumptions.unit
     if replacing is None and curve.assumptions.adjacency.startswith(("add or remove one", "adjacency as its author")):
         replacing = replaced(curve).sketch()
-    replaces: list[_Row] = [
-        ("replacing", f"Advantage if a {unit} is replaced", one.advantage(), 0.0,
-         f"Telling which of two contents a {unit} had, both known to the attacker, instead of its presence.")
-        for one in (replacing,) if one is not None
-    ]  # fmt: skip
     rows: list[_Row] = [
-        *replaces,
         ("group2", f"Advantage for two {plural(unit)} together", curve.group(2).sketch().advantage(), 0.0,
          f"Two {plural(unit)} that are both in or both out, such as a couple with the same address."),
         *((f"reconstruction@baseline={blind:g}", f"Secret guessed blindly with chance {_percent(blind)}",
@@ -167,6 +161,9 @@ def risk_section(curve: Tradeoff, baselines: Sequence[float], *, replacing: Trad
            "An attacker who knows everything else names it at most this often; for instance one of "
            f"{shown(1 / blind, 'count', 'nearest')} equally likely values.") for blind in baselines),
     ]  # fmt: skip
+    if replacing is not None:
+        meaning = f"Telling which of two contents a {unit} had, both known to the attacker, instead of its presence."
+        rows.insert(0, ("replacing", f"Advantage if a {unit} is replaced", replacing.advantage(), 0.0, meaning))
     return Section(
         "risks",
         "Other risks, from the same curve",

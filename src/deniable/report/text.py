@@ -20,7 +20,7 @@ from deniable.report.meta import FIELDS
 from deniable.report.model import Assessment, Grid, Section, cell_text
 
 if TYPE_CHECKING:
-    from deniable.report.comparing import ComparedRow, Comparison
+    from deniable.report.comparing import Comparison
 
 STYLE = {"good": "green", "bad": "red", "open": "yellow", "none": "cyan"}
 _STATUS = {
@@ -40,34 +40,20 @@ def renderable(assessment: Assessment, *, full: bool = True) -> RenderableType:
 
 def side_by_side(found: Comparison) -> RenderableType:
     """Return assessments side by side for a Rich console, with the differences of what is known on both sides."""
-    names = dict(zip(ascii_uppercase, found.titles, strict=False))
-    parts: list[RenderableType] = [Text(line) for line in _compared(found)]
-    table = Table("number")
-    for letter in names:
+    table, heads, differences = Table("number"), list[Text](), list[Text]()
+    named = zip(ascii_uppercase, found.titles, found.statuses, found.decisions, found.assumptions, strict=False)
+    for letter, title, status, met, stated in named:
         table.add_column(letter, justify="right")
+        heads.append(Text(f"{letter}: {title} ({status}; policy: {met or 'not asked'}). {stated.line}"))
     for row in found.rows:
-        table.add_row(Text(row.label), *map(Text, _cells(row)))
-    parts.append(table)
-    for row in found.rows:
+        cells = ["–" if number is None else f"{SIGNS[number.kind]} {number.shown}" for number in row.numbers]
+        table.add_row(Text(row.label), *map(Text, cells))
         for letter, difference in zip(ascii_uppercase[1:], row.differences, strict=False):
             if difference is not None:
                 unit = next(number.unit for number in row.numbers if number is not None)
                 low, high = shown(difference[0], unit, "lower"), shown(difference[1], unit, "upper")
-                parts.append(Text(f"{row.label}: {letter} − A lies between {low} and {high}"))
-    return Group(*parts)
-
-
-def _compared(found: Comparison) -> list[str]:
-    """What each letter stands for, its decision, its unit and batches."""
-    named = zip(ascii_uppercase, found.titles, found.statuses, found.decisions, found.assumptions, strict=False)
-    return [
-        f"{letter}: {title} ({status}; policy: {met or 'not asked'}). {stated.line}"
-        for letter, title, status, met, stated in named
-    ]
-
-
-def _cells(row: ComparedRow) -> list[str]:
-    return ["–" if number is None else f"{SIGNS[number.kind]} {number.shown}" for number in row.numbers]
+                differences.append(Text(f"{row.label}: {letter} − A lies between {low} and {high}"))
+    return Group(*heads, table, *differences)
 
 
 def to_text(assessment: Assessment, width: int = 100, *, full: bool = True) -> str:
@@ -157,15 +143,16 @@ def _parts(assessment: Assessment) -> Iterator[RenderableType]:
         yield from map(_grid, section.grids)
         for note in section.notes:
             yield Text(f"• {note}")
-    yield Text("\nThe game", style="bold")
-    for name, value in assessment.threat_model:
-        yield Text(f"• {name}: {value}")
-    for title, items in (("Not covered", assessment.not_covered), ("Warnings", assessment.warnings)):
+    lists = {
+        "The game": [f"{name}: {value}" for name, value in assessment.threat_model],
+        "Not covered": assessment.not_covered,
+        "Warnings": assessment.warnings,
+        "Reproduce": [f"{name}: {value}" for name, value in assessment.reproduction.items()],
+    }
+    for title, items in lists.items():
         if items:
             yield Text(f"\n{title}", style="bold")
             yield from (Text(f"• {item}") for item in items)
-    yield Text("\nReproduce", style="bold")
-    yield from (Text(f"• {name}: {value}") for name, value in assessment.reproduction.items())
 
 
 SIGNS = {

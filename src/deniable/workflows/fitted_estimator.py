@@ -140,10 +140,8 @@ def _check(source: Any, X: Any, y: Any) -> None:
     from sklearn.utils.validation import check_is_fitted
 
     name = type(source).__name__
-    if X is None or y is None:
-        raise InputError(f"a fitted {name} is assessed with its training data: assess(model, X, y)")
-    if len(X) != len(y):
-        raise InputError(f"X and y must hold the same records, got {len(X)} and {len(y)}")
+    if X is None or y is None or len(X) != len(y):
+        raise InputError(f"a fitted {name} is assessed with its data, X and y of the same records: assess(model, X, y)")
     if not hasattr(source, "predict"):
         raise InputError(f"source must be a classifier or a regressor, got {name}, which cannot predict")
     try:

@@ -55,6 +55,7 @@ def _section(made: StatisticsRelease, i: int, statistic: Statistic, estimand: st
 
 def _picture(key: str, statistic: Statistic, rows: tuple[Row, ...], unit: str) -> tuple[Bars, ...]:
     kept = [row for row in rows if not math.isnan(row.value)]
+    kept = [row for row in kept if not (row.note and {"(other)", "(missing)"} & set(row.group))]  # maybe noise alone
     if statistic.function in _COUNTED[:2]:
         kept.sort(key=lambda row: -row.value)
     drawn = kept[:_DRAWN]

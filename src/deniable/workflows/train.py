@@ -164,9 +164,7 @@ def train_table(
         estimator = fit_column(task, *estimators, fitted[train], cells.at(np.flatnonzero(train)), opened.unit)
     felt = [str(w.message) for w in caught if issubclass(w.category, TrainingWarning)]
     kind = "classification" if isinstance(estimator, PrivateClassifier) else "regression"
-    useful = None
-    if not train.all():
-        useful = _measured(estimator, X, cells, train)
+    useful = _measured(estimator, X, cells, train)
     pipeline = Pipeline([("read", TableReader([column.name for column in estimator.columns_])), ("model", estimator)])
     facts = {"data": name, "target": target, "task": kind, "model": model, "holdout": share, "columns": len(X.columns)}
     told = tuple(_read(estimator, X))
@@ -240,12 +238,7 @@ def _read(estimator: PrivateClassifier | PrivateRegressor, X: pd.DataFrame) -> l
     return [*both, *[said] * bool(doubt), *missed, *gone]
 
 
-def _measured(
-    estimator: PrivateClassifier | PrivateRegressor,
-    X: pd.DataFrame,
-    cells: ColumnCells,
-    train: Any,
-) -> Usefulness | None:
+def _measured(estimator: Any, X: pd.DataFrame, cells: ColumnCells, train: Any) -> Usefulness | None:
     """Compare with an unprotected model on the held-out records whose target fits; None if there are none."""
     classification = isinstance(estimator, PrivateClassifier)
     if classification:
@@ -263,13 +256,7 @@ def _measured(
         plain = Unprotected(X, train, y[train], estimator, classification=classification)
     except ValueError:  # too few records or one class: there is nothing to compare with
         plain = None
-    helps = ["a weaker target (for example twice the advantage)", "more records"]
-    if len(X.columns) > 5:
-        helps.append(f"fewer columns ({len(X.columns)} share the budget; --drop leaves some out)")
-    if unknown := [one.name for one in estimator.columns_ if estimator.schema_.column(one.name).looked_at]:
-        helps.append(f"a schema with public ranges of the columns (--schema): {len(unknown)} were found in the data")
-    helps.append("`deniable plan`, if not all records have to be used")
-    return measure(estimator, X[~train], y[~train], plain=plain, help=tuple(helps))
+    return measure(estimator, X[~train], y[~train], plain=plain)
 
 
 def _kept(n: int, owners: Any, share: float, source: SumNoise) -> Any:

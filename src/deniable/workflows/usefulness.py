@@ -20,6 +20,10 @@ _Z = 1.959963984540054  # of a normal 95 % interval
 _PARTS = 10  # of the records, by chance, that calibration is measured in
 _LEAST_CHANCE = 1e-15  # that a log loss takes, as scikit-learn's did: a certain mistake costs 35 nats, not infinity
 _MOST_CATEGORIES = 200  # per column, below the 255 that scikit-learn's boosted trees take
+_HELPS = (
+    "What would help: a weaker target (for example twice the advantage), more records, fewer columns, which share the "
+    "budget, or a schema with their public ranges."
+)
 NOT_PROTECTED = (
     "The figures for usefulness were computed from the records without noise: the guarantee does not cover them. Keep "
     "them with the data; the model does not hold them."
@@ -59,7 +63,6 @@ class Usefulness:
     plain: Score | None
     guess: Score
     noise: float
-    help: tuple[str, ...] = ()
     loss: ScoreLost | None = None
 
     @property
@@ -83,8 +86,7 @@ class Usefulness:
         where = f"{self.n:,} held-out records (not protected)"
         if self.plain is not None and self._guesses(self.plain):
             return f"This model is no better than {what} on {where}, {NOTHING}: do not use it."
-        helps = f" What would help: {'; '.join(self.help)}." if self.help else ""
-        return f"This model is no better than {what} on {where}: do not use it.{helps}"
+        return f"This model is no better than {what} on {where}: do not use it. {_HELPS}"
 
     @property
     def sentence(self) -> str:
@@ -163,7 +165,7 @@ def _plain(value: float | None) -> str:
     return "–" if value is None else f"{value:.3g}"
 
 
-def measure(model: Any, X: Any, y: Any, *, plain: Any = None, help: tuple[str, ...] = ()) -> Usefulness:
+def measure(model: Any, X: Any, y: Any, *, plain: Any = None) -> Usefulness:
     """Return how useful ``model`` is on (X, y) compared with the fitted unprotected model ``plain`` and guessing.
 
     With ``plain``, what the protection costs comes with a 95 % interval: both models are asked about the same records.
@@ -199,7 +201,7 @@ def measure(model: Any, X: Any, y: Any, *, plain: Any = None, help: tuple[str, .
         guess = Score(float(counts.max() / truth.size), 0.5 if classes.size > 1 else None)
     loss = None if plain is None else _lost(of, parts[1] - parts[0], groups)
     beside = None if plain is None else scores[1]
-    return Usefulness(hasattr(model, "classes_"), truth.size, scores[0], beside, guess, noise, help, loss)
+    return Usefulness(hasattr(model, "classes_"), truth.size, scores[0], beside, guess, noise, loss)
 
 
 def _lost(of: str, apart: FloatArray, groups: NDArray[np.bool_]) -> ScoreLost:
@@ -236,7 +238,7 @@ def _explained(found: FloatArray, truth: FloatArray) -> FloatArray:
 class Unprotected:
     """Gradient boosted trees without any protection, on a private model's columns: numbers, or texts if these are more.
 
-    Texts become small whole numbers; rare and unseen ones are missing. It is fitted to these ``rows``, one column after
+    Rare and unseen texts are missing. It is fitted to these ``rows``, one column after
     the other: a table is not copied.
     """
 
@@ -245,35 +247,33 @@ class Unprotected:
 
         self._schema = private.schema_
         self._names = [column.name for column in private.columns_]
-        self._known: dict[Any, dict[str, int]] = {}
-        made = self._matrix(X, rows)
+        self._known: dict[Any, list[str]] = {}
         kind = HistGradientBoostingClassifier if classification else HistGradientBoostingRegressor
-        texts = [place for place, name in enumerate(self._names) if name in self._known]
-        self._trees = kind(categorical_features=texts or None, random_state=0).fit(made, np.asarray(y))
+        trees = kind(categorical_features="from_dtype", random_state=0)
+        self._trees = trees.fit(self._frame(X, rows), np.asarray(y))
         self.classes_ = getattr(self._trees, "classes_", None)
 
     def predict(self, X: pd.DataFrame) -> Any:
         """Return the predicted values."""
-        return self._trees.predict(self._matrix(X))
+        return self._trees.predict(self._frame(X))
 
     def predict_proba(self, X: pd.DataFrame) -> Any:
         """Return the chances of the classes."""
-        return self._trees.predict_proba(self._matrix(X))
+        return self._trees.predict_proba(self._frame(X))
 
-    def _matrix(self, X: pd.DataFrame, rows: NDArray[np.bool_] | None = None) -> FloatArray:
-        made = np.empty((len(X) if rows is None else int(rows.sum()), len(self._names)))
+    def _frame(self, X: pd.DataFrame, rows: NDArray[np.bool_] | None = None) -> pd.DataFrame:
+        made: dict[str, Any] = {}
         for place, name in enumerate(self._names):
             cells = self._schema.column(name).read(X[name] if rows is None else X[name][rows])
+            codes, texts = cells.coded
             if rows is not None and np.sum(cells.kind == WORD) > np.sum(~np.isnan(cells.number)):
-                codes, texts = cells.coded
                 often = np.argsort(-np.bincount(codes[codes >= 0], minlength=len(texts)), kind="stable")
-                self._known[name] = {texts[code]: i for i, code in enumerate(often[:_MOST_CATEGORIES].tolist())}
-            if name in self._known:
-                codes, texts = cells.coded
-                made[:, place] = np.array([*(self._known[name].get(text, np.nan) for text in texts), np.nan])[codes]
-            else:
-                made[:, place] = cells.number
-        return made
+                self._known[name] = [texts[code] for code in often[:_MOST_CATEGORIES]]
+            made[str(place)] = cells.number
+            if (known := self._known.get(name)) is not None:
+                to_known = pd.Index(known).get_indexer(pd.Index(texts, dtype=object))
+                made[str(place)] = pd.Categorical.from_codes(np.append(to_known, -1)[codes], known)
+        return pd.DataFrame(made)
 
 
 def _auc(classes: list[Any], chances: FloatArray, truth: Any) -> float | None:
