@@ -26,6 +26,14 @@ def test_where_nothing_is_proven_there_are_no_people():
     assert 'id="people"' not in dn.assess(scores).to_html()
 
 
+def test_a_promise_is_not_called_proven():
+    rng = np.random.default_rng(0)
+    scores = dn.audit_scores(rng.normal(0.5, 1, 300), rng.normal(0, 1, 300))
+    said = "no attack lies above the provable bound"
+    assert said not in dn.assess(scores, bound=dn.GaussianDP(1.0)).to_html()
+    assert said in dn.assess(dn.GaussianDP(1.0)).to_html()
+
+
 class Sure:
     """A classifier that says ``chance`` of every record."""
 

@@ -38,11 +38,11 @@ def read_meta(source: str | Path | dict[str, Any]) -> dict[str, str]:
     InputError
         For a key that is not known, or a model file that cannot be read.
     """
-    table, where, folder = source, "meta", Path(".")
-    if not isinstance(table, dict):
-        where, folder, table = f"meta {str(source)!r}", Path(str(source)).parent, read_toml("meta", source)[0]
-        table = table.get("meta", table)
-    table = dict(table)
+    if isinstance(source, dict):
+        table, where, folder = dict(source), "meta", Path(".")
+    else:
+        table, where, folder = dict(read_toml("meta", source)[0]), f"meta {str(source)!r}", Path(source).parent
+        table = dict(table.get("meta", table))
     refuse_unknown(where, table, [*FIELDS, "model_file"])
     file = table.pop("model_file", None)
     if file is not None:

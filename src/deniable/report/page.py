@@ -55,7 +55,7 @@ def to_html(assessment: Assessment) -> str:
         most=most,
         right=0 if most is None else min(100, math.ceil(round(100 * (most.value or 1.0), 6))),
         barred={bars.key: bars_picture(bars) for part in assessment.sections for bars in part.bars},
-        proven=unbroken and any(curve.kind == "provable upper bound" for curve in assessment.curves),
+        proven=unbroken and any(c.kind == "provable upper bound" and c.key != "promise" for c in assessment.curves),
         measured=any(curve.low is not None for curve in assessment.curves),
         infinity=math.inf,
         data=_script_safe(assessment.to_dict()),
