@@ -59,7 +59,7 @@ INNER = {  # exported for other packages of deniable: no user calls them, and no
     "deniable.releases": {"LinearStatistic"},
     "deniable.report": {
         *("Asked", "ComparedRow", "FIELDS", "KINDS"),
-        *("NOTHING", "NOT_COVERED", "OTHER_ATTACKS", "OTHER_RISKS", "of_verdict", "promise_curve", "verdict_notes"),
+        *("NOTHING", "NOT_COVERED", "OTHER_ATTACKS", "OTHER_RISKS", "of_verdict", "promise_curve"),
         *("POPULATION_GAME", "Status", "TUNING_WARNING", "attack_section", "audit_section"),
         *("bound_headline", "bound_section", "caveats", "compared", "read_meta"),
         *("renderable", "risk_section", "roc_curve", "roc_picture", "side_by_side"),

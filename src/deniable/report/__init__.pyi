@@ -31,6 +31,5 @@ from deniable.report.sections import (
     risk_section as risk_section,
     roc_curve as roc_curve,
     sure_of as sure_of,
-    verdict_notes as verdict_notes,
 )
 from deniable.report.text import renderable as renderable, side_by_side as side_by_side

@@ -263,7 +263,7 @@ def audit_section(
             notes.append(
                 f"The interval of the TPR at FPR {shown(above[0], 'rate', 'nearest')} alone is above the promise."
             )
-        notes += verdict_notes(verdict)
+        notes.append(f"Verdict: {verdict}")
         headline = of_verdict(verdict, status) + (headline if status != "violated" else "")
     curves = list(_measured_curves(audit, f"measured attack, {100 * audit.confidence:g}\u00a0% intervals"))
     if bound is not None:
@@ -279,11 +279,6 @@ def of_verdict(verdict: Any, status: Status) -> str:
 def promise_curve(verdict: Any, bound: Tradeoff) -> Curve:
     """Return the picture of what was promised, named as the verdict names it."""
     return roc_curve("promise", f"promised: {verdict.promise}", bound)
-
-
-def verdict_notes(verdict: Any) -> list[str]:
-    """Return a verdict as remarks, a line each."""
-    return [line.strip() for line in f"Verdict: {verdict}".splitlines()]
 
 
 def _interval(key: str, label: str, interval: Any, meaning: str) -> Number:

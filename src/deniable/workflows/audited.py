@@ -22,7 +22,6 @@ from deniable.report import (
     of_verdict,
     promise_curve,
     sure_of,
-    verdict_notes,
 )
 
 _TWO_WORLDS = "two neighbouring inputs are fixed; the attacker is given a fresh release of one and says of which"
@@ -81,7 +80,7 @@ def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mecha
     if bound is not None:
         verdict = source.compare(bound)
         status, headline = verdict.outcome, of_verdict(verdict, verdict.outcome).strip()
-        notes += verdict_notes(verdict)
+        notes.append(f"Verdict: {verdict}")
         curves = (promise_curve(verdict, tradeoff(bound) if isinstance(bound, Mechanism) else bound),)
     return Assessment(
         title=asked.title or "An audit of one training run",
@@ -126,7 +125,7 @@ def _against_a_promise(audit: SequentialAudit, asked: Asked, attack: str, title:
         alert=" ".join(verdict.warnings),
         sections=(
             attack_section(
-                numbers, sure, [f"{attack}; {sure}.", *verdict_notes(verdict)], [promise_curve(verdict, audit.promise)]
+                numbers, sure, [f"{attack}; {sure}.", f"Verdict: {verdict}"], [promise_curve(verdict, audit.promise)]
             ),
         ),
         assumptions=Assumptions(
