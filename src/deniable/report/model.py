@@ -376,7 +376,7 @@ def _read(kind: Any, content: Any) -> Any:
     }
     if inner is Number and parts["value"] is None and parts["kind"] == "provable upper bound":
         parts["value"] = math.inf
-    return inner(**parts)
+    return inner(**parts)  # type: ignore[operator]  # a class, no instance
 
 
 def _renamed(section: Section, taken: set[str]) -> Section:

@@ -125,7 +125,8 @@ class _Axis:
 
         places: Any = []
         if self.dates:
-            places = AutoDateLocator(minticks=3, maxticks=6).tick_values(*num2date([self.low, self.high]))
+            ends = num2date([self.low, self.high])  # type: ignore[no-untyped-call]
+            places = AutoDateLocator(minticks=3, maxticks=6).tick_values(*ends)  # type: ignore[no-untyped-call]
         elif self.log:
             subs = (1.0,) if self.high > 99 * self.low else (1.0, 2.0, 5.0)
             places = LogLocator(subs=subs, numticks=99).tick_values(self.low, self.high)

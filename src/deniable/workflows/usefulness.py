@@ -271,8 +271,9 @@ class Unprotected:
                 self._known[name] = [texts[code] for code in often[:_MOST_CATEGORIES]]
             made[str(place)] = cells.number
             if (known := self._known.get(name)) is not None:
-                to_known = pd.Index(known).get_indexer(pd.Index(texts, dtype=object))
-                made[str(place)] = pd.Categorical.from_codes(np.append(to_known, -1)[codes], known)
+                listed = pd.Index(known)
+                to_known = np.append(listed.get_indexer(pd.Index(texts, dtype=object)), -1)
+                made[str(place)] = pd.Categorical.from_codes(to_known[codes], listed)
         return pd.DataFrame(made)
 
 
