@@ -8,7 +8,6 @@ from hypothesis import given, settings, strategies as st
 
 import deniable as dn
 from deniable.accounting import NormRecorder
-from deniable.accounting.gradient_norms import WEAKER
 
 RUN = dn.SubsampledGaussian(1.0, 0.05, 400)
 
@@ -120,62 +119,17 @@ def test_all_records_at_once():
     assert any("not something to publish" in note for note in curves[0].assumptions.notes)
 
 
-def _steps(run):
-    return run.steps if hasattr(run, "steps") else run.batches * run.epochs
-
-
-SAMPLED = [dn.RandomAllocation(1.0, 4), dn.ShuffledBatches(2.0, 4, 3)]
-
-
-@pytest.mark.parametrize("run", SAMPLED, ids=lambda run: type(run).__name__)
-def test_other_samplers_take_the_largest_norm(run):
-    norms = np.full((3, _steps(run)), 0.1)
-    norms[1, -1] = 0.5  # once
-    norms[2, 3] = np.nan  # unknown: the clip
-    own = dn.accounting.individual_tradeoffs(norms, 1.0, run)
-    advantage, whole = own.advantage(), dn.tradeoff(run).advantage()
-    assert advantage[0] < advantage[1] < advantage[2]
-    assert whole <= advantage[2] * (1 + 1e-6) + 1e-9
-    assert advantage[2] <= whole + 2e-3
-    assert own[0].assumptions.adjacency == dn.tradeoff(run).assumptions.adjacency
-    # small norms elsewhere are not forgotten: half the norm is a run with twice the noise, and no better
-    assert own.tpr(0.01)[1] <= dn.tradeoff(run).tpr(0.01)
-
-
-def test_a_record_of_half_the_norm_in_random_allocation_reaches_its_own_curve_and_no_less():
-    run, half = dn.RandomAllocation(1.0, 5), dn.tradeoff(dn.RandomAllocation(2.0, 5))
-    own = dn.accounting.individual_tradeoffs(np.full((1, 5), 0.5), 1.0, run)[0]
-    assert half.advantage(side="lower") <= own.advantage() <= half.advantage() + 1e-3
-    rng, n = np.random.default_rng(3), 40_000
-    absent, present = rng.standard_normal((2, n, 5))
-    present[np.arange(n), rng.integers(5, size=n)] += 0.5  # what its gradients add, at noise 1
-    scores = [np.exp(x / 2).mean(axis=1) for x in (absent, present)]
-    threshold = np.median(scores[0])
-    reached = np.mean(scores[1] > threshold) - np.mean(scores[0] > threshold)
-    assert reached <= own.advantage() + 4 / math.sqrt(n)
-    assert reached > 0.5 * own.advantage()
-
-
-def test_a_truncated_step_of_a_smaller_norm_by_quadrature():
-    run = dn.TruncatedPoisson(1.0, 0.2, 1, 3, 10)
-    own = dn.tradeoff(WEAKER[type(run)](run, 0.4, 1))
-    full = 1 - sum(math.comb(9, j) * 0.2**j * 0.8 ** (9 - j) for j in range(3))
-    over = 1 - sum(math.comb(10, j) * 0.2**j * 0.8 ** (10 - j) for j in range(4))
-    taken = 3 / 10 * over / full
-    x = np.linspace(-12, 14, 200_001)
-    density = lambda m: np.exp(-((x - m) ** 2) / 2) / math.sqrt(2 * math.pi)  # noqa: E731
-    tv = sum(
-        p * q * np.sum(np.abs(density(m) - density(0))) / 2 * (x[1] - x[0])
-        for p, q, m in ((1 - full, 0.2, 0.4), (full, taken, 1.4))
-    )
-    assert tv <= own.advantage() * (1 + 1e-6)
-    assert own.advantage() <= tv + 1e-6
-    # with the shifts that a record of full norm has the bound would be larger, with its own alone too small
-    alone = (1 - full) * 0.2 * (2 * 0.5793 - 1) + full * taken * (2 * 0.5793 - 1)
-    assert alone < tv < dn.tradeoff(run).advantage()
-
-
-def test_a_replaced_record_counts_with_its_own_norm_and_the_largest_of_another():
-    run = dn.WithoutReplacement(2.0, 5, 100, 6)
-    assert WEAKER[type(run)](run, 0.5, 6).noise_multiplier == pytest.approx(8 / 3)
-    assert WEAKER[type(run)](run, 0.0, 6).noise_multiplier == pytest.approx(4.0)
+@pytest.mark.parametrize(
+    "run",
+    [
+        dn.Laplace(1.0, steps=400),
+        dn.RandomAllocation(1.0, 400),
+        dn.GaussianDP(1.0),
+        dn.SubsampledGaussian(1.0, 0.05, 400, 2),
+        dn.SubsampledGaussian(1.0, 0.05, 399) + dn.Laplace(1.0),
+    ],
+    ids=lambda run: type(run).__name__,
+)
+def test_nothing_else_than_gaussian_noise_on_poisson_batches_of_single_records_is_served(run):
+    with pytest.raises(dn.InputError, match="mechanism must be a SubsampledGaussian"):
+        dn.accounting.individual_tradeoffs(np.full((1, 400), 0.5), 1.0, run)

@@ -130,18 +130,15 @@ individual_tradeoffs(np.ones(10), 1.0, RUN) -> shape (records, steps)
 individual_tradeoffs(-np.ones((1, 10)), 1.0, RUN) -> at least 0, got -1
 individual_tradeoffs(np.ones((1, 10)), 0.0, RUN) -> clip must be above 0
 individual_tradeoffs(np.ones((1, 10)), 1.0, RUN, levels=0) -> levels must be at least 1
-individual_tradeoffs(np.ones((1, 1)), 1.0, GaussianDP(1.0)) -> mechanism must add noise
+individual_tradeoffs(np.ones((1, 1)), 1.0, GaussianDP(1.0)) -> mechanism must be a SubsampledGaussian & GaussianDP
 NormRecorder(0) -> records must be at least 1
 NormRecorder(3).add([0, 3], [1.0, 1.0]) -> indices must be in 0..2
 NormRecorder(3).add([0, 0], [1.0, 1.0]) -> at most once per step
 NormRecorder(3).add([0], [1.0, 1.0]) -> equal length
 NormRecorder(3).add([0.5], [1.0]) -> whole numbers
 NormRecorder(3).add([0], [nan]) -> norms must be at least 0
-individual(PureDP(1.0)) -> name the mechanism behind a guarantee
-individual(RandomizedResponse(1.0)) -> does not say how it depends on their size
-individual(NoisyGradientDescent(5.0, 1, 0.1, 2.0, 0.5)) -> does not say how it depends on their size
-individual(SubsampledGaussian(1.0, 0.1, 1, 2)) -> ask for each record apart
-individual(MatrixMechanism(1.0, sensitivity=1.0) + ShuffledBatches(1.0, 1)) -> with its strategy
+individual(PureDP(1.0)); individual(MatrixMechanism(1.0, sensitivity=1.0)) -> must be a SubsampledGaussian
+individual(SubsampledGaussian(1.0, 0.1, 1, 2)) -> records_per_person=1
 NoisyGradientDescent(1.0, 10, 0.0, 1.0, 0.5) -> strong_convexity must be above 0 & penalise every weight
 NoisyGradientDescent(1.0, 10, 0.5, 0.1, 0.5) -> smoothness must be at least strong_convexity
 NoisyGradientDescent(1.0, 10, 0.5, 1.0, 2.0) -> step_size must be below 2/smoothness

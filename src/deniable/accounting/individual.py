@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,21 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, integer, number
 from deniable._floats import EPS, MOST_EXPONENT
-from deniable.accounting.dispatch import tradeoff
-from deniable.accounting.gradient_norms import (
-    NEGLECTED,
-    SAMPLERS,
-    THRESHOLDS,
-    WEAKER,
-    NormRecorder,
-    Shares,
-    few_curves,
-    length,
-    norm_array,
-    share_levels,
-    shares,
-)
-from deniable.accounting.reductions import own_matrix_mu
+from deniable.accounting.gradient_norms import NormRecorder, norm_array, shares
 from deniable.accounting.sizes import DIGITS, MOST, POINTS
 from deniable.accounting.steps.ratios import log_ratio
 from deniable.accounting.transform.composed import PrivacyLoss
@@ -47,21 +33,21 @@ from deniable.accounting.transform.decay import lifts, shifted
 from deniable.accounting.transform.line import Phases
 from deniable.accounting.trapezoid import even_aliases, falling_rest
 from deniable.curves import Assumptions, EnvelopeTradeoff
-from deniable.mechanisms import (
-    MatrixMechanism,
-    Mechanism,
-    SubsampledGaussian,
-    parts_of,
-)
+from deniable.mechanisms import Mechanism, SubsampledGaussian, parts_of
 
 _EDGES = 64  # places where a sum may stop
+_THRESHOLDS = 129  # thresholds ε of a record's curve, symmetric about 0
+_NEGLECTED = 1e-12  # what is aimed at for the neglected part of an integral
+_Shares = list[tuple[NDArray[np.intp], FloatArray]]  # of every step: records, and r/C of each
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-_NOTES = (
-    "individual: holds for this record with the gradient norms of this run, taken as if fixed beforehand",
-    "computed from the data: an assessment for the data owner, not something to publish",
+_GAME = Assumptions(
+    notes=(
+        "individual: holds for this record with the gradient norms of this run, taken as if fixed beforehand",
+        "computed from the data: an assessment for the data owner, not something to publish",
+    )
 )
 
 
@@ -73,8 +59,6 @@ class IndividualTradeoffs:
     ----------
     log_gamma, remove, add
         Arrays of shape (records, points): upper bounds on both hockey sticks of every record.
-    assumptions, method
-        Game and caveats, and how the curves were found: the same for all records.
 
     Notes
     -----
@@ -90,8 +74,6 @@ class IndividualTradeoffs:
     log_gamma: FloatArray
     remove: FloatArray
     add: FloatArray
-    assumptions: Assumptions = field(default_factory=lambda: Assumptions(notes=_NOTES))
-    method: str = "transform inversion of the record's own steps"
 
     def __len__(self) -> int:
         return int(self.remove.shape[0])
@@ -101,8 +83,8 @@ class IndividualTradeoffs:
             self.log_gamma[record],
             self.remove[record],
             self.add[record],
-            method=self.method,
-            assumptions=self.assumptions,
+            method="transform inversion of the record's own steps",
+            assumptions=_GAME,
             holds_for="one record's gradient norms in one run",
         )
 
@@ -132,17 +114,11 @@ def individual_tradeoffs(
     gradient_norms
         Array of shape (records, steps): the norm that each record's gradient had, *or would have had* if it
         was not drawn into the batch; NaN where it is unknown, which counts as ``clip``. Or a :class:`NormRecorder`.
-        For other noise than Gaussian, how far the record moves the number (in L1 norm for vectors), or every score.
     clip
-        Clipping norm C of the run; larger norms count as C. For other noise what its ``sensitivity`` stands for.
+        Clipping norm C of the run; larger norms count as C.
     mechanism
-        The run, step by step: :class:`SubsampledGaussian`, :class:`Laplace`, :class:`DiscreteLaplace`,
-        :class:`DiscreteGaussian`, :class:`BoundedRange`, or a :class:`Composition` of them. And
-        :class:`RandomAllocation`, :class:`ShuffledBatches`, :class:`TruncatedPoisson`, :class:`WithoutReplacement` and
-        :class:`MatrixMechanism`, also in a composition, where the largest of a record's norms in such a run counts for
-        all its steps (of a matrix without sampling, on its own, each norm counts by itself). Unless all steps are
-        Poisson-sampled Gaussian ones, norms are rounded up to at most 8 levels. As many steps as there are columns
-        (batches times epochs).
+        The run, step by step: :class:`SubsampledGaussian` of one record a person, or a :class:`Composition` of them, of
+        as many steps as there are columns.
     levels
         Norms are rounded *up* to this many levels, i·C/levels, unless there are no more different norms than that.
 
@@ -173,48 +149,30 @@ def individual_tradeoffs(
     """
     limit = number("clip", clip, above=0.0, below=np.inf)
     count = integer("levels", levels, at_least=1)
-    parts = _parts(mechanism)
-    plain = [part for part in parts if isinstance(part, SubsampledGaussian)]
-    lengths = list(map(length, parts))
-    total = None if None in lengths else sum(length for length in lengths if length is not None)
-    if total is None and len(parts) > 1:
-        raise InputError("mechanism must be a MatrixMechanism with its strategy, not its sensitivity, to be composed")
+    phases = _phases(mechanism)
+    total = sum(phase.steps for phase in phases)
     if isinstance(gradient_norms, NormRecorder):
         records, columns = gradient_norms.records, list(gradient_norms.steps())
     else:
         array = norm_array(gradient_norms)
         records, everyone = array.shape[0], np.arange(array.shape[0])
         columns = [(everyone, column) for column in array.T]
-    if total is not None and len(columns) != total:
+    if len(columns) != total:
         raise InputError(f"gradient_norms must cover each of the run's {total} steps, got {len(columns)} steps")
     known = [(where, shares(norms, limit)) for where, norms in columns]
-    if len(plain) == len(parts):
-        return _invert(_tally(known, records, plain, count))
-    ours = Assumptions(adjacency=tradeoff(mechanism).assumptions.adjacency, notes=_NOTES)
-    run = parts[0]
-    if len(parts) == 1 and isinstance(run, MatrixMechanism) and run.strategy is not None and run.sample_rate == 1:
-        from scipy.sparse import csr_array
-
-        own = np.ones((records, len(known)))
-        for column, (where, share) in enumerate(known):
-            own[where, column] = share
-        squared = own_matrix_mu(own, run) ** 2 * (1 + EPS)
-        none = PrivacyLoss(np.empty(0), np.empty(0), np.empty(0), 0.0)
-        return replace(_invert(_Tally(none, csr_array((records, 0)), squared)), assumptions=ours)
-    largest = any(type(part) in SAMPLERS for part in parts)
-    method = "bound of the record's largest norm" if largest else "bounds of the record's own steps"
-    return IndividualTradeoffs(*few_curves(known, records, parts, count), ours, method)
+    return _invert(_tally(known, records, phases, count))
 
 
-def _parts(mechanism: Mechanism) -> list[Mechanism]:
-    parts = parts_of(mechanism)
-    for part in parts:
-        if type(part) not in WEAKER or getattr(part, "records_per_person", 1) != 1:
+def _phases(mechanism: Mechanism) -> list[SubsampledGaussian]:
+    phases = []
+    for part in parts_of(mechanism):
+        if not isinstance(part, SubsampledGaussian) or part.records_per_person != 1:
             raise InputError(
-                f"mechanism must add noise to clipped contributions of single records, got {part!r}: it does not say "
-                "how it depends on their size; name the mechanism behind a guarantee, and ask for each record apart"
+                "mechanism must be a SubsampledGaussian with records_per_person=1, or a Composition of them, got "
+                f"{part!r}: of nothing else are curves of single records known here; dn.tradeoff(mechanism) bounds all"
             )
-    return list(parts)
+        phases.append(part)
+    return phases
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,11 +199,21 @@ class _Tally:
         return _Tally(kinds, counts[:, used], self.gaussian[records])
 
 
-def _tally(shares: Shares, records: int, phases: list[SubsampledGaussian], levels: int) -> _Tally:
+def _share_levels(shares: _Shares, levels: int) -> FloatArray:
+    """0, the levels to which shares are rounded up, and 1: the shares themselves if there are few of them."""
+    known: FloatArray = np.array([0.0, 1.0])
+    for _, share in shares:
+        known = np.union1d(known, share)
+        if known.size > levels + 1:
+            return np.arange(levels + 1) / levels
+    return known
+
+
+def _tally(shares: _Shares, records: int, phases: list[SubsampledGaussian], levels: int) -> _Tally:
     """Count, for every record and phase, the steps at each level of r/C; unknown steps are at level 1."""
     from scipy.sparse import csr_array, hstack  # slow to import
 
-    grid = share_levels(shares, levels)
+    grid = _share_levels(shares, levels)
     gaussian = np.zeros(records)
     noise, rate, blocks = [np.empty(0)], [np.empty(0)], [csr_array((records, 0))]
     start = 0
@@ -272,8 +240,8 @@ def _invert(tally: _Tally) -> IndividualTradeoffs:
     records = tally.gaussian.size
     spread = np.sqrt(tally.total(tally.kinds.line(0.5).phases.moments[1]) + tally.gaussian)
     reach = _reach(tally, spread)
-    log_gamma = np.tile(np.linspace(-1.0, 1.0, THRESHOLDS), (records, 1))
-    hockey_sticks = np.zeros((2, records, THRESHOLDS))
+    log_gamma = np.tile(np.linspace(-1.0, 1.0, _THRESHOLDS), (records, 1))
+    hockey_sticks = np.zeros((2, records, _THRESHOLDS))
     exposed = np.flatnonzero(spread > 0)  # a record whose gradient was always 0 leaves no trace
     octaves, member = np.unique(np.floor(np.log2([spread[exposed], reach[exposed]])), axis=1, return_inverse=True)
     for key in range(octaves.shape[1]):
@@ -339,5 +307,5 @@ def _truncation(
         log_bound = shifted(base, edges, lifts(np.asarray(counts).ravel(), float(tally.counts.sum(axis=1).max())))
     height = np.exp(log_start[:, None] + tally.total(log_bound) - np.multiply.outer(tally.gaussian, edges**2 / 2))
     beyond = falling_rest(edges, height, spacing)
-    stop = np.minimum(np.sum(beyond > NEGLECTED, axis=1), edges.size - 1)
+    stop = np.minimum(np.sum(beyond > _NEGLECTED, axis=1), edges.size - 1)
     return edges[stop], beyond[np.arange(stop.size), stop]

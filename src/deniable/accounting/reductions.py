@@ -225,7 +225,8 @@ def matrix_sensitivity(strategy: FloatArray, participations: int = 1, separation
     It is exact for one participation, and where columns with positive inner products have the best pattern in common
     (Toeplitz with falling positive entries).
     """
-    steps, gram = len(strategy.T), _inner_products(strategy)
+    steps, gram = len(strategy.T), np.abs(strategy.T @ strategy)
+    gram += 2 * (len(strategy) + 1) * EPS * (np.abs(strategy).T @ np.abs(strategy))  # inner products, rounded up
     if participations == 1 or separation >= steps:
         return math.sqrt(float(np.max(np.diag(gram)))) * (1 + 4 * EPS)
     if separation == 1 and participations >= steps:
@@ -235,26 +236,6 @@ def matrix_sensitivity(strategy: FloatArray, participations: int = 1, separation
     others = _best_patterns(np.where(apart, gram, 0.0), participations - 1, separation)
     squared = float(_best_patterns((np.diag(gram) + others)[None, :], participations, separation)[0])
     return math.sqrt(squared) * (1 + 4 * steps * EPS)
-
-
-def own_matrix_mu(own: FloatArray, run: MatrixMechanism) -> FloatArray:
-    """Return μ of records without sampling, rounded up: √(Σ_{s,t} r_s·r_t·|⟨C_s, C_t⟩|)/σ at most, r a row of ``own``.
-
-    The contributions x_t of the record, ‖x_t‖ ≤ r_t, move the release by ‖Σ_t C_t x_tᵀ‖, whose square is at most that
-    sum; nor is it more than the largest r times the sensitivity.
-    """
-    assert run.strategy is not None
-    rounded_up = 1 + 4 * (len(run.strategy.T) + 4) * EPS
-    squared = np.einsum("rs,rs->r", own @ _inner_products(run.strategy), own) * rounded_up
-    most = matrix_sensitivity(run.strategy, run.participations, run.separation)
-    moved = np.minimum(np.sqrt(squared), own.max(axis=1) * most) * (1 + 4 * EPS)
-    return np.asarray(moved / run.noise_multiplier * (1 + 2 * EPS))
-
-
-def _inner_products(strategy: FloatArray) -> FloatArray:
-    """|⟨C_s, C_t⟩|, rounded up."""
-    products: FloatArray = np.abs(strategy.T @ strategy)
-    return products + 2 * (len(strategy) + 1) * EPS * (np.abs(strategy).T @ np.abs(strategy))
 
 
 def _best_patterns(values: FloatArray, count: int, separation: int) -> FloatArray:

@@ -127,31 +127,27 @@ def several_records(run: _GroupRun) -> GaussianMixtureStep:
     return GaussianMixtureStep(run.noise_multiplier, (case,), law.relative_error)
 
 
-def truncated_poisson(run: TruncatedPoisson, norm: float = 1.0) -> GaussianMixtureStep:
+def truncated_poisson(run: TruncatedPoisson) -> GaussianMixtureStep:
     """Return the step of Poisson batches of which more than B records are cut down to B at random.
-
-    ``norm`` is the record's own, as a share of the clipping norm; that of others is at most 1.
 
     *Proof.* Whether at least B of the n − 1 other records were drawn, of probability p = P(Bin(n − 1, q) ≥ B), has the
     same law in both worlds and may be told. If not, nothing is cut: (1 − q)·N(0) + q·N(1). If so, the record enters
     with probability q·E[B/(K + 1) | K ≥ B] = (B/n)·P(Bin(n, q) > B)/p, K being the number of others, and then takes
-    another's place, which moves the sum by at most 2 (1 + ``norm``). Joint convexity over the batch, and adaptive
+    another's place, which moves the sum by at most 2. Joint convexity over the batch, and adaptive
     composition, do the rest.
     """
     n, rate, most = run.n_records, run.sample_rate, run.max_batch
-    plain = Case.whole(1.0, (0.0, norm), (1 - rate, rate))
+    plain = Case.whole(1.0, (0.0, 1.0), (1 - rate, rate))
     others, everybody = (binomial(size, rate, MOST) for size in (n - 1, n))
     full, over = (others.mass[others.successes >= most], everybody.mass[everybody.successes > most])
     error = 8 * (others.relative_error + everybody.relative_error + 16 * EPS)
     if full.sum() < UNLIKELY or over.sum() < UNLIKELY**2:
         lost = math.fsum(full)
-        return GaussianMixtureStep(
-            run.noise_multiplier, (Case(1.0, plain.records, plain.weight, lost, 1 + norm),), error
-        )
+        return GaussianMixtureStep(run.noise_multiplier, (Case(1.0, plain.records, plain.weight, lost, 2.0),), error)
     taken = min(most / n * math.fsum(over) / math.fsum(full), 1 - EPS)
     cases = (
         Case.whole(math.fsum(others.mass[others.successes < most]), plain.records, plain.weight),
-        Case.whole(math.fsum(full), (0.0, (1 + norm) * (1 + 2 * EPS)), (1 - taken, taken)),
+        Case.whole(math.fsum(full), (0.0, 2 * (1 + 2 * EPS)), (1 - taken, taken)),
     )
     return GaussianMixtureStep(run.noise_multiplier, cases, error)
 
