@@ -152,7 +152,7 @@ class _Unwell(Tradeoff):
     def _roc(self, fpr, direction, side):
         return self._hockey_stick(fpr, direction, side)
 
-    def _largest_log_ratio(self, direction):
+    def _log_ratio(self, direction, side):
         return self.largest
 
     def epsilon_near(self, delta, direction):
@@ -280,7 +280,7 @@ def test_engines_that_fail_are_shown_to_those_who_ask():
         assert t.tpr(0.1) == 1  # what does not fit is no fault
         with pytest.raises(ZeroDivisionError):
             t.delta(0.5)
-    assert t.delta(0.5, side="lower") == 0
+    assert t.delta(0.5, side="lower") == t.epsilon(0.0, side="lower") == 0
 
 
 _PRIORS = (0.5, 0.3, 0.1, 1e-3, 1e-17, 0.123456, 0.7, 1 - 1e-12)

@@ -141,12 +141,6 @@ class ComposedTradeoff(Tradeoff):
         only = any(step.only[direction == "add"] > 0 for step, _ in self.loss.others)  # outcomes of one world alone
         return np.inf if only else self.loss.largest_log_ratio(direction, side)
 
-    def _largest_log_ratio(self, direction: Direction) -> float:
-        return self._log_ratio(direction, "upper")
-
-    def _least_log_ratio(self, direction: Direction) -> float:
-        return self._log_ratio(direction, "lower")
-
     def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         if self.otherwise is not None:
             return self.otherwise.renyi_divergences(order, direction)

@@ -86,13 +86,9 @@ class Tradeoff(Textual, ABC):
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         """Largest true positive rate at each false positive rate in [0, 1]."""
 
-    def _largest_log_ratio(self, direction: Direction) -> float:
-        """Upper bound on the log-likelihood ratio: ε at δ = 0, and log TPR/FPR as FPR → 0 (∞ unless known)."""
-        return float("inf")
-
-    def _least_log_ratio(self, direction: Direction) -> float:
-        """Lower bound on the same essential supremum; where nothing is known, 0."""
-        return self._largest_log_ratio(direction)
+    def _log_ratio(self, direction: Direction, side: Side) -> float:
+        """Bound on the essential supremum of the log-likelihood ratio: ε at δ = 0, and log TPR/FPR as FPR → 0."""
+        return float("inf") if side == "upper" else 0.0
 
     def cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
         """Lower bounds on the true positive rate that take no time: the trivial one unless more is known."""
@@ -116,7 +112,7 @@ class Tradeoff(Textual, ABC):
 
     def log_ratio_bound(self, direction: Direction, side: Side) -> float:
         """Bound on the essential supremum of the log-likelihood ratio, which is at least 0."""
-        known = self._largest_log_ratio(direction) if side == "upper" else self._least_log_ratio(direction)
+        known = self._log_ratio(direction, side)
         return max(known, 0.0) if not np.isnan(known) else (float("inf") if side == "upper" else 0.0)
 
     @overload

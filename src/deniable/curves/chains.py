@@ -80,11 +80,10 @@ class ChainTradeoff(Tradeoff):
             bound[below] = value * (1 + 8 * EPS)
         return np.clip(bound, trivial, 1.0)
 
-    def _largest_log_ratio(self, direction: Direction) -> float:
-        return sum(curve.log_ratio_bound(way, "upper") for curve, way in self.walk(direction)) * (1 + 4 * EPS)
-
-    def _least_log_ratio(self, direction: Direction) -> float:
-        known = [curve.log_ratio_bound(way, "lower") for curve, way in self.walk(direction)]
+    def _log_ratio(self, direction: Direction, side: Side) -> float:
+        known = [curve.log_ratio_bound(way, side) for curve, way in self.walk(direction)]
+        if side == "upper":
+            return sum(known) * (1 + 4 * EPS)
         return sum(known) * (1 - 4 * EPS) if self.attained else max(known)
 
     @property

@@ -53,7 +53,7 @@ class ApproximateTradeoff(Tradeoff):
         value = outward(value, (8 + 2 * min(self.guaranteed_epsilon + 745, 1500)) * EPS * value, side)
         return np.maximum(value, fpr)
 
-    def _largest_log_ratio(self, direction: Direction) -> float:
+    def _log_ratio(self, direction: Direction, side: Side) -> float:
         return float("inf") if self.guaranteed_delta > 0 else self.guaranteed_epsilon
 
     def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
@@ -115,7 +115,7 @@ class GaussianTradeoff(Tradeoff):
         value = np.where(fpr == 0, float(np.isinf(self.mu)), np.where(fpr == 1, 1.0, value))
         return np.maximum(value, fpr)
 
-    def _largest_log_ratio(self, direction: Direction) -> float:
+    def _log_ratio(self, direction: Direction, side: Side) -> float:
         return float("inf") if self.mu > 0 else 0.0
 
     def epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:

@@ -28,11 +28,8 @@ class _Inverse(Tradeoff):
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         return self.of.rates(fpr, OPPOSITE[direction], side)
 
-    def _largest_log_ratio(self, direction: Direction) -> float:
-        return self.of.log_ratio_bound(OPPOSITE[direction], "upper")
-
-    def _least_log_ratio(self, direction: Direction) -> float:
-        return self.of.log_ratio_bound(OPPOSITE[direction], "lower")
+    def _log_ratio(self, direction: Direction, side: Side) -> float:
+        return self.of.log_ratio_bound(OPPOSITE[direction], side)
 
     def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         return self.of.renyi_divergences(order, OPPOSITE[direction])
@@ -103,13 +100,10 @@ class EnvelopeTradeoff(Tradeoff):
         bound: FloatArray = np.clip(np.min(points * fpr[:, None] + values, axis=1) * (1 + 4 * EPS), fpr, 1.0)
         return bound
 
-    def _largest_log_ratio(self, direction: Direction) -> float:
+    def _log_ratio(self, direction: Direction, side: Side) -> float:
         """The first point at which H_γ is known to be 0."""
         values = self.remove if direction == "remove" else self.add
-        return float(np.min(self.log_gamma[values <= 0], initial=np.inf))
-
-    def _least_log_ratio(self, direction: Direction) -> float:
-        return 0.0
+        return float(np.min(self.log_gamma[values <= 0], initial=np.inf)) if side == "upper" else 0.0
 
 
 @dataclass(frozen=True)
@@ -125,11 +119,9 @@ class SmallestTradeoff(Tradeoff):
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         return self._best([part.rates(fpr, direction, side) for part in self.parts], side)
 
-    def _largest_log_ratio(self, direction: Direction) -> float:
-        return min(part.log_ratio_bound(direction, "upper") for part in self.parts)
-
-    def _least_log_ratio(self, direction: Direction) -> float:
-        return max(part.log_ratio_bound(direction, "lower") for part in self.parts)
+    def _log_ratio(self, direction: Direction, side: Side) -> float:
+        known = [part.log_ratio_bound(direction, side) for part in self.parts]
+        return min(known) if side == "upper" else max(known)
 
     def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         return np.asarray(np.min([part.renyi_divergences(order, direction) for part in self.parts], axis=0))
@@ -167,11 +159,8 @@ class BracketTradeoff(Tradeoff):
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         return self._on(side).rates(fpr, direction, side)
 
-    def _largest_log_ratio(self, direction: Direction) -> float:
-        return self.above.log_ratio_bound(direction, "upper")
-
-    def _least_log_ratio(self, direction: Direction) -> float:
-        return self.below.log_ratio_bound(direction, "lower")
+    def _log_ratio(self, direction: Direction, side: Side) -> float:
+        return self._on(side).log_ratio_bound(direction, side)
 
     def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         return self.above.renyi_divergences(order, direction)
@@ -243,6 +232,9 @@ class FailureTradeoff(Tradeoff):
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         inner = self.of.hockey_sticks(log_gamma, direction, side)
         return self._outward(self.failure + (1 - self.failure) * inner, side)
+
+    def _log_ratio(self, direction: Direction, side: Side) -> float:
+        return float("inf")
 
     def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         return np.full(order.shape, np.inf)

@@ -315,5 +315,5 @@ class NormLaplaceTradeoff(Tradeoff):
         law = NormLaplaceLaw(self.dimension)
         return in_chunks(lambda f: law.true_positive_rates(np.full(f.shape, self.rho), f, side), fpr)
 
-    def _largest_log_ratio(self, direction: Direction) -> float:
+    def _log_ratio(self, direction: Direction, side: Side) -> float:
         return self.rho

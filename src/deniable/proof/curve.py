@@ -80,7 +80,7 @@ class BallTradeoff(Tradeoff):
     def _read(self) -> _Law:
         return self._law("law", lambda: _law_of(self.parts))
 
-    def _largest_log_ratio(self, direction: Direction) -> float:
+    def _log_ratio(self, direction: Direction, side: Side) -> float:
         return self._read.largest[direction == "add"]
 
     def _bounds(self, x: float, direction: Direction) -> Bounds:

@@ -11,7 +11,7 @@ from scipy.stats import binom, norm
 
 import deniable as dn
 from deniable.accounting.pld.curve import MultiScaleTradeoff
-from deniable.accounting.steps.gaussian_mixture import truncated_around
+from deniable.accounting.steps.gaussian_mixture import truncated_around, truncated_poisson
 from deniable.accounting.transform.composed import PrivacyLoss
 
 
@@ -107,7 +107,7 @@ def test_one_step_bounds_a_record_removed_and_one_added(n, rate, most, sigma):
 @pytest.mark.parametrize(("n", "rate", "most"), [(40, 0.1, 5), (300, 0.5, 40)])
 def test_neither_size_bounds_the_other_and_the_step_bounds_both(n, rate, most):
     """Negative control: where batches are seldom cut one record more tells more, where they always are, less."""
-    sizes = [coarse(dn.TruncatedPoisson(0.5, rate, 1, most, size)) for size in (n, n + 1)]
+    sizes = [coarse(truncated_poisson(dn.TruncatedPoisson(0.5, rate, 1, most, size))) for size in (n, n + 1)]
     both = MultiScaleTradeoff(PrivacyLoss.of([truncated_around(0.5, rate, most, n)]))
     fewer, more = (t.delta(1.0, "remove", "lower") for t in sizes)
     assert (fewer < more) == (n == 40)

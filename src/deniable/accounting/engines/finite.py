@@ -61,11 +61,10 @@ class FiniteTradeoff(Tradeoff):
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         return np.where(fpr == 1, 1.0, self._law(direction, side).rate(fpr, side))
 
-    def _largest_log_ratio(self, direction: Direction) -> float:
-        return self.above.reach[direction == "add"] + _slack(self.above)
-
-    def _least_log_ratio(self, direction: Direction) -> float:
-        return self.below.reach[direction == "add"] - _slack(self.below)
+    def _log_ratio(self, direction: Direction, side: Side) -> float:
+        law = self.above if side == "upper" else self.below
+        slack = law.shift + (4 * EPS * max(x for x in (*law.reach, 0.0) if x < math.inf) if law.shift > 0 else 0.0)
+        return law.reach[direction == "add"] + (slack if side == "upper" else -slack)
 
     def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         if self.divergences is None:
@@ -74,10 +73,6 @@ class FiniteTradeoff(Tradeoff):
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         return Charged(self.method, exact=self.above is self.below)
-
-
-def _slack(law: FiniteLaw) -> float:
-    return law.shift + (4 * EPS * max(x for x in (*law.reach, 0.0) if x < math.inf) if law.shift > 0 else 0.0)
 
 
 def _composed(law: FiniteLaw, other: FiniteLaw, side: Side) -> FiniteLaw:

@@ -75,11 +75,8 @@ class InvertedTradeoff(Tradeoff):
     def symmetric(self) -> bool:
         return self.loss.symmetric
 
-    def _largest_log_ratio(self, direction: Direction) -> float:
-        return self.loss.largest_log_ratio(direction, "upper")
-
-    def _least_log_ratio(self, direction: Direction) -> float:
-        return self.loss.largest_log_ratio(direction, "lower")
+    def _log_ratio(self, direction: Direction, side: Side) -> float:
+        return self.loss.largest_log_ratio(direction, side)
 
     def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         return loss_divergence(self.loss, order, direction)

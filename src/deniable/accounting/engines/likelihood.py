@@ -46,9 +46,8 @@ class Tails:
         out, inside = np.minimum(out, 1.0) / 2, np.minimum(inside, 1.0) / 2
         dual, dual_error = dual_from(inside, inside, threshold)
         none = np.zeros_like(out)
-        return cls(
-            threshold, out, 1 - out, out, none, inside, 1 - inside, inside, none, inside, dual, inside, dual_error
-        )
+        laws = out, 1 - out, out, none, inside, 1 - inside, inside, none
+        return cls(threshold, *laws, inside, dual, inside, dual_error)
 
     @classmethod
     def above(cls, threshold: FloatArray, out: FloatArray, inside: FloatArray) -> Tails:
@@ -59,21 +58,8 @@ class Tails:
         hockey_stick, hockey_stick_error = hockey_stick_from(dual, dual, threshold)
         out, inside = np.minimum(out, 1.0) / 2, np.minimum(inside, 1.0) / 2
         none = np.zeros_like(out)
-        return cls(
-            threshold,
-            1 - out,
-            out,
-            out,
-            none,
-            1 - inside,
-            inside,
-            inside,
-            none,
-            hockey_stick,
-            dual,
-            hockey_stick_error,
-            dual,
-        )
+        laws = 1 - out, out, out, none, 1 - inside, inside, inside, none
+        return cls(threshold, *laws, hockey_stick, dual, hockey_stick_error, dual)
 
     @classmethod
     def certain(cls, threshold: FloatArray, lowest: float) -> Tails:
@@ -84,21 +70,8 @@ class Tails:
             np.where(above > 0, x, 0.0) for x in hockey_stick_from(zero, zero, threshold)
         )
         dual, dual_error = (np.where(above > 0, 0.0, x) for x in dual_from(zero, zero, threshold))
-        return cls(
-            threshold,
-            above,
-            1 - above,
-            zero,
-            zero,
-            above,
-            1 - above,
-            zero,
-            zero,
-            hockey_stick,
-            dual,
-            hockey_stick_error,
-            dual_error,
-        )
+        law = above, 1 - above, zero, zero
+        return cls(threshold, *law, *law, hockey_stick, dual, hockey_stick_error, dual_error)
 
     def test(self, direction: Direction) -> tuple[FloatArray, ...]:
         """False and true positive rate of the likelihood ratio test, their errors, log γ and the slope of log-odds."""

@@ -100,11 +100,10 @@ class RenyiRegionTradeoff(Tradeoff):
         known = self.below.charges(question, at, direction)
         return Charged(self.method, known.lower_engine or known.engine)
 
-    def _largest_log_ratio(self, direction: Direction) -> float:
-        return float(self.curve.divergence(np.array([np.inf]), direction)[0])
-
-    def _least_log_ratio(self, direction: Direction) -> float:
-        return 0.0 if self.below is None else self.below.log_ratio_bound(direction, "lower")
+    def _log_ratio(self, direction: Direction, side: Side) -> float:
+        if side == "upper":
+            return float(self.curve.divergence(np.array([np.inf]), direction)[0])
+        return 0.0 if self.below is None else self.below.log_ratio_bound(direction, side)
 
     def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         return self.curve.divergence(order, direction)

@@ -126,12 +126,6 @@ class MultiScaleTradeoff(Tradeoff):
     def _log_ratio(self, direction: Direction, side: Side) -> float:
         return math.inf if self._only(direction, side) > 0 else self.loss.largest_log_ratio(direction, side)
 
-    def _largest_log_ratio(self, direction: Direction) -> float:
-        return self._log_ratio(direction, "upper")
-
-    def _least_log_ratio(self, direction: Direction) -> float:
-        return self._log_ratio(direction, "lower")
-
     def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         return loss_divergence(self.loss, order, direction)
 

@@ -169,11 +169,9 @@ class LaplaceTradeoff(Tradeoff):
         found = value + slack if side == "upper" else value - slack
         return np.where(fpr == 0, 0.0, np.where(fpr == 1, 1.0, np.maximum(found, fpr)))
 
-    def _largest_log_ratio(self, direction: Direction) -> float:
-        return self.distance  # at least Δ/b, and less than two doubles above it
-
-    def _least_log_ratio(self, direction: Direction) -> float:
-        return self.distance * (1 - 2 * EPS)
+    def _log_ratio(self, direction: Direction, side: Side) -> float:
+        # at least Δ/b, and less than two doubles above it
+        return self.distance if side == "upper" else self.distance * (1 - 2 * EPS)
 
     def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         return laplace_divergence(self.distance, order)
@@ -259,10 +257,7 @@ class BoundedRangeTradeoff(Tradeoff):
         found = value + slack if side == "upper" else value - slack
         return np.where(fpr == 0, 0.0, np.where(fpr == 1, 1.0, np.maximum(found, fpr)))
 
-    def _largest_log_ratio(self, direction: Direction) -> float:
-        return self.range
-
-    def _least_log_ratio(self, direction: Direction) -> float:
+    def _log_ratio(self, direction: Direction, side: Side) -> float:
         return self.range
 
     def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:

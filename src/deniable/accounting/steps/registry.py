@@ -1,4 +1,4 @@
-"""Which step a mechanism is made of, and how often: one line per mechanism."""
+"""Which step a mechanism that is no simpler one is made of, and how often: one line per mechanism."""
 
 from __future__ import annotations
 
@@ -12,12 +12,9 @@ from deniable.accounting.steps.discrete import (
     FinitePairStep,
     ResponseStep,
 )
-from deniable.accounting.steps.gaussian_mixture import several_records, truncated_poisson
-from deniable.accounting.steps.laplace import BoundedRangeStep, LaplaceStep, epsilon_of
-from deniable.accounting.steps.sampled_gaussian import without_replacement
+from deniable.accounting.steps.gaussian_mixture import several_records
+from deniable.accounting.steps.laplace import LaplaceStep, epsilon_of
 from deniable.mechanisms import (
-    ApproximateDP,
-    BoundedRange,
     DiscreteGaussian,
     DiscreteLaplace,
     FinitePair,
@@ -26,22 +23,16 @@ from deniable.mechanisms import (
     PureDP,
     RandomizedResponse,
     SubsampledGaussian,
-    TruncatedPoisson,
-    WithoutReplacement,
 )
 
 STEPS: dict[type[Mechanism], Callable[[Any], tuple[Step, int]]] = {
     Laplace: lambda m: (LaplaceStep(epsilon_of(m.sensitivity, m.scale), m.sample_rate), m.steps),
     PureDP: lambda m: (ResponseStep(m.epsilon, 2), 1),
-    ApproximateDP: lambda m: (ResponseStep(m.epsilon, 2), 1),  # its δ is left to the caller
-    BoundedRange: lambda m: (BoundedRangeStep(m.epsilon), m.steps),
     DiscreteGaussian: lambda m: (DiscreteGaussianStep(m.sigma, m.sensitivity, m.sample_rate), m.steps),
     DiscreteLaplace: lambda m: (DiscreteLaplaceStep(m.scale, m.sensitivity, m.sample_rate), m.steps),
     FinitePair: lambda m: (FinitePairStep(m.p, m.q), m.steps),
     RandomizedResponse: lambda m: (ResponseStep(m.epsilon, m.categories), m.steps),
     SubsampledGaussian: lambda m: (several_records(m), m.steps),  # of one record: the loss's own phases
-    TruncatedPoisson: lambda m: (truncated_poisson(m), m.steps),
-    WithoutReplacement: lambda m: (without_replacement(m), m.steps),
     Repeated: lambda m: (m.step, m.count),
 }
 

@@ -83,15 +83,11 @@ class SampledTradeoff(Tradeoff):
         found: FloatArray = (1 - self.rate) * self.whole.rates(x, "add", side) + self.rate * x
         return found * (1 + (4 * EPS if side == "upper" else -4 * EPS))
 
-    def _largest_log_ratio(self, direction: Direction) -> float:
-        return self._log_ratio(direction, "upper") * (1 + 16 * EPS)
-
-    def _least_log_ratio(self, direction: Direction) -> float:
-        return self._log_ratio(direction, "lower") * (1 - 16 * EPS)
-
     def _log_ratio(self, direction: Direction, side: Side) -> float:
         sign = 1.0 if direction == "remove" else -1.0
-        return sign * float(sampled_losses(np.array(sign * self.whole.log_ratio_bound(direction, side)), self.rate))
+        whole = sign * self.whole.log_ratio_bound(direction, side)
+        found = sign * float(sampled_losses(np.array(whole), self.rate))
+        return found * (1 + (16 if side == "upper" else -16) * EPS)
 
     def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         return self.divergences(order, direction)
