@@ -1,5 +1,6 @@
 """What every Step keeps, against laws written down a second time: masses, brackets, an attack that is played out."""
 
+import dataclasses
 import math
 import pickle
 from dataclasses import dataclass
@@ -213,6 +214,13 @@ def test_outcomes_that_only_one_world_produces(engine):
 def test_many_outcomes_and_many_steps(mechanism):
     t = dn.tradeoff(mechanism)
     assert 0 <= t.advantage(side="lower") <= t.advantage() < 0.01
+
+
+@pytest.mark.parametrize("made", [dn.PureDP(1.0), dn.Laplace(2.0), dn.SubsampledGaussian(1.0, 0.01, 9)])
+def test_a_subclass_runs_what_it_is_nearest_to(made):
+    fields = {item.name: getattr(made, item.name) for item in dataclasses.fields(made)}
+    own = type("Own", (type(made),), {})(**fields)
+    assert dn.tradeoff(own).advantage() == dn.tradeoff(made).advantage()
 
 
 def test_wrong_counts_are_refused():

@@ -27,7 +27,7 @@ def test_a_new_kind_of_source_is_one_function_and_one_row(monkeypatch):
 
 
 def test_subclasses_are_found_by_their_nearest_kind():
-    class Mine(dn.GaussianDP):
+    class Mine(dn.PureDP):
         pass
 
-    assert dn.assess(Mine(1.0)).numbers["bound.advantage"].value == dn.tradeoff(dn.GaussianDP(1.0)).advantage()
+    assert dn.assess(Mine(1.0)).numbers["bound.advantage"].value == dn.tradeoff(dn.PureDP(1.0)).advantage()

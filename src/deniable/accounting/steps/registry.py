@@ -41,5 +41,7 @@ def step_of(mechanism: Mechanism) -> tuple[Step, int] | None:
     """Return the step that a mechanism repeats and how often; None if it is not made of one."""
     if isinstance(mechanism, Step):
         return mechanism, 1
-    found = STEPS.get(type(mechanism))
-    return None if found is None else found(mechanism)
+    for kind in type(mechanism).__mro__:  # a subclass runs what it is nearest to
+        if kind in STEPS:
+            return STEPS[kind](mechanism)
+    return None
