@@ -238,7 +238,7 @@ def _secret(a: Assessment, asked: Limit) -> Rule:
 
 
 def _attack(a: Assessment, policy: Policy, attacked: Number | None, limit: float) -> Rule:
-    label = "Advantage measured by an attack"
+    label = "Advantage shown by an attack"
     if a.status == "violated":
         low, key = (None, None) if attacked is None else (attacked.low, attacked.key)
         return Rule("measured", label, limit, "missed", low, key, f"{label}: the attack contradicts the promise.")
@@ -247,7 +247,8 @@ def _attack(a: Assessment, policy: Policy, attacked: Number | None, limit: float
             return _missing("measured", label, "The policy requires an attack, and none is part of this report.", limit)
         return Rule("measured", label, limit, "not asked", None, None, f"{label}: no attack is part of this report.")
     low = attacked.low or 0.0
-    why = f"{label}: at least {shown(low, 'rate', 'lower')}; the policy allows {_percent(limit)}."
+    rest = "" if attacked.high is None else f", not excluded up to {shown(attacked.high, 'rate', 'upper')}"
+    why = f"{label}: at least {shown(low, 'rate', 'lower')}{rest}; the policy allows {_percent(limit)} to be shown."
     return Rule("measured", label, limit, "met" if low <= limit else "missed", low, attacked.key, why)
 
 
