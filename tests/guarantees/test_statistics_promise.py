@@ -56,7 +56,6 @@ HERS = (1.0, 1.0, 1)
 KINDS = {
     "contingency": [CellCounts(("g",))],
     "histogram": [CellCounts((), ("x",), (-1.0, 0.0, 1.0))],
-    "survival": [CellCounts((), ("x", "y"), (-1.0, 0.0, 1.0))],
     "mean": [Moments((), ("x",))],
     "means by group": [Moments(("g",), ("x",), True)],
     "quantiles": [Tree((), ("x",))],

@@ -67,7 +67,6 @@ def no_noise(monkeypatch):
         "histogram(age, bins=5) by sex",
         "ecdf(age, points=32)",
         "regression(income ~ age + time) by sex",
-        "survival(time, event, bins=8)",
         'mean("yearly income, gross") by "federal state"',
         'mean("by")',
         "mean(hours-per-week) by marital-status",
@@ -104,7 +103,6 @@ def largest_moves(query):
 MAKE = {
     "intervals": (lambda by: CellCounts(by, ("x",), (-1.0, 0.0, 0.5, 1.0)), 0.999),
     "a single interval": (lambda by: CellCounts(by, ("x",), (-1.0, 1.0)), 0.7),  # a record can only leave it
-    "survival": (lambda by: CellCounts(by, ("x", "y"), (-0.5, 0.5)), 0.999),
     "moments": (lambda by: Moments(by, ("x",)), 0.999),
     "exact squares": (lambda by: Moments(by, ("x",), True), 0.94),
     "totals": (lambda by: Totals(by, ("x",), True), 0.999),
@@ -147,10 +145,6 @@ def truth():
     cov = np.cov(F["age"], F["income"])
     at = np.linspace(18, 90, 9)
     slope, intercept = np.polyfit(F["age"], F["income"], 1)
-    up = np.ceil(F["time"].clip(upper=20) / 2.5) * 2.5
-    observed = F["event"].astype(bool) & (F["time"] <= 20)
-    risk = [(up >= t).sum() for t in np.arange(2.5, 21, 2.5)]
-    dead = [((up == t) & observed).sum() for t in np.arange(2.5, 21, 2.5)]
     return {
         "count() by region, sex": F.groupby(["region", "sex"]).size().to_numpy(),
         "count()": [N],
@@ -169,7 +163,6 @@ def truth():
         "covariance(age, income)": cov[np.triu_indices(2)],
         "correlation(age, income) by sex": [part["age"].corr(part["income"]) for _, part in F.groupby("sex")],
         "regression(income ~ age)": [intercept, slope],
-        "survival(time, event, bins=8)": np.cumprod(1 - np.array(dead) / risk),
     }
 
 
@@ -318,7 +311,7 @@ def test_what_a_column_holds_follows_from_its_counts():
 def test_small_cells_and_hopeless_questions_are_withheld_with_a_reason():
     frame = FRAME.assign(region=np.where(np.arange(N) < 4, "E", "N"))
     asked = ["count() by region", "mean(age) by region", "correlation(age, time) by region", "median(age) by region"]
-    asked += ["regression(age ~ time) by region", "survival(time, event) by region", "variance(age) by region"]
+    asked += ["regression(age ~ time) by region", "variance(age) by region"]
     made = dn.release_statistics(frame, asked, advantage=0.2, ranges=RANGES, suppress_below=100)
     for text in asked:
         few = [row for row in made[text] if row.group[0] == "E"]

@@ -25,7 +25,7 @@ def publish(
             "--statistic",
             help='What to release: "mean(income) by region"; may be repeated, they share the budget. Functions: count, '
             "share, sum, mean, variance, sd, histogram, median, quantile, ecdf, covariance, correlation, "
-            "regression, survival.",
+            "regression.",
         ),
     ],
     out: Annotated[Path | None, options.file("--out", "Where the statistics go", ".csv", ".json")] = None,

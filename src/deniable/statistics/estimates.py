@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import pairwise
 
 import numpy as np
 from scipy.special import ndtri
@@ -290,41 +288,3 @@ def _covariance(x: FloatArray, d: int) -> FloatArray:
 def _in_noise(variance: float, d: int, answer: QueryAnswer, x: FloatArray) -> float:
     """Return a variance of the units, or of d of them together, in standard deviations of its noise."""
     return variance / (math.sqrt(d) * float(answer.noise.max()) / max(float(x[0]), 1.0))
-
-
-def survival(answer: QueryAnswer, edges: tuple[float, ...], limits: Limits) -> list[Row]:
-    """Return the Kaplan–Meier estimate at the end of each interval, times rounded up to the ends of their intervals.
-
-    Records censored within an interval are at risk in it. The curve ends where noise hides how many are at risk.
-    """
-    rows = []
-    for group, numbers in zip(answer.labels, answer.sums, strict=True):
-        risk = _at_risk(numbers)
-        risk_noise = answer.noise[0] * np.sqrt(2.0 * np.arange(len(risk), 0, -1))
-        last = int(np.cumprod(risk > np.maximum(TOO_FEW * risk_noise, 1.0)).sum())
-        raw = _log_survival(numbers, last)
-        value = np.exp(np.minimum.accumulate(np.minimum(raw, 0.0)))
-        noise = value * carried(partial(_log_survival, last=last), numbers, answer.noise)
-        events = np.clip(numbers[1 : 2 * last : 2], 0.0, None)
-        left = np.maximum(risk[:last] - events, 1e-9)
-        sampling = value * np.sqrt(np.cumsum(events / (risk[:last] * left)))  # Greenwood's formula
-        for step, (_, end) in enumerate(pairwise(edges)):
-            item = f"{end:.6g}"
-            if step >= last:
-                rows.append(withheld(group, item, "too few at risk for the noise"))
-                continue
-            errors = float(noise[step]), float(sampling[step])
-            rows.append(limits.row(group, item, float(value[step]), *errors, within=(0.0, 1.0)))
-    return rows
-
-
-def _at_risk(cells: FloatArray) -> FloatArray:
-    """Number at risk in each interval: all whose time is not before it. Cells are (censored, event) in turn."""
-    gone = cells[0::2] + cells[1::2]
-    return np.asarray(np.cumsum(gone[::-1])[::-1])
-
-
-def _log_survival(cells: FloatArray, last: int) -> FloatArray:
-    """Σ log(1 − events/at risk) over the first ``last`` intervals, one value for the end of each."""
-    hazard = cells[1 : 2 * last : 2] / _at_risk(cells)[:last]
-    return np.asarray(np.cumsum(np.log1p(-np.minimum(hazard, 1 - 1e-9))))

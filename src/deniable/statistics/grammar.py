@@ -82,7 +82,6 @@ FUNCTIONS: dict[str, Function] = {
     "covariance": Function("covariances of columns", (2, _MANY)),
     "correlation": Function("correlations of columns", (2, _MANY)),
     "regression": Function("least squares: target ~ predictor + predictor", (2, _MANY)),
-    "survival": Function("Kaplan–Meier curve of (time, event 0/1), by intervals", (2, 2), (0, 0), ("bins", "edges")),
 }
 
 

@@ -172,18 +172,13 @@ class Query(ABC):
 
 @dataclass(frozen=True)
 class CellCounts(Query):
-    """Counts of records: in each group, or in each interval [edge, next edge) of a column, the last one closed.
-
-    Of two columns the second is an event (0 or 1) and the first its time. Each interval, now (edge, next edge], then
-    has two cells: without and with the event. Times beyond the last edge are censored there; those up to the first edge
-    are in the first interval.
-    """
+    """Counts of records: in each group, or in each interval [edge, next edge) of a column, the last one closed."""
 
     edges: tuple[float, ...] = ()
 
     def weights(self) -> FloatArray:
         """All cells alike."""
-        return np.ones(max(len(self.edges) - 1, 1) * max(len(self.columns), 1))
+        return np.ones(max(len(self.edges) - 1, 1))
 
     def squares(self) -> tuple[float, float]:
         """A record is in one cell at most; a replaced one leaves one and enters another, unless there is but one."""
@@ -194,21 +189,11 @@ class CellCounts(Query):
         codes, size = records.groups(self.by)
         cells = len(self.weights())
         if self.columns:
-            place, inside = self._place(records.numbers[self.columns[0]])
-            for event in self.columns[1:]:
-                happened = (records.numbers[event] > 0) & (records.numbers[self.columns[0]] <= self.edges[-1])
-                place = 2 * place + happened
-            codes = np.where(inside & records.present(self.columns), codes * cells + place, -1)
+            values, edges = records.numbers[self.columns[0]], np.array(self.edges)
+            place = np.where(values == edges[-1], cells - 1, np.searchsorted(edges, values, side="right") - 1)
+            inside = (values >= edges[0]) & (values <= edges[-1])  # NaN is nowhere
+            codes = np.where(inside, codes * cells + place, -1)
         return records.adding(codes, size * cells)(1).reshape(-1, cells)
-
-    def _place(self, values: FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
-        """Return the interval of each value, and whether it is in one."""
-        edges = np.array(self.edges)
-        if len(self.columns) > 1:
-            place = np.searchsorted(edges, values, side="left") - 1
-            return np.clip(place, 0, len(edges) - 2), ~np.isnan(values)
-        place = np.where(values == edges[-1], len(edges) - 2, np.searchsorted(edges, values, side="right") - 1)
-        return place, (values >= edges[0]) & (values <= edges[-1])
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from deniable.tables import Schema, as_schema, shorthand
 _OF_PERSONS = "whole persons are hidden, so say how much one may add in all, as in sum(spend, per_person=5000)"
 _NO_PERSONS = "per_person bounds what a person's records add up to; name the column of persons (group=, --schema)"
 _MOST = 1e100  # size of a number: its square, and sums of squares, are numbers still
-_BINS = {"histogram": 10.0, "survival": 20.0}
+_BINS = 10.0  # of a histogram, unless ``bins`` or ``edges`` are given
 _LOCATIONS = ("mean", "median", "quantile")  # statistics of dates that are dates themselves
 _UNITS = {"sd": "in days", "variance": "in days squared"}  # of columns of dates
 _POINTS = 16.0  # intervals of a distribution function, unless ``points`` is given
@@ -43,8 +43,8 @@ class Given:
     numbers, groups
         Columns of numbers, and those whose categories make groups.
     scales, labels
-        Declared ranges and categories. A column of numbers whose range does not matter (it is cut at given edges, or
-        is an event) needs none.
+        Declared ranges and categories. A column of numbers whose range does not matter (it is cut at given edges)
+        needs none.
     ranged
         Columns of numbers whose range matters.
     """
@@ -78,7 +78,7 @@ class Given:
             elif edges or shared:
                 cut_at_dates |= {one.columns[0]} if edges and all(isinstance(edge, Day) for edge in edges) else set()
             else:
-                ranged |= set(one.columns[: 1 if one.function == "survival" else None])
+                ranged |= set(one.columns)
         for name in (*numbers, *groups):
             kind = schema.kind(name)
             if kind == "dropped" or (name in numbers and kind in ("category", "code")):
@@ -128,7 +128,7 @@ def query_of(statistic: Statistic, scales: Mapping[str, ColumnScale]) -> Query:
             return CellCounts(by)
         case "share":
             return CellCounts((*by, columns[0]))
-        case "histogram" | "survival":
+        case "histogram":
             return CellCounts(by, columns, edges_of(statistic, scales[columns[0]]))
         case "sum":
             bound = statistic.option("per_person", (0.0,))[0]
@@ -151,7 +151,7 @@ def edges_of(statistic: Statistic, scale: ColumnScale) -> tuple[float, ...]:
     given = statistic.option("edges", ())
     if given:
         return given
-    bins = int(statistic.option("bins", (_BINS[statistic.function],))[0])
+    bins = int(statistic.option("bins", (_BINS,))[0])
     return tuple(np.linspace(scale.low, scale.high, bins + 1).tolist())
 
 
@@ -170,7 +170,7 @@ def estimand(statistic: Statistic, scales: Mapping[str, ColumnScale], unit: str)
     bound = statistic.option("per_person", ())
     if bound:
         return f"sum of {limited}, what one person adds in all limited to ±{bound[0]:g}"
-    counted = {"count": "number", "share": "share", "histogram": "number", "survival": "share alive"}.get(function)
+    counted = {"count": "number", "share": "share", "histogram": "number"}.get(function)
     named = f"{counted} of {plural(unit)}" if counted else f"{_NAMES.get(function, function)} of {limited}"
     shares = "; each person's records count as one together" if unit == "person" else ""
     dated = len(columns) > 1 and any(scales[column].dates for column in columns if column in scales)
@@ -231,8 +231,6 @@ def answered(
     match function:
         case "histogram":
             rows = estimates.counts(answer, intervals(statistic, scale), n, limits)
-        case "survival":
-            rows = estimates.survival(answer, edges_of(statistic, scale), limits)
         case "sum":
             rows = estimates.totals(answer, query, scale, limits)
         case "mean":
