@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations
 from math import comb, log
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from deniable._check import FloatArray, InputError, Seed, integer, number, seeded
-from deniable.releases.resampling import Population, every_output
+from deniable.releases.resampling import Algorithm, Population, evaluate, stack
 
 _MOST_SUBSETS = 20_000
 _WORK = 2e8  # density evaluations after which quadrature stops refining and reports the error that is left
@@ -111,7 +112,7 @@ def exact_membership(
             "the exact computation enumerates them all: use fewer records"
         )
     number("tolerance", tolerance, above=0.0)
-    found = every_output(algorithm, Population(data, n, size))
+    found = _every_output(algorithm, Population(data, n, size))
     if found is None:
         raise InputError("algorithm must be deterministic, but two runs on one subset differ; fix its seed")
     sets, outputs = found
@@ -128,6 +129,18 @@ def exact_membership(
     if game.dimension == 1:
         return game.integrated(density, tolerance)
     return game.sampled(noise, density, integer("n_samples", n_samples, at_least=1), confidence, rng)
+
+
+def _every_output(algorithm: Algorithm, population: Population) -> tuple[list[tuple[int, ...]], FloatArray] | None:
+    """Return all training sets and their outputs, or None if the algorithm is not a function of its data.
+
+    Each set is run twice; one differing bit means that the algorithm draws randomness of its own.
+    """
+    sets = list(combinations(range(population.n_records), population.n_train))
+    first, again = (
+        stack([evaluate(algorithm, population, np.array(s), f"on records {s}") for s in sets]) for _ in range(2)
+    )
+    return (sets, first) if np.array_equal(first, again) else None
 
 
 @dataclass(frozen=True, eq=False)

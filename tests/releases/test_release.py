@@ -120,7 +120,7 @@ def test_constant_and_equal_coordinates():
 )
 def test_no_data_passes_the_target(eta, values, bound, noise):
     assume(eta < (len(values) // 2) / len(values))
-    r = dn.release(np.mean, np.array(values), advantage=2 * eta, bound=bound, noise=noise)
+    r = dn.release(Mean(), np.array(values), advantage=2 * eta, bound=bound, noise=noise)
     assert r.certificate.advantage <= 2 * eta
     assert np.isfinite(r.value)
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from deniable._check import FloatArray, Indices, InputError
+from deniable._check import FloatArray, InputError
 from deniable.noise import GaussianNoise, NoiseLaw, NormLaplaceNoise, sealed
 from deniable.releases.certificate import CertificateKind
 from deniable.releases.coordinates import Coordinates, Summary
 from deniable.releases.evidence import ExactRows, ReleaseError, SampledPairs, needed_resamples
 from deniable.releases.mixture import MixtureEvidence
-from deniable.releases.resampling import Algorithm, Outputs, Population, Runner, evaluate, every_output
+from deniable.releases.resampling import Algorithm, Outputs, Population, Runner, evaluate
 from deniable.releases.statistics import ExactSwap
 
 ROUNDING = 1e-13  # relative margin between what is computed and what is certified
@@ -162,31 +162,6 @@ def _laws(task: ReleaseTask, influence: Summary, units: FloatArray) -> list[Nois
     return [task.law(units * np.sqrt(one)) for one in sizes[: 3 if units.size > 1 else 1]]
 
 
-def plan_by_enumeration(task: ReleaseTask) -> NoisePlan | None:
-    """All training sets of a small data set, each run twice; None if the algorithm is random."""
-    found = every_output(task.algorithm, task.population)
-    if found is None:
-        return None
-    sets, outputs = found
-    values = outputs.reshape(len(sets), -1)
-    coordinates = Coordinates.of(values, outputs.shape[1:])
-    if coordinates.free.size == 0:
-        return nothing_varies(task, coordinates)
-    values = values[:, coordinates.free]
-    law = task.law_for(values - values.mean(axis=0))
-    pairs = _swapped_sets(sets, task.population.n_records)
-    return NoisePlan(
-        coordinates,
-        law,
-        ExactRows(law.distance(values[pairs[..., 0]], values[pairs[..., 1]])),
-        "exact",
-        f"one record swapped; worst record; all {len(sets)} training sets enumerated",
-        resamples=len(sets),
-        runs=2 * len(sets),
-        assumptions=("the algorithm is a function of its data (each training set was run twice, with equal bits)",),
-    ).compared_on(task, values)
-
-
 def plan_by_pairs(task: ReleaseTask) -> NoisePlan:
     """Opposite training sets at random: any algorithm, all records. Some resamples shape the noise, others certify."""
     population, resamples = task.population, task.n_resamples or _RESAMPLES
@@ -229,15 +204,3 @@ def nothing_varies(task: ReleaseTask, coordinates: Coordinates, resamples: int =
         runs=runs,
         assumptions=("that value is published as it is, without noise and without running on the training part",),
     ).compared_on(task, np.zeros((1, 0)))
-
-
-def _swapped_sets(sets: list[tuple[int, ...]], n: int) -> Indices:
-    """Return for each record all pairs (set with it, the same set with another record in its place): (n, pairs, 2)."""
-    number = {frozenset(s): i for i, s in enumerate(sets)}
-    pairs: list[list[tuple[int, int]]] = [[] for _ in range(n)]
-    for i, members in enumerate(sets):
-        outside = set(range(n)) - set(members)
-        for record in members:
-            rest = frozenset(members) - {record}
-            pairs[record] += [(i, number[rest | {other}]) for other in outside]
-    return np.array(pairs)

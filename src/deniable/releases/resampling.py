@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import joblib
@@ -154,18 +153,6 @@ def _run_all(task: Resample, runner: Runner, indices: Sequence[int]) -> list[Flo
         except ReleaseError as error:
             return [*results, error]
     return results
-
-
-def every_output(algorithm: Algorithm, population: Population) -> tuple[list[tuple[int, ...]], FloatArray] | None:
-    """Return all training sets and their outputs, or None if the algorithm is not a function of its data.
-
-    Each set is run twice; one differing bit means that the algorithm draws randomness of its own.
-    """
-    sets = list(combinations(range(population.n_records), population.n_train))
-    first, again = (
-        stack([evaluate(algorithm, population, np.array(s), f"on records {s}") for s in sets]) for _ in range(2)
-    )
-    return (sets, first) if np.array_equal(first, again) else None
 
 
 def stack(values: Sequence[FloatArray]) -> FloatArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -27,7 +26,6 @@ from deniable.releases.plans import ROUNDING, NoisePlan, ReleaseTask
 from deniable.releases.resampling import Algorithm, Population, Runner, evaluate
 from deniable.releases.statistics import ExactSwap
 
-_LARGEST_ENUMERATION = 1000  # training sets; up to this many, "swap" runs all of them (twice), and nothing is sampled
 _FEW_NUMBERS = 3  # up to which "auto" compares a closed form with thousands of runs
 _WORTH_RUNNING = 0.5  # largest share of the gain that the runs may cost the direct bound for "auto" to try it
 _LOG_GAMMAS = np.concatenate([np.linspace(0.0, 1.0, 11), np.geomspace(1.2, 24.0, 22)])  # of a certified curve
@@ -78,7 +76,7 @@ def release(
         ratios and other functions without a closed form. With more than one number that varies it serves at most a
         few thousand records unless ``n_resamples`` is given, and needs more noise the more numbers there are. "swap"
         pairs training sets that differ in one record and takes the worst record; proved where the swap distances are
-        known in closed form, or when there are at most 1,000 training sets (then all are run); otherwise it is refused.
+        known in closed form, otherwise it is refused.
         "centre" pairs opposite training sets: any algorithm, any dimension, every record, most noise.
     fraction
         Share of the records used for training.
@@ -254,13 +252,9 @@ def _rms(values: FloatArray) -> float:
 def _by_swap(task: ReleaseTask) -> NoisePlan:
     if isinstance(task.algorithm, ExactSwap):
         return plans.plan_from_closed_form(task, task.algorithm)
-    n, k = task.population.n_records, task.population.n_train
-    found = plans.plan_by_enumeration(task) if n <= 16 and math.comb(n, k) <= _LARGEST_ENUMERATION else None
-    if found is not None:
-        return found
     raise NoGuaranteeError(
-        "bound='swap' is proven for Mean, SecondMoment and Histogram of deniable.releases and for at most 1,000 "
-        "training sets, not for this; use bound='auto', 'direct' or 'centre', which cover any algorithm"
+        "bound='swap' is proven for Mean, SecondMoment and Histogram of deniable.releases, not for this; use "
+        "bound='auto', 'direct' or 'centre', which cover any algorithm"
     )
 
 
