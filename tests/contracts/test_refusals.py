@@ -323,11 +323,6 @@ profiled(y=np.array(["yes", None] * 30, dtype=object)) -> labels of one type
 profiled(X=np.ones(60)) -> table of at least two rows
 profiled(group=np.zeros(60)) -> at least two labels
 profiled(group=np.zeros(3)) -> one label per row
-profiled(added=(np.zeros((1, 2)), [1])) -> 4 columns
-profiled(added=(np.zeros((1, 4)), [7])) -> labels that y has
-profiled(added=(np.zeros((2, 4)), [1])) -> one label per row
-profiled(added=(np.full((1, 4), 9.0), [1])) -> row 0 has
-profiled(added=(np.zeros((1, 4)), [1]), group=np.arange(60)) -> without group
 profiled(group=np.arange(60), mechanism=ObjectivePerturbation(epsilon=1.0)) -> row by row
 PROFILE.tpr(2.0) -> fpr
 PROFILE.tpr(0.1, side="both") -> side

@@ -65,7 +65,7 @@ CALLS = {
     ),
     "privacy_profile": (
         dn.privacy_profile,
-        ["X", "y", "regularization", "mechanism", "loss", "intercept", "sample_weight", "added", "n_samples", "rng"],
+        ["X", "y", "regularization", "mechanism", "loss", "intercept", "sample_weight", "n_samples", "rng"],
         {"X": ROWS, "y": LABELS, "regularization": 0.1, "mechanism": dn.OutputPerturbation(epsilon=1.0)},
     ),
     "profile_estimator": (

@@ -53,13 +53,6 @@ def test_tables_carry_the_warning(profile):
     typical = profile.most_exposed(5, by="typical")
     assert list(typical["record"]) == list(profile.ranking("typical")[:5])
     assert np.all(np.diff(typical["advantage"]) <= 0)
-    exposed = np.isin(np.arange(200), profile.ranking("typical")[:4])
-    groups = profile.by(np.where(exposed, "outlier", "crowd"))
-    assert groups.loc["outlier", "records"] == 4
-    assert groups.loc["outlier", "share_of_top_1_percent"] > groups.loc["outlier", "share"]
-    assert groups.attrs["warning"] == profile.warning
-    with pytest.raises(InputError, match="one value per record"):
-        profile.by(np.zeros(3))
 
 
 def test_transition_brackets_the_worst_record(profile):

@@ -7,14 +7,12 @@ rank one (rank = number of classes for softmax).
 A certificate bounds the distance from f + δ_i to the exact optimum (:mod:`deniable.records.certified_radius`). Records
 whose certificate is wider than requested are iterated: quasi-Newton steps on the exact gradients, many at a time, each
 round one pass over the rows. Near f the Hessian H_i is an excellent preconditioner; where it fails, and where more than
-one record leaves or one joins, the neighbour is fitted anew, which needs the rows in memory.
+one record leaves, the neighbour is fitted anew, which needs the rows in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +21,7 @@ from deniable._parallel import in_order
 from deniable.records.certified_radius import RadiusCertificate
 from deniable.records.fit import Fit, fit
 from deniable.records.low_rank import LowRank, Pivot
-from deniable.records.problem import ROWS, UNIT, Part, Problem, Rows, Task
+from deniable.records.problem import ROWS, UNIT, Part, Problem, Task
 
 _CHEAP = 2e9  # rows² × columns up to which every record is iterated by default
 _MOST_ITERATED = 20_000  # most records that are iterated because their certificate is too wide
@@ -173,7 +171,7 @@ def iterate(
         step = anchor + rate[:, None] * direction
     if problem.in_memory:
         for i in wide[~stuck[wide] | np.isinf(best_radius[wide])]:
-            moved, radius, _ = _moved(problem, bound.pivot.fit.centre, _without, at[[i]])
+            moved, radius, _ = _moved(problem, bound.pivot.fit.centre, at[[i]])
             keep(moved[None], np.array([radius]), np.array([i]))
     return best, best_radius, used
 
@@ -216,42 +214,19 @@ def gradient_after(block: LowRank, step: FloatArray) -> tuple[FloatArray, FloatA
 def without_groups(base: Fit, groups: Indices, direction: FloatArray, n_jobs: int | None) -> Neighbours:
     """Optima without each group of rows; ``groups`` numbers them 0, 1, …"""
     members = np.split(np.argsort(groups, kind="stable"), np.cumsum(np.bincount(groups))[:-1])
-    return _refitted(base, _without, members, direction, n_jobs)
-
-
-def with_each(base: Fit, X: FloatArray, y: FloatArray, direction: FloatArray, n_jobs: int | None) -> Neighbours:
-    """Optima with each of the rows ``X``, ``y`` (encoded) added, one at a time."""
-    return _refitted(base, _with, list(zip(X, y, strict=True)), direction, n_jobs)
-
-
-def _without(problem: Problem, gone: Indices) -> Problem:
-    rows = problem.rows
-    weights = rows.weights.copy()
-    weights[gone] = 0.0
-    penalty = problem.penalty - float(rows.weights[gone].sum()) * problem.relief
-    return replace(problem, tasks=((replace(rows, weights=weights), 0),), penalty=penalty)
-
-
-def _with(problem: Problem, row: tuple[FloatArray, float]) -> Problem:
-    X, y = np.vstack([problem.rows.X, row[0]]), np.append(problem.rows.y, row[1])
-    tasks = ((Rows(X, y, np.append(problem.rows.weights, 1.0)), 0),)
-    longest, penalty = max(problem.longest, float(np.linalg.norm(row[0]))), problem.penalty + problem.relief
-    return replace(problem, tasks=tasks, count=len(y), longest=longest, penalty=penalty)
-
-
-def _refitted(
-    base: Fit, change: Callable[[Problem, Any], Problem], each: Sequence[Any], direction: FloatArray, n_jobs: int | None
-) -> Neighbours:
-    found = in_order(_moved, each, n_jobs, base.problem, base.centre, change)
+    found = in_order(_moved, members, n_jobs, base.problem, base.centre)
     step, radius, rounds = (np.array(one) for one in zip(*found, strict=True))
     return Neighbours(
         make_pivot(base, 0.0), lengths(step), step @ direction, radius, np.arange(len(step)), step, int(rounds.max())
     )
 
 
-def _moved(
-    problem: Problem, centre: FloatArray, change: Callable[[Problem, Any], Problem], what: Any
-) -> tuple[FloatArray, float, int]:
-    new = fit(change(problem, what), centre)
+def _moved(problem: Problem, centre: FloatArray, gone: Indices) -> tuple[FloatArray, float, int]:
+    """Return where the optimum goes without some rows, the radius in which it is, and the number of iterations."""
+    rows = problem.rows
+    weights = rows.weights.copy()
+    weights[gone] = 0.0
+    penalty = problem.penalty - float(rows.weights[gone].sum()) * problem.relief
+    new = fit(replace(problem, tasks=((replace(rows, weights=weights), 0),), penalty=penalty), centre)
     radius = new.radius * (1 + 1e-10) + 4 * UNIT * float(np.linalg.norm(centre))
     return new.centre - centre, radius, new.iterations

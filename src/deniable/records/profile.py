@@ -224,42 +224,6 @@ class PrivacyProfile(Textual):
         """The ``k`` records that this release, or typical ones, expose most: the first rows of :meth:`to_frame`."""
         return self.to_frame(fpr, by).head(integer("k", k, at_least=1))
 
-    def by(self, column: ArrayLike, fpr: float = 0.001) -> pd.DataFrame:
-        """Summarise subgroups: one value of ``column`` per record, one row of the result per value.
-
-        ``share_of_top_1_percent`` is the group's share of the 1 % most exposed by typical models; compare it with
-        ``share``, its share of all records.
-        """
-        pandas = require("pandas", purpose="a data frame")
-        values = np.asarray(column)
-        if values.shape != (len(self),):
-            raise InputError(f"column must have one value per record, got shape {values.shape} for {len(self)} records")
-        top = np.zeros(len(self), dtype=bool)
-        top[self.ranking("typical")[: max(1, len(self) // 100)]] = True
-        frame: pd.DataFrame = pandas.DataFrame(
-            {
-                "group": values,
-                "advantage": self.advantage(),
-                "tpr": self.tpr(fpr),
-                "size": np.abs(self.losses),
-                "top": top,
-            }
-        )
-        grouped = frame.groupby("group", sort=True)
-        summary: pd.DataFrame = pandas.DataFrame(
-            {
-                "records": grouped.size(),
-                "share": grouped.size() / len(self),
-                "share_of_top_1_percent": grouped["top"].sum() / top.sum(),
-                "median_advantage": grouped["advantage"].median(),
-                "largest_advantage": grouped["advantage"].max(),
-                f"largest_tpr_at_fpr_{fpr:g}": grouped["tpr"].max(),
-                "largest_size_of_privacy_loss": grouped["size"].max(),
-            }
-        )
-        summary.attrs["warning"] = self.warning
-        return summary
-
     def averaged_ranked_loss(self, n_samples: int = 100, *, rng: Seed = None) -> FloatArray:
         """Ranked |l| averaged over models drawn from the in-world, largest first, (n,) (LeBlond et al. Fig. 5).
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from deniable.records.encoder import read_problem
 from deniable.records.fit import Fit, fit
 from deniable.records.losses import Loss, as_loss
 from deniable.records.mechanisms import OutputPerturbation
-from deniable.records.neighbours import Neighbours, leave_one_out, with_each, without_groups
+from deniable.records.neighbours import Neighbours, leave_one_out, without_groups
 from deniable.records.objective import ObjectivePerturbation
 from deniable.records.problem import Intercept, Normalization, Problem, make_problem
 from deniable.records.profile import PrivacyProfile
@@ -38,7 +37,6 @@ def privacy_profile(
     sample_weight: ArrayLike | None = None,
     normalization: Normalization = "mean",
     group: ArrayLike | None = None,
-    added: tuple[ArrayLike, ArrayLike] | None = None,
     tolerance: float | None = None,
     n_samples: int = 0,
     rng: Seed = None,
@@ -57,8 +55,7 @@ def privacy_profile(
         blocks, a function that returns an iterator of them, or an iterator (all kept in a temporary file), a block
         being a pair ``(X, y)`` or, with ``target``, a data frame. Text columns become indicator columns, one per
         value; dates are days. Every pass reads the rows again; results agree with those of arrays to 1e-9 relative,
-        however the rows are split. Only with ``OutputPerturbation``, and without ``sample_weight``, ``group`` and
-        ``added``.
+        however the rows are split. Only with ``OutputPerturbation``, and without ``sample_weight`` and ``group``.
     target
         The column that is predicted.
     regularization
@@ -78,13 +75,10 @@ def privacy_profile(
     group
         One label per row: all rows of a label (a user) are removed together, and the profile has one entry per label,
         in sorted order (``profile.groups``).
-    added
-        Rows and labels ``(Z, z)`` of candidates: the profile is theirs. In: the model was trained on all rows and
-        this candidate; out: on the rows only. ``released`` then defaults to a release without any of them.
     tolerance
         Largest certified relative error (radius/distance) of one row out, before it is iterated. By default 1e-9 where
         iterating all is cheap (rows²·columns ≤ 2e9) and 1e-2 beyond. A record whose certificate cannot reach it
-        because of rounding keeps the best radius found: see ``radius``. Groups and rows that join are fitted anew.
+        because of rounding keeps the best radius found: see ``radius``. Without a group the model is fitted anew.
     n_samples
         For ``ObjectivePerturbation``: how many models to draw (and fit) for the quantities over typical models, which
         are read from that sample with a confidence band.
@@ -96,7 +90,7 @@ def privacy_profile(
     Returns
     -------
     PrivacyProfile
-        An entry per row, group or candidate: certified bounds on what its membership shows.
+        An entry per row or group: certified bounds on what its membership shows.
 
     Raises
     ------
@@ -124,10 +118,10 @@ def privacy_profile(
     problem: Problem
     source = as_source(X, target) if y is None else None
     if source is not None:
-        if isinstance(mechanism, ObjectivePerturbation) or any(v is not None for v in (sample_weight, group, added)):
+        if isinstance(mechanism, ObjectivePerturbation) or sample_weight is not None or group is not None:
             raise InputError(
-                "rows that are read in blocks need OutputPerturbation and no sample_weight, group or "
-                "added: pass arrays for those"
+                "rows that are read in blocks need OutputPerturbation and no sample_weight or group: pass arrays for "
+                "those"
             )
         problem = read_problem(source, as_loss(loss), regularization, intercept, normalization, n_jobs)
     elif y is None:
@@ -152,16 +146,10 @@ def privacy_profile(
     if model is None and isinstance(mechanism, OutputPerturbation):
         model = mechanism.sample(base.centre, rate, rng=generator)
     noise = np.zeros_like(base.centre) if model is None else model - base.centre
-    sign = 1
     labels: NDArray[np.generic] | None = None
     found: Neighbours
     limit = None if tolerance is None else number("tolerance", tolerance, above=0.0)
-    if added is not None:
-        if group is not None or isinstance(mechanism, ObjectivePerturbation):
-            raise InputError("added goes with OutputPerturbation and without group")
-        sign = -1
-        found = with_each(base, *_candidates(problem, cast(ArrayLike, y), added, mechanism), noise, n_jobs)
-    elif group is not None:
+    if group is not None:
         if isinstance(mechanism, ObjectivePerturbation):
             raise InputError("group goes with OutputPerturbation: objective perturbation is profiled row by row")
         labels, found = _left_together(base, group, noise, n_jobs)
@@ -185,7 +173,6 @@ def privacy_profile(
             losses[some], loss_error[some] = mechanism.privacy_loss(
                 size, found.distance[some], found.along[some], error[some], problem.size, rate
             )
-        losses *= sign
         typical = ExactTypical(mechanism.law(problem.size), rate, found.distance, error)
     return PrivacyProfile(
         optimum=base.centre,
@@ -228,30 +215,3 @@ def _released_model(released: ArrayLike, parameters: int) -> FloatArray:
             f"got shape {model.shape}"
         )
     return model
-
-
-def _candidates(
-    problem: Problem, y: ArrayLike, added: tuple[ArrayLike, ArrayLike], mechanism: OutputPerturbation
-) -> tuple[FloatArray, FloatArray]:
-    """Check rows that may join; return them with the intercept column, and their encoded targets."""
-    if not isinstance(added, tuple | list) or len(added) != 2:
-        raise InputError(f"added must be a pair (rows, targets), got {added!r}")
-    rows = numbers("added", added[0])
-    columns = problem.columns - problem.intercept
-    if rows.ndim != 2 or rows.shape[1] != columns or not np.isfinite(rows).all() or len(rows) == 0:
-        raise InputError(f"added must hold finite rows of {columns} columns, got shape {rows.shape}")
-    if not np.all(problem.rows.weights == 1):
-        raise InputError("added does not go with sample_weight")
-    known, new = np.asarray(y), np.asarray(added[1])
-    if problem.loss.name in ("logistic", "squared_hinge", "softmax") and not np.isin(new, known).all():
-        raise InputError(f"added must have labels that y has, got {new[~np.isin(new, known)][0]!r}")
-    targets = problem.loss.targets(np.concatenate([known, new]))[0][len(known) :]
-    if targets.shape != (len(rows),):
-        raise InputError(f"added must have one label per row, got {targets.shape} for {len(rows)} rows")
-    if problem.intercept:
-        rows = np.column_stack([rows, np.ones(len(rows))])
-    norms = np.linalg.norm(rows, axis=1)
-    worst = int(np.argmax(norms))
-    if mechanism.epsilon is not None:
-        mechanism.sensitivity(replace(problem, longest=float(norms[worst]), longest_at=f"row {worst}"))
-    return np.ascontiguousarray(rows), targets
