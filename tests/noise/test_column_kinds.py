@@ -24,7 +24,9 @@ def sums(columns, owners=None, mu=0.3):
     """The counts, and the standard deviations of their noise."""
     source = Tape(0)
     look = (
-        Queries(QueryBudget(1.0), source) if owners is None else Queries(QueryBudget(1.0), source, units_of(owners, 1))
+        Queries(QueryBudget(1.0), source)
+        if owners is None
+        else Queries(QueryBudget(1.0), source, units_of(owners, "person", 1))
     )
     ask_kinds(look, [read_cells(column) for column in columns], len(columns[0]), mu)
     return source.sums("kinds")[0], source.sd("kinds")

@@ -48,7 +48,6 @@ def test_what_cannot_be_proven_is_one_line(capsys):
     wrong = []
     for words, message in (
         (["--proof"], "Missing argument 'RUN'"),
-        ([RUN, "--proof", "--plot", "a.svg"], "--plot does not go with --proof"),
         ([RUN, "--proof", "--explain"], "leave one of them out"),
         (["laplace,1,steps=3", "--proof"], "ball arithmetic serves"),
         (["dpsgd,.3,1e-6,20", "--proof"], "use deniable.tradeoff"),

@@ -88,16 +88,16 @@ def test_a_code_is_as_written():
 
 @pytest.mark.parametrize("nobody", [None, np.nan, pd.NA, pd.NaT, "", "  ", "n/a", "\u200b"])
 def test_a_record_of_nobody_weighs_nothing(nobody):
-    units = units_of(pd.Series(["a", nobody, "b", "A"], dtype=object))
+    units = units_of(pd.Series(["a", nobody, "b", "A"], dtype=object), "person")
     assert units.labels == ("a", "b")
     assert units.weights.tolist() == [HEAVIEST / 2, 0, HEAVIEST, HEAVIEST / 2]
-    assert units_of([nobody]).total(1) == 0
+    assert units_of([nobody], "person").total(1) == 0
 
 
 @pytest.mark.parametrize("cells", SPELLINGS, ids=str)
 def test_spellings_of_one_person_move_a_fit_as_one(cells):
     """200 spellings of one person were 200 persons: 60 of 60 attacks were right."""
-    units = units_of(pd.Series([*cells * 20, "someone else"], dtype=object))
+    units = units_of(pd.Series([*cells * 20, "someone else"], dtype=object), "person")
     assert units.weights[:-1].sum() <= HEAVIEST
     assert len(units.labels) == 2
 
@@ -105,7 +105,7 @@ def test_spellings_of_one_person_move_a_fit_as_one(cells):
 def test_a_person_of_eight_spellings_weighs_one():
     """Eight spellings made eight persons, with eight times the weight that is charged for."""
     eight = ["1", "1.0", " 1", 1, 1.0, "01", "+1", "1e0"]
-    units = units_of(pd.Series([*eight, "2"], dtype=object), 1)
+    units = units_of(pd.Series([*eight, "2"], dtype=object), "person", 1)
     assert units.labels == ("1", "2")
     assert units.weights[:8].sum() == units.weights[8] == HEAVIEST
 
