@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import linear_model as linear
 from sklearn.base import BaseEstimator, clone
+from sklearn.cluster import KMeans
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.decomposition import PCA
 from sklearn.naive_bayes import GaussianNB
@@ -44,6 +45,10 @@ class Codec:
 
     names: tuple[str, ...] = ()
 
+    def prepare(self, estimator: BaseEstimator, X: FloatArray, y: Any) -> Codec:
+        """Return a codec that may use the whole data set as a reference (never released)."""
+        return self
+
     def learn(self, estimator: BaseEstimator, X: FloatArray, y: Any) -> Arrays:
         """Fit a clone and return its parameters: the attributes that it has."""
         fitted = clone(estimator).fit(X, y)
@@ -57,6 +62,16 @@ class Codec:
         shell.n_features_in_ = known.n_features
         if known.classes is not None:
             shell.classes_ = known.classes
+
+
+class PoissonCodec(Codec):
+    """Coefficients and intercept of a Poisson regression."""
+
+    def install(self, shell: BaseEstimator, arrays: Arrays, known: PublicFacts) -> None:
+        """Set them, and the link function of predictions, which is the same for every fit."""
+        super().install(shell, arrays, known)
+        fitted = clone(shell).fit(np.zeros((2, 1)), np.ones(2))  # to made-up rows
+        vars(shell)["_base_loss"] = vars(fitted)["_base_loss"]
 
 
 class GaussianNBCodec(Codec):
@@ -117,10 +132,47 @@ class PCACodec(Codec):
 
 
 @dataclass(frozen=True, eq=False)
+class KMeansCodec(Codec):
+    """Cluster centres, in the order of a reference clustering of the whole data set."""
+
+    reference: FloatArray | None = None
+
+    def prepare(self, estimator: BaseEstimator, X: FloatArray, y: Any) -> Codec:
+        """Cluster the whole data set once; only its order of clusters is used."""
+        return replace(self, reference=self.learn(estimator, X, y)["cluster_centers_"])
+
+    def learn(self, estimator: BaseEstimator, X: FloatArray, y: Any) -> Arrays:
+        """Fit, then match the centres to the reference so that labels do not jump between training sets."""
+        from scipy.optimize import linear_sum_assignment
+        from scipy.spatial.distance import cdist
+
+        centres = super().learn(estimator, X, y)["cluster_centers_"]
+        if self.reference is not None:
+            centres = centres[linear_sum_assignment(cdist(self.reference, centres, "sqeuclidean"))[1]]
+        return {"cluster_centers_": centres}
+
+    def install(self, shell: BaseEstimator, arrays: Arrays, known: PublicFacts) -> None:
+        """Set the centres."""
+        super().install(shell, arrays, known)
+        vars(shell).update(_n_threads=1, _n_features_out=len(arrays["cluster_centers_"]))  # scikit-learn reads both
+
+
+@dataclass(frozen=True, eq=False)
 class PipelineCodec(Codec):
     """The steps of a pipeline, one after the other; every step's parameters are released with noise."""
 
     steps: tuple[tuple[str, Codec], ...] = ()  # without those that pass through
+
+    def prepare(self, estimator: BaseEstimator, X: FloatArray, y: Any) -> Codec:
+        """Prepare every step on the whole data set, transformed by the steps before it."""
+        fitted = clone(estimator).fit(X, y)
+        prepared = []
+        for name, codec in self.steps:
+            step = fitted.named_steps[name]
+            prepared.append((name, codec.prepare(clone(step), X, y)))
+            if not self._is_last(name):
+                X = step.transform(X)
+        return PipelineCodec(steps=tuple(prepared))
 
     def learn(self, estimator: BaseEstimator, X: FloatArray, y: Any) -> Arrays:
         """Learn step by step, transforming by the step as learnt."""
@@ -169,6 +221,8 @@ _CODECS: dict[type, Codec] = {
     PCA: PCACodec(),
     EmpiricalCovariance: CovarianceCodec(("location_", "covariance_")),
     GaussianNB: GaussianNBCodec(("theta_", "var_", "class_prior_")),
+    KMeans: KMeansCodec(("cluster_centers_",)),
+    linear.PoissonRegressor: PoissonCodec(_COEFFICIENTS),
     StandardScaler: StandardScalerCodec(("mean_", "var_")),
 }
 # estimators that predict from coef_ and intercept_ (and classes_) alone

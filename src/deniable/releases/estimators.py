@@ -49,10 +49,11 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
 
     A secret random part of the data trains; its parameters get the least noise that certifies ``advantage``
     (see :func:`deniable.release` for the guarantee and its game). Predictions come from the noised parameters alone.
-    The class labels are fixed beforehand and come from the whole data set.
+    What is fixed beforehand comes from the whole data set: the class labels, the order of k-means' clusters.
 
-    Supported: linear, ridge, lasso and Huber regression, linear SVM, PCA, covariance estimators, Gaussian naive Bayes,
-    ``StandardScaler``, pipelines of those, and any estimator through ``get_parameters`` and ``set_parameters``.
+    Supported: linear, ridge, lasso, Huber and Poisson regression, linear SVM, PCA, covariance estimators,
+    Gaussian naive Bayes, k-means, ``StandardScaler``, pipelines of those, and any estimator through ``get_parameters``
+    and ``set_parameters``.
 
     Parameters
     ----------
@@ -158,7 +159,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         except ValueError as error:
             raise InputError(f"random_state: {error}") from None
         estimator = _seeded(self.estimator, seeds)
-        codec = self._codec()
+        codec = self._codec().prepare(estimator, rows, target)
         shapes = {name: value.shape for name, value in codec.learn(estimator, rows, target).items()}
         task = Refit(estimator, codec, classes, shapes)
         fits_are_few = self.bound == "auto" and self.n_resamples is None
