@@ -58,48 +58,52 @@ class RenyiCurve:
 
 def tabulated(known: FloatArray, remove: FloatArray, add: FloatArray) -> RenyiCurve:
     """Return the curve of bounds at some orders, with chords of (α − 1)·D_α between them."""
-
-    def divergence(order: FloatArray, direction: Direction) -> FloatArray:
-        values = remove if direction == "remove" else add
-        values = np.minimum.accumulate(values[::-1])[::-1]  # D never falls in the order
-        above = np.searchsorted(known, order)
-        found = np.append(values, np.inf)[above]
-        finite = np.isfinite(known) & np.isfinite(values)
-        if finite.sum() > 1:
-            x, y = known[finite], (known[finite] - 1) * values[finite]
-            inside = (order >= x[0]) & (order <= x[-1])
-            with np.errstate(invalid="ignore"):
-                chord = np.interp(order, x, y) / (order - 1) * (1 + 8 * EPS)
-            found = np.where(inside & ~np.isin(order, x), np.minimum(found, chord), found)
-        return np.asarray(found)
-
     useful = np.isfinite(known) & (np.isfinite(remove) | np.isfinite(add))
-    return RenyiCurve(divergence, known[useful], np.array_equal(remove, add), known_between=False)
+    bounds = partial(_between_orders, known, {"remove": remove, "add": add})
+    return RenyiCurve(bounds, known[useful], np.array_equal(remove, add), known_between=False)
 
 
 def concentrated(rho: float, xi: float = 0.0) -> RenyiCurve:
     """Return the curve of D_α ≤ ξ + ρ·α."""
-
-    def divergence(order: FloatArray, direction: Direction) -> FloatArray:
-        if rho == 0:
-            return np.full(order.shape, xi)
-        return np.asarray((xi + rho * order) * (1 + 4 * EPS))
-
-    return RenyiCurve(divergence, _orders(rho))
+    return RenyiCurve(partial(_growing, rho, xi), _orders(rho))
 
 
 def composed(curves: Sequence[RenyiCurve]) -> RenyiCurve:
     """Return the curve of an adaptive composition; orders are thinned to a few hundred."""
     if len(curves) == 1:
         return curves[0]
-
-    def divergence(order: FloatArray, direction: Direction) -> FloatArray:
-        total: FloatArray = np.sum([part.divergence(order, direction) for part in curves], axis=0)
-        return total * (1 + len(curves) * EPS)
-
+    bounds = partial(_added, tuple(curves))
     union = np.unique(np.concatenate([part.orders for part in curves]))
-    union = union[np.isfinite(divergence(union, "remove")) | np.isfinite(divergence(union, "add"))]
-    return RenyiCurve(divergence, union[:: 1 + union.size // 400], all(part.symmetric for part in curves))
+    union = union[np.isfinite(bounds(union, "remove")) | np.isfinite(bounds(union, "add"))]
+    return RenyiCurve(bounds, union[:: 1 + union.size // 400], all(part.symmetric for part in curves))
+
+
+# divergences are parts of functions of the module, not functions in functions, so that curves can be pickled
+def _between_orders(
+    known: FloatArray, values: dict[Direction, FloatArray], order: FloatArray, direction: Direction
+) -> FloatArray:
+    falling = np.minimum.accumulate(values[direction][::-1])[::-1]  # D never falls in the order
+    above = np.searchsorted(known, order)
+    found = np.append(falling, np.inf)[above]
+    finite = np.isfinite(known) & np.isfinite(falling)
+    if finite.sum() > 1:
+        x, y = known[finite], (known[finite] - 1) * falling[finite]
+        inside = (order >= x[0]) & (order <= x[-1])
+        with np.errstate(invalid="ignore"):
+            chord = np.interp(order, x, y) / (order - 1) * (1 + 8 * EPS)
+        found = np.where(inside & ~np.isin(order, x), np.minimum(found, chord), found)
+    return np.asarray(found)
+
+
+def _growing(rho: float, xi: float, order: FloatArray, direction: Direction) -> FloatArray:
+    if rho == 0:
+        return np.full(order.shape, xi)
+    return np.asarray((xi + rho * order) * (1 + 4 * EPS))
+
+
+def _added(curves: tuple[RenyiCurve, ...], order: FloatArray, direction: Direction) -> FloatArray:
+    total: FloatArray = np.sum([part.divergence(order, direction) for part in curves], axis=0)
+    return total * (1 + len(curves) * EPS)
 
 
 def curve_of_loss(loss: PrivacyLoss) -> RenyiCurve:
@@ -126,16 +130,17 @@ def _tabulated(divergence: Divergences, orders: FloatArray) -> RenyiCurve:
 def _repeated(step: Step, count: int) -> RenyiCurve:
     if any(step.only):
         raise InputError(f"divergences of {step!r} are not known here: its privacy loss is unbounded")
-
-    def divergence(order: FloatArray, direction: Direction) -> FloatArray:
-        return step_divergence(step, order, direction) * count * (1 + EPS)
-
+    divergence = partial(_often, step, count)
     if isinstance(step, AllocationStep):
         return _tabulated(divergence, _WHOLE)
     orders = _orders(float(divergence(_ORDERS[:1], "remove")[0]))  # as if they grew like those of a Gaussian
     if step.symmetric and type(step).divergence is not Step.divergence:  # a formula
         return RenyiCurve(divergence, orders)
     return _tabulated(divergence, np.append(orders, np.inf))
+
+
+def _often(step: Step, count: int, order: FloatArray, direction: Direction) -> FloatArray:
+    return step_divergence(step, order, direction) * count * (1 + EPS)
 
 
 def loss_divergence(loss: PrivacyLoss, order: FloatArray, direction: Direction) -> FloatArray:

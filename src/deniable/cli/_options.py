@@ -124,7 +124,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedLimit:
     """What an attacker may reach."""
 
     advantage: Annotated[

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def calibrate(
     run: RunArgument,
     *,
-    asked: options.Asked,
+    asked: options.AskedLimit,
     replace: Annotated[
         bool, options.more("--replace", help="Protect against replacing a record, not adding or removing it.")
     ] = False,

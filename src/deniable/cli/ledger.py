@@ -50,7 +50,7 @@ def new(
     file: FileArgument,
     unit: UnitOption = None,
     *,
-    asked: options.Asked,
+    asked: options.AskedLimit,
     reserve: Annotated[
         str | None, typer.Option(help="Runs that are not Gaussian and may be entered later, as 'dpsgd,1,0.01,5000'.")
     ] = None,
@@ -60,7 +60,7 @@ def new(
 
     if file.exists():
         raise InputError(f"{str(file)!r} exists; a ledger is never replaced: name another file")
-    limit: Any = None if asked == options.Asked() else asked.one()
+    limit: Any = None if asked == options.AskedLimit() else asked.one()
     _say(Ledger(file, unit, limit, None if reserve is None else read_run(reserve)))
 
 
@@ -88,7 +88,7 @@ def add(
 
 
 @command("deniable ledger remaining people.ledger --advantage 0.05", of=ledger)
-def remaining(file: FileArgument, asked: options.Asked) -> None:
+def remaining(file: FileArgument, asked: options.AskedLimit) -> None:
     """Say how many more releases fit.
 
     Each with --advantage or --limit, 0.1 if neither is given.

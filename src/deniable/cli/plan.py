@@ -34,7 +34,7 @@ def plan(
     run: RunArgument,
     records: Annotated[float, typer.Option(help="Number of records, public: the batches are a share of them.")],
     *,
-    asked: options.Asked,
+    asked: options.AskedLimit,
     precision: Annotated[
         float | None,
         typer.Option(help="Thin the pool of records instead: largest P(in | attack says in), at --fpr."),

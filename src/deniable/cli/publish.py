@@ -35,7 +35,7 @@ def publish(
     suppress_below: Annotated[float, options.more(help="Withhold counts whose noisy value is below this.")] = 0.0,
     plot: options.PlotOption = None,
     *,
-    asked: options.Asked,
+    asked: options.AskedLimit,
     certificate: Annotated[Path | None, options.file("--certificate", "Where the certificate goes", ".json")] = None,
     reading: options.Reading,
     ledger: LedgerOption = None,

@@ -25,7 +25,7 @@ def synthesize(
     ] = None,
     rows: Annotated[int | None, typer.Option(min=0, help="How many; otherwise the noisy number of records.")] = None,
     *,
-    asked: options.Asked,
+    asked: options.AskedLimit,
     reading: options.Reading,
     group: options.GroupOption = None,
     ledger: LedgerOption = None,

@@ -35,7 +35,7 @@ def train(
         options.more(help="At most so many pairs of columns with a joint shape; all that stand out unless given."),
     ] = None,
     *,
-    asked: options.Asked,
+    asked: options.AskedLimit,
     classes: Annotated[
         str | None,
         typer.Option(help="Classes of the target, such as no,yes; otherwise frequent ones are found with noise."),

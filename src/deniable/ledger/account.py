@@ -34,7 +34,7 @@ from deniable._shown import shown
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, of_persons, with_assumptions
 from deniable.ledger.admission import ROOM, adds_up, beside, described, for_unit, reserved, take, uses
-from deniable.ledger.file import Entry, LedgerError, Row, create, first_head, next_head, opened
+from deniable.ledger.file import Entry, LedgerError, StoredLine, create, first_head, next_head, opened
 from deniable.limits import Limit
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, from_plain, to_plain
 from deniable.planning import budget, largest_mu
@@ -321,14 +321,14 @@ class Ledger:
             take(part, kept)
 
     @contextmanager
-    def _file(self, *, write: bool = False) -> Iterator[tuple[sqlite3.Connection, list[Row]]]:
+    def _file(self, *, write: bool = False) -> Iterator[tuple[sqlite3.Connection, list[StoredLine]]]:
         """Open the file, if it is still the ledger that this object was made from."""
         with opened(self.path, write=write) as (file, made, rows):
             if first_head(made) != self._born:
                 raise LedgerError(f"{str(self.path)!r} became another ledger since it was opened: open it anew")
             yield file, rows
 
-    def _head(self, rows: Sequence[Row]) -> str:
+    def _head(self, rows: Sequence[StoredLine]) -> str:
         return rows[-1][2] if rows else self._born
 
     def _of_all(self, mechanism: Mechanism) -> Tradeoff:

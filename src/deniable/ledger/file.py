@@ -20,7 +20,7 @@ from deniable._files import check_writable
 from deniable.accounting import tradeoff
 from deniable.mechanisms import Mechanism, from_plain, to_plain
 
-Row = tuple[int, str, str]  # of the file: number, content, head
+StoredLine = tuple[int, str, str]  # of the file: number, content, head
 _IS_LEDGER, _FORMAT = 0x64656E79, 1  # SQLite's application_id ("deny") and user_version
 _PATIENCE = 60  # seconds that a writer waits for others
 _TABLES = """
@@ -61,7 +61,7 @@ class Entry:
     head: str = ""
 
     @classmethod
-    def read(cls, row: Row) -> Entry:
+    def read(cls, row: StoredLine) -> Entry:
         """Return the entry of a row of the file."""
         _, content, head = row
         told = json.loads(content)
@@ -108,7 +108,7 @@ def create(path: Path, made: dict[str, Any]) -> None:
 
 
 @contextmanager
-def opened(path: Path, *, write: bool = False) -> Iterator[tuple[sqlite3.Connection, dict[str, Any], list[Row]]]:
+def opened(path: Path, *, write: bool = False) -> Iterator[tuple[sqlite3.Connection, dict[str, Any], list[StoredLine]]]:
     """Open the file that is there; yield it, what the ledger was made with, and its rows, locked if ``write``.
 
     A fault becomes an error in words, and what was not committed is gone.

@@ -14,7 +14,7 @@ _STEPS = 200  # of Newton, after which it is said that they do not converge; abo
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class Optimum:
     """The optimum A(x) and what the certificates need.
 
     ``gradient`` is the true gradient at ``centre`` up to ``gradient_error`` (in norm): it need not be zero, because
@@ -33,7 +33,7 @@ class Fit:
     largest_margin: float
 
     @classmethod
-    def at(cls, problem: Problem, centre: FloatArray, sums: Sums | None = None, iterations: int = 0) -> Fit:
+    def at(cls, problem: Problem, centre: FloatArray, sums: Sums | None = None, iterations: int = 0) -> Optimum:
         """Return what is known at a point, the optimum or not (``radius`` is infinite)."""
         sums = problem.sums(centre) if sums is None else sums
         gradient, error = sums.total_gradient(problem, centre)
@@ -48,7 +48,7 @@ class Fit:
         return np.asarray((X @ F).astype(np.float64))
 
 
-def fit(problem: Problem, start: FloatArray | None = None) -> Fit:
+def fit(problem: Problem, start: FloatArray | None = None) -> Optimum:
     """Return the optimum by damped Newton steps, to the precision of floating-point numbers.
 
     Sums are in double precision until a step changes the centre by less than a millionth, and extended from then on.
@@ -70,7 +70,7 @@ def fit(problem: Problem, start: FloatArray | None = None) -> Fit:
         step = _newton_step(sums.hessian + np.diag(problem.penalty), gradient)
         moved, length = float(np.linalg.norm(step)), float(np.linalg.norm(centre))
         if precise and (size == 0 or moved <= 4 * UNIT * length or (stalled >= 2 and size <= 1e-11 * sums.scale)):
-            return _certified(Fit.at(problem, centre, sums, iteration), sums)
+            return _certified(Optimum.at(problem, centre, sums, iteration), sums)
         if not precise and (moved <= 1e-6 * length or size == 0 or stalled >= 2):
             precise, best, stalled = True, np.inf, 0
         rate, value = 1.0, sums.objective(problem, centre)
@@ -90,7 +90,7 @@ def fit(problem: Problem, start: FloatArray | None = None) -> Fit:
     )
 
 
-def _certified(found: Fit, sums: Sums) -> Fit:
+def _certified(found: Optimum, sums: Sums) -> Optimum:
     """Return the fit with the radius in which the exact optimum lies."""
     problem = found.problem
     separated = sums.largest_margin > 30 and float(problem.penalty.max()) == 0
@@ -121,7 +121,7 @@ def _self_concordant_bound(problem: Problem, curvature: float, gradient_norm: fl
     return float(-np.log1p(-q) / reach * (1 + 1e-12)) if q < 1 else float("inf")
 
 
-def _kinked_bound(found: Fit, curvature: float, gradient_norm: float) -> float:
+def _kinked_bound(found: Optimum, curvature: float, gradient_norm: float) -> float:
     """Bound the distance to the optimum without a ridge, for a piecewise quadratic loss.
 
     Within ρ = 2‖∇F‖/λ_min only rows whose kink is nearer than ρ‖x_j‖ change their curvature. If that costs less than

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from deniable._check import FloatArray, InputError
-from deniable.records.fit import Fit
+from deniable.records.fit import Optimum
 from deniable.records.problem import UNIT, Part
 
 
@@ -19,7 +19,7 @@ class Pivot:
     records of another weight, the certificate includes the difference.
     """
 
-    fit: Fit
+    fit: Optimum
     typical: float
     penalty: FloatArray
     inverse: FloatArray

@@ -19,9 +19,9 @@ import numpy as np
 from deniable._check import FloatArray, Indices, InputError
 from deniable._parallel import in_order
 from deniable.records.certified_radius import RadiusCertificate
-from deniable.records.fit import Fit, fit
+from deniable.records.fit import Optimum, fit
 from deniable.records.low_rank import LowRank, Pivot
-from deniable.records.problem import ROWS, UNIT, Part, Problem, Task
+from deniable.records.problem import ROWS, UNIT, Part, Problem, RowTask
 
 _CHEAP = 2e9  # rows² × columns up to which every record is iterated by default
 _MOST_ITERATED = 20_000  # most records that are iterated because their certificate is too wide
@@ -66,7 +66,7 @@ class Neighbours:
         return found
 
 
-def leave_one_out(base: Fit, direction: FloatArray, tolerance: float | None = None) -> Neighbours:
+def leave_one_out(base: Optimum, direction: FloatArray, tolerance: float | None = None) -> Neighbours:
     """Return the optima without each record of ``base.problem``, by one pass of Newton steps over its tasks.
 
     Records whose radius is above ``tolerance`` × their distance are iterated; by default 1e-9 where iterating every
@@ -90,7 +90,7 @@ def leave_one_out(base: Fit, direction: FloatArray, tolerance: float | None = No
     return Neighbours(pivot, distance, along, radius, wide, kept, rounds)
 
 
-def make_pivot(base: Fit, typical: float) -> Pivot:
+def make_pivot(base: Optimum, typical: float) -> Pivot:
     """Factorise the matrix that the neighbours share: records of weight ``typical`` leave."""
     problem = base.problem
     penalty = problem.penalty - typical * problem.relief
@@ -120,7 +120,7 @@ def make_pivot(base: Fit, typical: float) -> Pivot:
 
 
 def _pass_of(
-    bound: RadiusCertificate, direction: FloatArray, task: tuple[Task, int]
+    bound: RadiusCertificate, direction: FloatArray, task: tuple[RowTask, int]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """One Newton step for every row of a task, with its certificate, in O(rows · parameters²)."""
     found = []
@@ -211,7 +211,7 @@ def gradient_after(block: LowRank, step: FloatArray) -> tuple[FloatArray, FloatA
     return gradient, rounding + pivot.fit.gradient_error
 
 
-def without_groups(base: Fit, groups: Indices, direction: FloatArray, n_jobs: int | None) -> Neighbours:
+def without_groups(base: Optimum, groups: Indices, direction: FloatArray, n_jobs: int | None) -> Neighbours:
     """Optima without each group of rows; ``groups`` numbers them 0, 1, …"""
     members = np.split(np.argsort(groups, kind="stable"), np.cumsum(np.bincount(groups))[:-1])
     found = in_order(_moved, members, n_jobs, base.problem, base.centre)

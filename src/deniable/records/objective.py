@@ -10,7 +10,7 @@ import numpy as np
 from deniable._check import FloatArray, InputError, choice, number
 from deniable.laws import GaussianLaw, NormLaplaceLaw
 from deniable.mechanisms import PureDP
-from deniable.records.fit import Fit, fit
+from deniable.records.fit import Optimum, fit
 from deniable.records.low_rank import LowRank
 from deniable.records.mechanisms import row_bound_of
 from deniable.records.neighbours import make_pivot
@@ -101,7 +101,7 @@ class ObjectivePerturbation:
         """
         if float(np.ptp(problem.rows.weights)) > 0 and float(problem.relief.max()) > 0:
             raise InputError("ObjectivePerturbation with sample_weight needs normalization='sum'")
-        at = Fit.at(problem, released)
+        at = Optimum.at(problem, released)
         pivot = make_pivot(at, problem.typical_weight)
         H_in, H_left = at.hessian + np.diag(problem.penalty), at.hessian + np.diag(pivot.penalty)
         common = np.linalg.slogdet(H_in)[1] - np.linalg.slogdet(H_left)[1]

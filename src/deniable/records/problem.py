@@ -64,7 +64,7 @@ class Rows:
             yield Part.of(start + at, self.X[rows], self.y[rows], self.weights[rows])
 
 
-class Task(Protocol):
+class RowTask(Protocol):
     """Consecutive rows, which are read anew in every pass."""
 
     def parts(self, start: int) -> Iterator[Part]:
@@ -81,7 +81,7 @@ class Problem:
     """
 
     loss: Loss
-    tasks: tuple[tuple[Task, int], ...] = field(repr=False)
+    tasks: tuple[tuple[RowTask, int], ...] = field(repr=False)
     count: int  # of rows
     penalty: FloatArray
     relief: FloatArray
@@ -150,7 +150,7 @@ class Problem:
         return reduce(add, in_order(_sums_of, self.tasks, self.n_jobs, self.bare, centre, precise))
 
 
-def _sums_of(problem: Problem, centre: FloatArray, precise: bool, task: tuple[Task, int]) -> Sums:
+def _sums_of(problem: Problem, centre: FloatArray, precise: bool, task: tuple[RowTask, int]) -> Sums:
     return add_up(problem, task[0].parts(task[1]), centre, precise=precise)
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, Seed, choice, integer, number, numbers, seeded
 from deniable.records.encoder import read_problem
-from deniable.records.fit import Fit, fit
+from deniable.records.fit import Optimum, fit
 from deniable.records.losses import Loss, as_loss
 from deniable.records.mechanisms import OutputPerturbation
 from deniable.records.neighbours import Neighbours, leave_one_out, without_groups
@@ -195,7 +195,7 @@ def privacy_profile(
 
 
 def _left_together(
-    base: Fit, group: ArrayLike, noise: FloatArray, n_jobs: int | None
+    base: Optimum, group: ArrayLike, noise: FloatArray, n_jobs: int | None
 ) -> tuple[NDArray[np.generic], Neighbours]:
     labels, codes = np.unique(np.asarray(group), return_inverse=True)
     n = base.problem.count
