@@ -112,7 +112,7 @@ def test_bound_answers_for_any_run(capsys):
 
 def test_commands_answer_for_the_same_run(capsys, tmp_path):
     scores = tmp_path / "scores.csv"
-    scores.write_text("score,member\n" + "2.0,1\n0.5,0\n" * 3)
+    scores.write_text("score,member\n" + "".join(f"{k * 37 % 101},{k % 2}\n" for k in range(100)))
     assert run(["audit", str(scores), "zero-concentrated,0.1", "--stream"]) == 0
     assert "ZeroConcentratedDP(rho=0.1, xi=0.0)" in capsys.readouterr().out
     answered(capsys, "audit", str(scores), "shuffled,1,5")

@@ -96,9 +96,6 @@ def test_the_table_says_how_far_each_column_moves_the_score(model, table_of_colu
     for name in alone(model):
         found = moved(model, name)
         assert rows[name][0] == pytest.approx(np.ptp(list(found.values())), rel=1e-6, abs=1e-6), name
-        best = max(found, key=found.get)
-        if name != "text" and name not in NUMBERS:
-            assert rows[name][1] == SPELLED.get(best, best)
     assert rows["smoker"][0] > 0.5
     assert rows["flag"][0] > 0.2
     assert rows["sex"][0] > 0.2
@@ -138,7 +135,7 @@ def test_a_pair_is_drawn_and_listed_over_the_cells_in_which_both_values_are():
     joint = dn.assess(model).section("shapes").grids[1]
     np.testing.assert_allclose([row[1:] for row in joint.rows], values)
     if pair.name in rows:
-        assert rows[pair.name][:2] == [pytest.approx(np.ptp(values)), "a joint term of both"]
+        assert rows[pair.name][0] == pytest.approx(np.ptp(values))
 
 
 def test_the_table_says_what_a_missing_value_moves():
@@ -160,10 +157,12 @@ def test_the_table_says_what_a_missing_value_moves():
         rows_of[encoder.name] = [*values, None]
         found = model.decision_function(rows_of)
         block = model.model_.block(j)[:, -1]
-        spread, best, missing = rows[encoder.name]
-        if best != "(missing)":  # of a list whose noisy counts stand out it is one of the cells
+        spread, missing = rows[encoder.name]
+        cells = model.model_.occupied(j)
+        if (
+            cells[np.argmax(block[cells])] != len(block) - 1
+        ):  # of a list whose noisy counts stand out it is one of the cells
             assert missing == pytest.approx(block[-1], abs=1e-9), encoder.name
             spread = max(spread, missing - block[model.model_.occupied(j)].min())
         assert spread == pytest.approx(np.ptp(found), rel=1e-6), encoder.name
         assert spread > 0.5
-    assert "-" in rows["seen"][1]  # a date
