@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from spheres import Sphere
 
 from deniable._check import FloatArray, InputError, numbers
-from deniable.records.fit import Fit, fit
+from deniable.records.fit import Optimum, fit
 from deniable.records.losses import Loss, as_loss
 from deniable.records.problem import UNIT, make_problem
 
@@ -86,7 +86,7 @@ def _rows(removed: ArrayLike, n: int) -> np.ndarray:
     return rows.astype(np.intp)
 
 
-def _joining(base: Fit, y: ArrayLike, added: tuple[ArrayLike, ArrayLike]) -> tuple[FloatArray, FloatArray]:
+def _joining(base: Optimum, y: ArrayLike, added: tuple[ArrayLike, ArrayLike]) -> tuple[FloatArray, FloatArray]:
     rows, known = numbers("added", added[0]), np.asarray(y)
     columns = base.problem.columns
     if rows.ndim != 2 or rows.shape[1] != columns or not np.isfinite(rows).all():
@@ -99,7 +99,7 @@ def _joining(base: Fit, y: ArrayLike, added: tuple[ArrayLike, ArrayLike]) -> tup
     return rows, np.asarray(base.problem.loss.targets(np.concatenate([known, new]))[0][len(known) :])
 
 
-def _gradient(base: Fit, rows: FloatArray, targets: FloatArray) -> tuple[FloatArray, float]:
+def _gradient(base: Optimum, rows: FloatArray, targets: FloatArray) -> tuple[FloatArray, float]:
     """Return Σ ∇l at the base optimum over these records, and a bound of its rounding error."""
     loss, centre = base.problem.loss, base.centre.reshape(-1, base.problem.classes)
     margins = rows @ centre
