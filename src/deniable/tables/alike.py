@@ -128,9 +128,9 @@ def _shared(title: Any, parts: list[tuple[str, ColumnCells]]) -> SharedColumn:
         filled = part.kind[part.kind != MISSING]
         if (j == 0 or len(filled) >= _MANY) and np.sum(filled == kind) < _ALIKE * len(filled):
             raise InputError(
-                f"column {title!r}: {100 * np.mean(filled == kind):.0f} % of the filled cells of the {name} table are "
-                f"{_KINDS[kind]}, as those of the records are; write all tables alike (1234.5, 2021-04-19), or leave "
-                "the column out"
+                f"column {title!r}: the records' cells are read as {_KINDS[kind]}, and of the {name} table's "
+                f"{100 * np.mean(filled == kind):.0f} %; write all tables alike (1234.5, 2021-04-19; --decimal is for "
+                "all of them), or leave the column out"
             )
     words: dict[str, int] = {}
     known = [[*(words.setdefault(word.casefold(), len(words)) for word in part.words), -1] for part in cells]
