@@ -66,10 +66,11 @@ def compose(parts: Sequence[tuple[Cuttable, int]], side: Side, points: int, dire
         return max(min(Law.rung * (e // Law.rung), coarsest), least), found[1]
 
     top = max(coarsest, laid([count for _, count in parts])[0])
-    lattice = (unit, least, coarsest, top, side, points, direct)
-    known = (k for k in range(len(parts), 0, -1) if _COMPOSED.get((*lattice, *parts[:k])))
-    first = next(known, 0)  # parts of which the law is kept
-    total = _COMPOSED.get((*lattice, *parts[:first]))
+    lattice = (unit, even, least, coarsest, top, side, points, direct)
+    known = ((k, _COMPOSED.get((*lattice, *parts[:k]))) for k in range(len(parts), 0, -1))
+    # how many parts a law is kept of, and that law: asked once, as another thread may make it go in between
+    nothing: tuple[int, Law | None] = (0, None)
+    first, total = next(((k, law) for k, law in known if law is not None), nothing)
     for i, (step, count) in list(enumerate(parts))[first:]:
 
         def of(k: int, i: int = i) -> tuple[int, float]:
