@@ -139,3 +139,22 @@ def test_an_epsilon_near_overflow_gives_the_world_away_from_above_only():
     assert t.delta(800.0) == 1.0
     assert t.delta(800.0, side="lower") == 0.0
     assert t.advantage(side="lower") > 1 - 1e-12
+
+
+@pytest.mark.parametrize("total", [742.0, 760.0])
+def test_groups_whose_mass_in_one_world_underflows_keep_their_log_ratios(total):
+    """One in e^742 has two digits, one in e^760 none: log-ratios of group masses put the lower side above the upper."""
+    epsilons = np.random.default_rng(1).uniform(0.2, 1, 18)
+    epsilons *= total / epsilons.sum()
+    loss, log_p = np.zeros(1), np.zeros(1)
+    for epsilon in epsilons:
+        likely = -math.log1p(math.exp(-epsilon))
+        loss = np.concatenate([loss + epsilon, loss - epsilon])
+        log_p = np.concatenate([log_p + likely, log_p + likely - epsilon])
+    t = dn.tradeoff([dn.PureDP(float(epsilon)) for epsilon in epsilons])
+    for less in (0.1, 1.0, 3.0):
+        at = float(epsilons.sum()) - less
+        truth = float(np.sum(np.exp(log_p) * -np.expm1(np.minimum(at - loss, 0.0))))
+        low, high = (t.delta(at, "remove", side=side) for side in ("lower", "upper"))
+        assert low <= truth * (1 + 1e-12)
+        assert truth * (1 - 1e-12) <= high <= low * (1 + 1e-8)

@@ -246,13 +246,16 @@ class FiniteLaw:
         place = np.clip(np.searchsorted(edges, self.log_ratio, side="right") - 1, 0, most - 2)
         if side == "lower":
             p, q = (_placed(place, mass, most) for mass in (self.p, self.q))
-            keep = (p > 0) & (q > 0)  # whoever ignores an outcome knows less
-            log_ratio = np.log(p[keep]) - np.log(q[keep])
+            # a group's log-ratio is a mean of its members', under the law with more mass there (the other may be 0)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+                down = _placed(place, self.p * np.exp(edges[place] - self.log_ratio), most)
+                up = _placed(place, self.q * np.exp(self.log_ratio - edges[place]), most)
+                log_ratio = edges + np.where(p > q, np.log(p / down), np.log(up / q))
+            keep = np.isfinite(log_ratio)
+            log_ratio, p, q = log_ratio[keep], p[keep], q[keep]
             relative_error = self.relative_error + self.p.size * EPS
             shift = self.shift + 2 * relative_error + 8 * EPS * (1 + max(abs(low), abs(high)))
-            return _sorted(
-                replace(self, log_ratio=log_ratio, p=p[keep], q=q[keep], relative_error=relative_error, shift=shift)
-            )
+            return _sorted(replace(self, log_ratio=log_ratio, p=p, q=q, relative_error=relative_error, shift=shift))
         spacing = np.diff(edges)[place]
         above = np.clip(self.log_ratio - edges[place], 0.0, spacing)
         higher = np.expm1(-above) / np.expm1(-spacing)  # of P, to the upper end: representable however far the ends are
