@@ -1,10 +1,12 @@
 """Rényi divergences of single steps against 40 digits: sums for whole orders, quadrature, and every outcome."""
 
 import math
+from dataclasses import dataclass
 
 import mpmath as mp
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
 
 import deniable as dn
 from deniable.accounting.renyi import step_divergence
@@ -12,6 +14,8 @@ from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.discrete import DiscreteGaussianStep, DiscreteLaplaceStep, FinitePairStep
 from deniable.accounting.steps.gaussian_mixture import several_records, truncated_poisson
 from deniable.accounting.steps.laplace import LaplaceStep
+from deniable.accounting.steps.outcomes import ListedOutcomes
+from deniable.mechanisms import FinitePair
 
 
 @pytest.fixture(autouse=True)
@@ -119,3 +123,65 @@ def test_outcomes_one_by_one_and_closed_forms():
     assert DiscreteLaplaceStep(3.0, 2, 0.2).bounds_divergence
     lacking = FinitePairStep((0.9, 0.1, 0.0), (0.9, 0.0, 0.1))
     assert np.all(np.isinf(lacking.divergence(orders, "remove")))
+
+
+def enumerated(p, q, order):
+    """D_α(p‖q) to 40 digits."""
+    pairs = [(mp.mpf(x), mp.mpf(y)) for x, y in zip(p, q, strict=True)]
+    if any(x > 0 and y == 0 for x, y in pairs):
+        return math.inf
+    if math.isinf(order):
+        return float(mp.log(max(x / y for x, y in pairs if x > 0)))
+    return float(mp.log(mp.fsum(y * (x / y) ** order for x, y in pairs if y > 0)) / (order - 1))
+
+
+ORDERS = (1.01, 2.0, 9.0, 80.0, math.inf)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_outcomes_of_one_world_count(data):
+    """Only the out-world has them where r = 0: they were left out of E r^α, so that bounds were below the truth."""
+    size = data.draw(st.integers(2, 5))
+    weights = st.lists(st.integers(0, 50), min_size=size, max_size=size).filter(any)
+    p, q = (np.array(data.draw(weights), dtype=float) for _ in range(2))
+    pair = FinitePair(tuple(p / p.sum()), tuple(q / q.sum()))
+    curve = dn.tradeoff(pair)
+    for direction, (inside, outside) in (("remove", (pair.p, pair.q)), ("add", (pair.q, pair.p))):
+        truth = np.array([enumerated(inside, outside, order) for order in ORDERS])
+        found = curve.renyi(np.array(ORDERS), direction)
+        assert np.all(truth * (1 - 1e-9) - 1e-12 <= found)
+        assert np.all(found <= truth * (1 + 1e-6) + 1e-9)
+
+
+@pytest.mark.parametrize(("p", "q", "known"), [
+    ((0.5, 0.5), (1.0, 0.0), math.log(2)), ((0.4, 0.2, 0.4), (0.9999, 0.0001, 0.0), 0.91609074)
+])  # fmt: skip
+def test_half_of_the_other_world_is_never_seen(p, q, known):
+    pair = FinitePair(p, q)
+    assert dn.tradeoff(pair).renyi(2.0, "add") == pytest.approx(known, rel=1e-6)
+    assert dn.tradeoff([dn.GaussianDP(0.7), pair]).renyi(2.0, "add") == pytest.approx(known + 0.49, rel=1e-6)
+    assert dn.tradeoff([dn.GaussianDP(0.7), pair]).renyi(2.0, "remove") == math.inf
+
+
+def test_outcomes_of_equal_ratios_are_at_no_distance():
+    pair = FinitePair((0.2, 0.2, 0.4, 0.2), (0.25, 0.25, 0.5, 0.0))
+    assert dn.tradeoff([dn.GaussianDP(0.7), pair]).advantage() > dn.tradeoff(dn.GaussianDP(0.7)).advantage()
+
+
+@dataclass(frozen=True)
+class Half(Step):
+    """Half of the out-world is never seen inside, and a little of either was not looked at."""
+
+    lowest = highest = math.log(2)
+    only = (0.0, 0.5)
+    lost = (1e-12, 1e-12)
+
+    def pieces(self):
+        return (ListedOutcomes(np.array([math.log(2)]), np.ones(1), np.full(1, 0.5), 1e-15, 1e-15),)
+
+
+def test_a_step_with_losses_and_outcomes_of_one_world_is_bounded_by_its_largest_ratio():
+    orders = np.array(ORDERS)
+    assert np.all(Half().divergence(orders, "remove") >= math.log(2))
+    assert np.all(np.isinf(Half().divergence(orders, "add")))

@@ -126,12 +126,14 @@ class Step(Mechanism, ABC):
         """
         if not self.bounds_divergence or self.only[direction == "add"] > 0:
             return np.full(order.shape, np.inf)
+        largest, apart = max(self.highest, -self.lowest, 0.0), self.only[direction == "remove"]
         if any(self.lost):
-            return randomized_response_divergence(max(self.highest, -self.lowest, 0.0), order)
+            return np.full(order.shape, largest) if apart else randomized_response_divergence(largest, order)
         pieces = [piece if direction == "remove" else piece.swapped() for piece in self.pieces()]
         loss, p = (np.concatenate(x) for x in zip(*(piece.above(POINTS) for piece in pieces), strict=True))
+        log_p, apart = np.log(np.maximum(p, UNDERFLOW)), apart * (1 + 8 * EPS)  # where r = 0, g is a − 1
         found = [
-            log_moment(loss, np.log(np.maximum(p, UNDERFLOW)), a) / (a - 1) if a < math.inf else float(loss.max())
+            log_moment(loss, log_p, a, (a - 1) * apart) / (a - 1) if a < math.inf else float(loss.max())
             for a in order.tolist()
         ]
         return np.array(found) * (1 + 8 * EPS)

@@ -100,7 +100,7 @@ class FinitePairStep(DiscreteStep):
     @property
     def pitch(self) -> float:
         losses = self.law.log_ratio
-        if losses.size < 2:
+        if losses.size == 0 or losses[0] == losses[-1]:
             return 1.0
         rise, apart = losses - losses[0], np.diff(losses)
         unit = float(np.max(apart)) if losses.size == 2 else float(np.min(apart[apart > 1e-9 * rise[-1]]))
