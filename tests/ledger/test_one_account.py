@@ -6,6 +6,7 @@ import math
 import pickle
 import sqlite3
 from contextlib import closing, contextmanager
+from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
@@ -511,6 +512,17 @@ class TestPersonsOfWhichColumn:
             dn.tradeoff([by_doctor, by_patient])
         with pytest.raises(dn.InputError, match="hides persons"):
             by_doctor.certificate_ + dn.GaussianDP(0.1)
+
+    def test_persons_of_no_named_column_do_not_enter_even_where_the_column_is_person(self, path):
+        told = SimpleNamespace(mechanism=dn.GaussianDP(0.1), unit="person")
+        ledger = dn.Ledger(path, unit="person")
+        for asked in (ledger.add, ledger.plan):
+            with pytest.raises(LedgerError, match="nobody says by which column"):
+                asked(told)
+        assert ledger.entries == ()
+        assert ledger.add(told, unit="person").number == 1
+        with pytest.raises(LedgerError, match="ledger is of records"):
+            dn.Ledger(path.with_name("r")).add(told)
 
     def test_a_column_by_its_place_is_not_the_column_of_the_ledger(self, path):
         X, y = table()

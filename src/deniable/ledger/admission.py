@@ -66,6 +66,7 @@ def for_unit(unit: str, mechanism: Mechanism, hidden: str | None, said: str | No
     said = "record" if said == "line of the file" else said
     if None not in (hidden, said) and hidden != said and (hidden != "person" or said == "record"):
         raise LedgerError(f"unit must be what the release hides, {hidden!r}, got {said!r}")
+    nameless = hidden == "person" and said is None
     hidden = said or hidden
     if records is not None and (unit == "record" or hidden not in (None, "record")):
         raise LedgerError(
@@ -82,9 +83,10 @@ def for_unit(unit: str, mechanism: Mechanism, hidden: str | None, said: str | No
         return parts[0] if len(parts) == 1 else Composition(parts)
     if unit == "record" and hidden not in (None, "record"):
         raise LedgerError(f"the ledger is of records, and the release hides {hidden!r}: enter it in one of persons")
-    if unit not in ("record", hidden):
+    if nameless or unit not in ("record", hidden):
+        whom = "persons, nobody says by which column" if nameless else hidden or "nobody says whom"
         raise LedgerError(
-            f"the ledger is of persons ({unit!r}), and the release hides {hidden or 'nobody says whom'}: "
+            f"the ledger is of persons ({unit!r}), and the release hides {whom}: "
             f"give unit={unit!r} if it hides whole persons, or records_per_person=k if it hides records"
         )
     return mechanism
