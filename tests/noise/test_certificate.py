@@ -70,3 +70,12 @@ def test_with_noise_of_a_test_it_promises_nothing(make):
     assert str(made).startswith(INSECURE)
     assert all(INSECURE in curve.assumptions.notes for curve in (made.tradeoff, made.replacement))
     assert dn.assess(made).status == "inconclusive"
+
+
+def test_uses_of_one_name_all_count():
+    frame = FRAME.assign(**{"the target": FRAME.age})
+    certificate = dn.PrivateRegressor(advantage=0.3).fit(frame, FRAME.age).certificate_
+    assert len({use.name for use in certificate.uses}) < len(certificate.uses)
+    assert sum(certificate.shares().values()) == pytest.approx(1)
+    printed = [line.split("%")[0] for line in str(certificate).splitlines() if line.startswith("  ") and "% " in line]
+    assert sum(map(float, printed)) == pytest.approx(100, abs=0.1)

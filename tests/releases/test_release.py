@@ -198,10 +198,22 @@ def test_intervals_cover_what_is_smaller_on_every_part(algorithm, bound):
     assert low <= algorithm(data) <= high
 
 
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
+def test_a_bias_adds_to_limits_of_any_level(level):
+    """A sum over half of the records is half of it: at .5 the limits reached .67 of the way and never covered."""
+    data = np.random.default_rng(5).integers(1, 60, 60)
+    made = [dn.release(np.sum, data, advantage=0.4, n_resamples=800, rng=seed) for seed in range(12)]
+    inside = [low <= data.sum() <= high for low, high in (one.interval(level) for one in made)]
+    assert sum(inside) >= 12 * level - 3 * (12 * level * (1 - level)) ** 0.5
+    assert all(np.isnan(one.population_error) for one in made)  # a sum has no value there
+    assert "not known" not in str(made[0])
+
+
 def test_nothing_is_said_of_a_value_that_all_records_do_not_have():
     r = dn.release(lambda part: part.copy(), np.arange(40.0), advantage=0.4, bound="centre", n_resamples=64, rng=0)
     assert r.sampling_error is None
     assert np.isnan(r.interval()).all()
+    assert "± not known" in str(r)
 
 
 def test_values_too_large_to_be_compared_are_refused_in_words():

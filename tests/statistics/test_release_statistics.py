@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 import deniable as dn
 from deniable import InputError
-from deniable.statistics import parse, releasing
+from deniable.statistics import Row, parse, releasing
 from deniable.statistics.distribution import _LEAVES, _least_squares
 from deniable.statistics.grammar import ColumnScale
 from deniable.statistics.queries import (
@@ -254,6 +254,22 @@ def test_a_replaced_record_has_its_own_figure():
         mu = 2 * norm.ppf(0.6) * math.sqrt(ratio)
         assert made.replacement_tradeoff.advantage() == pytest.approx(2 * norm.cdf(mu / 2) - 1, rel=1e-5)
         assert "another in its place, " in str(made.certificate)
+
+
+def test_a_replaced_record_costs_the_same_whatever_was_found():
+    """Half yes and no, half numbers: a noisy count decides which query follows, so that no sum of a path is a bound."""
+    frame = pd.DataFrame({"a": np.where(np.arange(2000) % 2, np.arange(2000) % 4 // 2, np.arange(2000)).astype(object)})
+    frame.loc[::2, "a"] = ["yes", "no"] * 500
+    mu = 2 * 2 * norm.ppf(0.6)
+    for _ in range(6):
+        made = dn.release_statistics(frame, ["mean(a)"], advantage=0.2)
+        assert made.replacement_tradeoff.advantage() == pytest.approx(2 * norm.cdf(mu / 2) - 1, rel=1e-4)
+
+
+def test_only_what_has_no_noise_is_exact():
+    row = Row((), "", 3.0, 6e-5, 0.1, 3.0, 3.0, 2.9, 3.1)
+    assert "exact" not in row.shown()
+    assert "exact" in replace(row, noise=0.0).shown()
 
 
 def test_what_is_not_public_is_found_and_paid_for():

@@ -144,6 +144,20 @@ def test_intervals_cover():
     assert len(missed) / asked < 0.1 + 2 * (0.09 / asked) ** 0.5, missed
 
 
+@pytest.mark.parametrize("noise_seed", range(3))
+def test_intervals_of_words_that_were_not_found_cover(noise_seed):
+    """All of them together, with one of them in either order, and a hundred of them by name: 700 records each time."""
+    rare = [f"r{k}" for k in range(100)]
+    table = pd.DataFrame({"word": np.r_[np.repeat(["a", "b", "c"], 2000), np.repeat(rare, 7)].astype(object)})
+    with insecure_noise(np.random.default_rng(noise_seed)):
+        made = dn.PrivateSynthesizer(advantage=0.3).fit(table)
+    for wanted in ("(other)", ["(other)", "nope"], ["nope", "(other)"], rare):
+        found = made.intervals({"word": wanted}, confidence=0.999)
+        assert found.low <= 700 <= found.high, wanted
+    assert made.intervals({"word": "(other)"}, confidence=0.999).high < 800
+    assert made.intervals({"word": "r1"}, confidence=0.999).high < 60
+
+
 def test_intervals_are_narrow_where_counts_were_asked(made):
     found = made.intervals({"town": "Ulm"}, confidence=0.95)
     assert found.high - found.low < 200

@@ -25,7 +25,7 @@ from deniable.mechanisms import (
     to_plain,
     together,
 )
-from deniable.noise.queries import SHARED, Queries, Use
+from deniable.noise.queries import SHARED, Queries, Use, total_mu
 
 AS_GIVEN = "the columns as they were given; what prepared them is not covered"  # a pipeline's last step sees no other
 FPRS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)  # of the points of a curve in a certificate's JSON
@@ -131,9 +131,18 @@ class Certificate(Textual):
         )
 
     def shares(self) -> dict[str, float]:
-        """Return each use's share of μ²."""
-        whole = math.fsum(use.mu**2 for use in self.uses)
-        return {use.name: use.mu**2 / whole for use in self.uses}
+        """Return the share of μ² of every name of a use; several uses may have one."""
+        whole, found = total_mu(self.uses) ** 2 or 1.0, dict[str, float]()
+        for use in self.uses:
+            found[use.name] = found.get(use.name, 0.0) + use.mu**2 / whole
+        return found
+
+    def purposes(self) -> list[tuple[str, tuple[str, ...], float]]:
+        """Return each purpose with the names of its uses and their μ together: forty columns are one kind of query."""
+        found: dict[str, list[Use]] = {}
+        for use in self.uses:
+            found.setdefault(use.purpose, []).append(use)
+        return [(why, tuple(use.name for use in uses), total_mu(uses)) for why, uses in found.items()]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python types; the curves become their advantage at prior ½ and the TPR at some FPRs."""
@@ -147,9 +156,6 @@ class Certificate(Textual):
         return to_json(self.to_dict(), path)
 
     def __str__(self) -> str:
-        shares, named = self.shares(), dict[str, list[str]]()
-        for use in self.uses:  # one line per purpose: forty columns are forty queries of one kind
-            named.setdefault(use.purpose, []).append(use.name)
         failure = f", and with probability at most {self.delta:.3g} no protection (discovered categories)"
         advantage, replaced = (shown(t.advantage(), "number", "upper") for t in (self.tradeoff, self.replacement))
         lines = [
@@ -161,8 +167,8 @@ class Certificate(Textual):
             *[f"{SHARED.capitalize()}."] * (self.unit == "person"),
             f"Every query of the data, with its share of the budget (μ² = {self.mu**2:.6g}):",
             *(
-                f"  {math.fsum(shares[name] for name in names):7.2%}  {why} ({_listed(names)})"
-                for why, names in named.items()
+                f"  {(mu / (total_mu(self.uses) or 1.0)) ** 2:7.2%}  {why} ({_listed(names)})"
+                for why, names, mu in self.purposes()
             ),
             "Taken as public, not protected:",
             *(f"  {line}" for line in self.public),
@@ -172,7 +178,7 @@ class Certificate(Textual):
         return "\n".join(testing.marked(tuple(lines), self.insecure))
 
 
-def _listed(names: list[str]) -> str:
+def _listed(names: tuple[str, ...]) -> str:
     return names[0] if len(names) == 1 else f"{len(names)} queries, from {names[0]!r} to {names[-1]!r}"
 
 

@@ -162,7 +162,8 @@ class Alternative:
     noise
         Standard deviation of the noise needed for the requested advantage.
     sampling
-        Standard deviation of the value over training parts, the cost of training on a part; 0 if all records are used.
+        Distance of the value on training parts from that on all records, the cost of training on a part; None where
+        nothing is known.
     error
         Both together: expected error against the value on all records.
     chosen
@@ -198,6 +199,8 @@ class Release(Textual):
         whole data set, so that it says nothing about who was trained on; None where nothing is known.
     alternatives
         What ``bound="auto"`` compared; empty otherwise.
+    bias
+        The part of ``sampling_error`` that is the same on every part, as of a sum; None: none.
 
     Examples
     --------
@@ -209,31 +212,44 @@ class Release(Textual):
     certificate: HalfCertificate
     sampling_error: FloatArray | None = None
     alternatives: tuple[Alternative, ...] = ()
+    bias: FloatArray | None = None
 
     @property
     def standard_error(self) -> FloatArray:
-        """Standard error of each coordinate against the value on *all* records of the data set: noise and sampling."""
+        """Root mean square error against the value on *all* records: noise and sampling; NaN where it is not known."""
         if self.sampling_error is None:
             return np.full(self.value.shape, np.nan)
         return np.hypot(self.noise_scale, self.sampling_error)
 
     @property
     def population_error(self) -> FloatArray:
-        """Standard error with respect to the population from which the records were drawn independently."""
+        """Standard error with respect to the population from which the records were drawn independently.
+
+        NaN where it is not known: what is the same on every part may differ elsewhere, and what is mostly a bias on a
+        part, as a sum is, has no value there.
+        """
+        bias, spread = self._bias_and_spread()
+        error = np.hypot(self.noise_scale, spread / math.sqrt(1 - self.certificate.prior))
+        return np.where(spread > bias, error, np.nan)
+
+    def _bias_and_spread(self) -> tuple[FloatArray, FloatArray]:
+        """Return what every part has in common as error, and the standard deviation over parts; NaN if not known."""
         if self.sampling_error is None:
-            return np.full(self.value.shape, np.nan)
-        error = np.hypot(self.noise_scale, self.sampling_error / math.sqrt(1 - self.certificate.prior))
-        return np.where(self.sampling_error > 0, error, np.nan)  # what is the same on every part may differ elsewhere
+            return np.full(self.value.shape, np.nan), np.full(self.value.shape, np.nan)
+        bias = np.zeros(self.value.shape) if self.bias is None else self.bias
+        return bias, np.sqrt(np.maximum(self.sampling_error**2 - bias**2, 0.0))
 
     def interval(self, confidence: float = 0.95, *, of: Literal["data", "population"] = "data") -> FloatArray:
-        """Return approximate confidence limits, shape ``(2, *value.shape)``, from the normal law.
+        """Return approximate confidence limits, shape ``(2, *value.shape)``, from the normal law; a bias adds to them.
 
-        ``of="data"``: for the value on all records; ``of="population"``: for the law that they were drawn from.
+        ``of="data"``: for the value on all records; ``of="population"``: for the law that they were drawn from. NaN
+        where the error is not known.
         """
         level = number("confidence", confidence, above=0.0, below=1.0)
         choice("of", of, ("data", "population"))
-        error = self.standard_error if of == "data" else self.population_error
-        half = float(ndtri(0.5 + level / 2)) * error
+        bias, spread = self._bias_and_spread()
+        error = np.hypot(self.noise_scale, spread) if of == "data" else self.population_error
+        half = bias + float(ndtri(0.5 + level / 2)) * error
         return np.stack([self.value - half, self.value + half])
 
     def to_frame(self) -> Any:
@@ -265,7 +281,7 @@ class Release(Textual):
     def __str__(self) -> str:
         values, errors = np.ravel(self.value), np.ravel(self.standard_error)
         rows = [
-            (name, f"{value:.6g} ± {error:.2g}")
+            (name, f"{value:.6g} ± {'not known' if math.isnan(error) else f'{error:.2g}'}")
             for name, value, error in zip(self._labels(), values, errors, strict=True)
         ]
         left = [f"… and {len(rows) - _SHOWN:,} more"] if len(rows) > _SHOWN else []

@@ -106,6 +106,7 @@ class NoisePlan:
     runs: int = 0
     assumptions: tuple[str, ...] = ()
     deviation: FloatArray | None = None  # RMS distance of the value on training parts from that on all records
+    bias: FloatArray | None = None  # the part of it that is the same on every training part
 
     def compared_on(self, task: ReleaseTask, values: FloatArray) -> NoisePlan:
         """Add how far outputs of the free coordinates (draws, free) are from the value on all records, if it has one.
@@ -118,8 +119,11 @@ class NoisePlan:
             whole = evaluate(task.algorithm, task.population, rows, "on all records")
         if whole is None or whole.shape != self.coordinates.shape:
             return self
-        fixed, free = np.abs(self.coordinates.constants - whole.ravel()), whole.ravel()[self.coordinates.free]
-        return replace(self, deviation=self.coordinates.expand(np.sqrt(np.mean((values - free) ** 2, axis=0)), fixed))
+        fixed = np.abs(self.coordinates.constants - whole.ravel())
+        away = values - whole.ravel()[self.coordinates.free]
+        deviation, bias = np.sqrt(np.mean(away**2, axis=0)), np.abs(away.mean(axis=0))
+        expand = self.coordinates.expand
+        return replace(self, deviation=expand(deviation, fixed), bias=expand(bias, fixed))
 
 
 def plan_from_closed_form(task: ReleaseTask, algorithm: ExactSwap) -> NoisePlan:

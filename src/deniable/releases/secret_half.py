@@ -303,7 +303,7 @@ def _carry_out(found: Settled, alternatives: tuple[Alternative, ...]) -> Release
         bound=task.bound,
         warning=warning,
     )
-    return Release(value, found.noise, certificate, plan.deviation, alternatives)
+    return Release(value, found.noise, certificate, plan.deviation, alternatives, plan.bias)
 
 
 def _useless(found: Settled, value: FloatArray) -> str | None:

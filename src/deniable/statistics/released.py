@@ -79,7 +79,7 @@ class Row:
         """Return the value and how far the noise alone moves it, with digits that fit: ``591 ± 15``."""
         if math.isnan(self.value):
             return f"withheld: {self.note}"
-        if self.low == self.value == self.high:
+        if self.noise == 0:
             return f"{self.written(self.value)} (exact)"
         half = max(self.high - self.value, self.value - self.low)
         if not self.low <= self.value <= self.high:  # its limits are cut to what is possible

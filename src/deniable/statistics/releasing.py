@@ -192,7 +192,9 @@ def _released(
         if smallest and statistic.function in ("count", "histogram"):
             found = hide_small(found, smallest)
         made.append(tuple(found))
-    replaced = math.inf if units.weights is not None else math.hypot(*ask.replaced) * (1 + MANY_ROUNDINGS)
+    # what is found decides which queries follow: their sum is a bound where nothing is to be found, and else 2μ is
+    open_ = units.weights is not None or any(given.unknown)
+    replaced = math.inf if open_ else math.hypot(*ask.replaced) * (1 + MANY_ROUNDINGS)
     estimands = tuple(estimand(statistic, records.scales, units.unit) for statistic in asked)
     named = "; ".join(f"{statistic} is the {text}" for statistic, text in zip(asked, estimands, strict=True))
     declared_too = "what is declared: kinds, ranges, categories" + ", a number" * (known is not None)

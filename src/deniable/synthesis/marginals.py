@@ -146,10 +146,10 @@ def interval(
     return CountInterval(min(max(middle, low), high), low, high, level)
 
 
-def _touched(column: MadeColumn, wanted: Any) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which cells lie in what is wanted, which touch it, and whether it names a word that was not found."""
-    size = len(column.mass)
-    inside, touched, unseen = (np.zeros(size, dtype=bool) for _ in range(3))
+def _touched(column: MadeColumn, wanted: Any) -> tuple[NDArray[np.bool_], NDArray[np.bool_], int]:
+    """Return which cells lie in what is wanted, which touch it, and how many words it names that were not found."""
+    size, unseen = len(column.mass), 0
+    inside, touched = np.zeros(size, dtype=bool), np.zeros(size, dtype=bool)
     if isinstance(wanted, tuple) and len(wanted) == 2 and column.numbers:
         low: Any
         high: Any
@@ -171,19 +171,20 @@ def _touched(column: MadeColumn, wanted: Any) -> tuple[NDArray[np.bool_], NDArra
         if at < column.numbers:
             inside[at] = column.single and column.bounds[0] <= cell.number[0] < column.bounds[-1]
         elif at < size - 1:
-            other = at == size - 2  # the cell of words that were not found
-            inside[at] = not other or value == OTHER
-            unseen[at] |= other and column.unseen > 0
-    return inside, touched, unseen
+            named = at < size - 2 or value == OTHER  # the last cell is that of all words that were not found
+            inside[at] |= named
+            unseen += not named and column.unseen > 0
+    return inside, touched, 0 if inside[-2:-1].any() else unseen
 
 
 def _alone(column: MadeColumn, touched: Any, z: float) -> tuple[float, float, float]:
     """Return limits and an estimate for the units in some cells of a column."""
     inside, outer, unseen = touched
+    known = outer.copy()
+    known[-2:-1] &= not unseen  # of each word that was not found it is known how many it may have
     low = max(float(column.counts[inside].sum()) - z * float(np.linalg.norm(column.sds[inside])), 0.0)
-    known = outer & ~unseen
     high = float(column.counts[known].sum()) + z * float(np.linalg.norm(column.sds[known]))
-    high += float(np.sum(unseen)) * (column.unseen + z * column.sd)
+    high += unseen * (column.unseen + z * column.sd)
     high = max(high, low)
     return low, high, min(max(float(column.mass[inside].sum()), low), high)
 
@@ -197,4 +198,4 @@ def _by_groups(column: MadeColumn, touched: Any, z: float) -> tuple[IntArray, Fl
     mass = np.bincount(column.groups, column.mass)
     share = np.bincount(column.groups, column.mass * (inside | outer)) / np.maximum(mass, 1e-9)
     none = np.zeros(len(inside), dtype=bool)
-    return groups, share, _alone(column, (none, np.isin(column.groups, groups) & ~inside, none), z)[1]
+    return groups, share, _alone(column, (none, np.isin(column.groups, groups) & ~inside, 0), z)[1]

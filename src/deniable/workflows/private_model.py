@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -102,15 +103,11 @@ def proof_of(certificate: Certificate) -> dict[str, str]:
 
 def account_section(certificate: Certificate) -> Section:
     """Every query of the data, those with one purpose in one row."""
-    purposes: dict[str, list[Any]] = {}
-    for use in certificate.uses:
-        purposes.setdefault(use.purpose, []).append(use)
-    shares = certificate.shares()
+    whole = math.hypot(*(mu for _, _, mu in certificate.purposes())) or 1.0
     rows: list[list[Any]] = []
-    for purpose, uses in purposes.items():
-        what = uses[0].name if len(uses) == 1 else f"{uses[0].name} and {len(uses) - 1} more"
-        share = shown(sum(shares[use.name] for use in uses), "rate", "nearest", 3)
-        rows.append([what, purpose, share, float(np.sqrt(sum(use.mu**2 for use in uses)))])
+    for purpose, names, mu in certificate.purposes():
+        what = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+        rows.append([what, purpose, shown((mu / whole) ** 2, "rate", "nearest", 3), mu])
     lines = [f"Target: {certificate.target}."]
     if certificate.delta > 0:
         lines.append(
