@@ -194,8 +194,9 @@ class TestNothingIsReleased:
 def test_intervals_cover_what_is_smaller_on_every_part(algorithm, bound):
     """The value on all records: the limits were those of the value on a part (a sum's half: never covered)."""
     data = np.random.default_rng(3).integers(1, 60, 120)
-    low, high = dn.release(algorithm, data, advantage=0.4, bound=bound, n_resamples=800, rng=0).interval()
-    assert low <= algorithm(data) <= high
+    made = (dn.release(algorithm, data, advantage=0.4, bound=bound, n_resamples=800, rng=seed) for seed in range(8))
+    inside = [low <= algorithm(data) <= high for low, high in (one.interval() for one in made)]
+    assert sum(inside) >= 5  # of 8; at a coverage of .95 fewer come once in 2,700
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
