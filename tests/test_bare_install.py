@@ -59,6 +59,19 @@ def test_what_is_missing_names_its_install_line(call, extra):
     assert f"which is not installed; run: pip install 'deniable[{extra}]'" in done.stdout
 
 
+def test_a_module_of_our_own_that_is_not_there_is_told_as_it_is():
+    done = bare("""
+        import deniable as dn
+        sys.modules["deniable.training.account"] = None
+        try:
+            dn.PrivateClassifier
+        except ImportError as error:
+            print(error)
+    """)
+    assert "deniable.training.account" in done.stdout
+    assert "pip install" not in done.stdout
+
+
 def test_commands_on_runs_work_and_the_others_say_the_line_that_installs_them():
     wanted = {
         "bound dpsgd,4,0.1,10": "",

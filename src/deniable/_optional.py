@@ -41,9 +41,11 @@ def require(module: str, *, purpose: str) -> ModuleType:
 def missing(error: ImportError, purpose: str, extra: str | None = None) -> ImportError:
     """Return the error to raise instead of ``error``: who needs the module, and the line that installs it.
 
-    ``extra`` installs all that ``purpose`` needs; by default the one that installs the module is named.
+    ``extra`` installs all that ``purpose`` needs; by default the one that installs the module is named. What no extra
+    installs is no matter of installing: ``error`` itself is returned.
     """
-    name = (error.name or str(error)).partition(".")[0]
-    extra = (extra or EXTRA_OF[name]) if name in EXTRA_OF else None
-    line = f"pip install 'deniable[{extra}]'" if extra else f"pip install {name}"
+    name = (error.name or "").partition(".")[0]
+    if name not in EXTRA_OF:
+        return error
+    line = f"pip install 'deniable[{extra or EXTRA_OF[name]}]'"
     return ImportError(f"{purpose} needs {name}, which is not installed; run: {line}", name=error.name)
