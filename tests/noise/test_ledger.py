@@ -2,11 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from deniable import InputError
 from deniable._floats import MANY_ROUNDINGS
-from deniable.noise.queries import QueryBudget, total_delta, total_mu
+from deniable.noise.queries import QueryBudget, SumNoise, total_delta, total_mu
 
 
 def test_equal_parts_of_a_budget_fit_whatever_their_number():
@@ -30,3 +31,12 @@ def test_what_does_not_fit_is_refused_and_not_counted(cost):
         ledger.spend("second", "", *cost)
     assert [use.name for use in ledger.uses] == ["first"]
     ledger.spend("third", "", 0.1)
+
+
+def test_a_channel_answers_as_often_as_was_paid_for():
+    channel = SumNoise().channel("sums", np.ones(3), 2)
+    for _ in range(2):
+        assert channel(np.zeros(3, dtype=np.int64)).shape == (3,)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="answered every question"):
+            channel(np.zeros(3, dtype=np.int64))

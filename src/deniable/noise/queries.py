@@ -128,7 +128,13 @@ class SumNoise:
     def channel(self, label: str, sd: FloatArray, times: int) -> Channel:
         """Open a channel; noise is drawn in blocks of many questions, which is quicker."""
         drawn = _noise(np.asarray(sd, dtype=np.float64), times)
-        return lambda sums: sums + next(drawn)
+
+        def answer(sums: IntArray) -> IntArray:
+            if (noise := next(drawn, None)) is None:
+                raise RuntimeError("this noise source has answered every question in its budget")
+            return np.asarray(sums + noise)
+
+        return answer
 
     def coins(self, label: str, n: int, chance: float) -> NDArray[np.bool_]:
         """Toss a coin for each of ``n`` units with the operating system's entropy, so that nobody can repeat them.
@@ -146,7 +152,6 @@ def _noise(sd: FloatArray, times: int) -> Iterator[IntArray]:
         block = min(times, max(1, _BLOCK // max(sd.size, 1)))
         yield from rounded_gaussian(sd, (block, *sd.shape))[::-1]
         times -= block
-    raise RuntimeError("this noise source has answered every question in its budget")
 
 
 SHARED = (  # how cells are told apart: deniable.tables.persons
