@@ -183,19 +183,44 @@ def test_without_noise_every_statistic_is_what_pandas_says():
 
 def test_errors_are_as_large_as_stated():
     """Over 25 releases the mean square of (value − truth)/noise is 1, for every statistic, and limits cover."""
-    scores = {text: [] for text in TRUTH}
+    scores = {text: [] for text in TRUTH if parse(text).function not in ("median", "quantile")}
     for _ in range(25):
         made = dn.release_statistics(FRAME, list(TRUTH), advantage=0.8, ranges=RANGES)
         for text, expected in TRUTH.items():
             for row, right in zip(listed(made[text]), expected, strict=True):
                 assert row.low <= row.value <= row.high or row.value < 0
-                if row.noise > 0:
+                if row.noise > 0 and text in scores:
                     scores[text].append((row.value - right) / row.noise)
     for text, found in scores.items():
-        if parse(text).function in ("median", "quantile"):  # leaves have a width of their own
-            assert 0.2 < np.sqrt(np.mean(np.square(found))) < 1.6, text
-        else:
-            assert 0.6 < np.sqrt(np.mean(np.square(found))) < 1.4, text
+        assert 0.6 < np.sqrt(np.mean(np.square(found))) < 1.4, text
+
+
+def test_errors_of_quantiles_are_as_large_as_stated():
+    """Over tables, as a table's gaps next to its median are its own. The noise is Laplace noise over a noisy density.
+
+    So its square has no mean to compare; its median is that of a Laplace variable, and limits miss as often as stated.
+    """
+    found = []
+    with insecure_noise(np.random.default_rng(0)):
+        for seed in range(80):
+            income = np.minimum(np.random.default_rng(seed).lognormal(10, 0.5, 1000), 119_000)
+            made = dn.release_statistics({"x": income}, "median(x)", advantage=0.4, ranges={"x": (0, 120_000)})
+            row = made["median(x)"][0]
+            found.append(np.array([row.low, np.median(income), row.high, row.value + row.noise]) - row.value)
+    low, right, high, noise = np.transpose(found)
+    assert 0.33 < np.median(np.abs(right) / noise) < 0.7  # of a Laplace variable of variance 1: 0.49, give or take 0.08
+    misses, of_half = (np.sum((right < part * low) | (right > part * high)) for part in (1, 0.5))
+    assert misses <= 9 < of_half  # 5 % are 4, give or take 2; negative control: limits half as wide
+
+
+def test_quantiles_of_persons_and_their_distribution_function_are_one_tree():
+    """Where quantiles are not chosen by rank they follow from the counts that a distribution function needs."""
+    frame = FRAME.assign(person=np.arange(N) // 2)
+    asked = ["median(age)", "ecdf(age)"]
+    made = dn.release_statistics(frame, asked, advantage=0.4, ranges=RANGES, group="person")
+    assert [use.name for use in made.account] == ["count", "tree(age)"]
+    apart = dn.release_statistics(frame, "median(age)", advantage=0.4, ranges=RANGES, group="person")
+    assert made.account[1].mu == apart.account[1].mu
 
 
 def test_every_limit_buys_its_gaussian_noise():

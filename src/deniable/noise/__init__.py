@@ -16,15 +16,11 @@ from deniable.noise.columns import (
     CELLS as CELLS,
     COUNT_NOISE as COUNT_NOISE,
     REPLACED as REPLACED,
-    YEARS as YEARS,
     ColumnKind as ColumnKind,
     ask_kinds as ask_kinds,
     cell_ends as cell_ends,
-    octave_cells as octave_cells,
-    range_from_counts as range_from_counts,
+    find_range as find_range,
     standing_out as standing_out,
-    year_cells as year_cells,
-    years_from_counts as years_from_counts,
 )
 from deniable.noise.laws import GaussianNoise, NoiseLaw as NoiseLaw, NormLaplaceNoise
 from deniable.noise.queries import (

@@ -140,6 +140,15 @@ def _told(noised: FloatArray, sd: float) -> ColumnKind:
     return ColumnKind(kind="number", words=words, whole=whole_only, sure=sure or some, most=most, other=other)
 
 
+def find_range(
+    look: Queries, name: str, purpose: str, mu: float, rows: IntArray, values: FloatArray, *, dates: bool = False
+) -> tuple[FloatArray, tuple[float, float]]:
+    """Return noisy counts of the octaves, or years, in which finite numbers lie, and the range that these show."""
+    places, size, ends = (year_cells, YEARS, years_from_counts) if dates else (octave_cells, CELLS, range_from_counts)
+    counts = look.histogram(name, purpose, mu, rows, places(values), size)
+    return counts, ends(counts, 1 / mu)
+
+
 def octave_cells(values: FloatArray) -> IntArray:
     """Return the cell of each finite number: negative octaves from the largest, zero, positive octaves."""
     _, exponent = np.frexp(values)

@@ -10,6 +10,7 @@ from deniable.planning.calibration import (
 from deniable.planning.gaussian_budget import (
     Budget as Budget,
     budget as budget,
+    failure_of as failure_of,
     largest_mu as largest_mu,
     squared_mu as squared_mu,
 )

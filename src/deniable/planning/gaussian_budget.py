@@ -52,6 +52,11 @@ def budget(limit: Limit | AsTellingAs, *, unit: str = "record", failure: float =
     return Budget(_largest_mu(failure, limit), failure, limit.words(unit))
 
 
+def failure_of(limit: Limit | AsTellingAs) -> float:
+    """Return the δ of finding words in the data that a limit has room for: a 20th of what it allows, 1e-6 at most."""
+    return min(1e-6, (limit.most - limit.floor) / 20 / limit.group_size)
+
+
 @lru_cache(maxsize=64)
 def _largest_mu(failure: float, limit: Limit) -> float:
     beside = f" with a failure probability of {failure:g}" if failure else ""

@@ -25,7 +25,7 @@ from deniable.noise import (
     only_our_words,
     units_of,
 )
-from deniable.planning import AsTellingAs, as_limit, budget
+from deniable.planning import AsTellingAs, as_limit, budget, failure_of
 from deniable.statistics.distribution import OF_COUNT, Choice, Ranked
 from deniable.statistics.estimates import Limits, QueryAnswer, hide_small, reconciled
 from deniable.statistics.grammar import ColumnScale, Statistic, nearest, parse
@@ -38,19 +38,16 @@ from deniable.statistics.queries import (
     Query,
     Ranks,
     Records,
-    Tree,
 )
 from deniable.statistics.released import StatisticsRelease
 from deniable.statistics.requests import Given, answered, declared, estimand, query_of, shared, shares_of
 from deniable.tables import DATE, NUMBER, WORD, ColumnCells, Schema, flag_of, open_table
 
-_MOST_GROUPS = 1000  # in which quantiles are chosen one by one: about 3 ms each
 _COUNT = 0.01  # share of μ² for the number of records
 _KINDS = 0.03  # share of μ² for what columns hold, the number of records included
 _FINDING = 0.21  # share of μ² for all that is not declared: kinds, ranges, categories, the number of records
 HEAVIEST = 720  # weight of a person's records together; more would leave less room for noise in whole numbers
 _FLAGS = {"yes": 1.0, "no": 0.0, "": math.nan}  # words that are numbers where numbers are asked for
-_DELTA = 1e-6  # of failure of all lists of categories that were found together, at most a 20th of what is allowed
 
 
 @only_our_words()
@@ -166,13 +163,11 @@ def _released(
     ledger: Account | None,
 ) -> StatisticsRelease:
     """Ask and estimate; nothing is said but what is released."""
-    delta = min(_DELTA, (goal.most - goal.floor) / 20 / goal.group_size) if given.unknown[1] else 0.0
-    allowed = budget(goal, unit=units.unit, failure=delta)
-    mu = allowed.mu
-    ask = _Asking(Queries(QueryBudget(mu, delta), units=units), limits)
+    allowed = budget(goal, unit=units.unit, failure=failure_of(goal) if given.unknown[1] else 0.0)
+    ask = _Asking(Queries(QueryBudget(allowed.mu, allowed.delta), units=units), limits)
     entry = enter(ledger, ask.queries.ledger.mechanism(), unit=units.whom, what="statistics")
     n, records = ask.found(rows, cells, given, known)
-    queries = shared([query_of(statistic, records.scales) for statistic in asked])
+    queries = shared([query_of(statistic, records) for statistic in asked])
     public: dict[Query, QueryAnswer] = (
         {CellCounts(()): QueryAnswer(np.array([[n]]), np.zeros(1), [()])} if known is not None else {}
     )
@@ -267,13 +262,11 @@ class _Asking:
         if kind.other:
             notes.append(f"about {kind.other:,.0f} cells of {name} are no {'date' if dates else 'number'}s")
         values = numbers_of(cells, dates)
-        rows, sd = np.flatnonzero(~np.isnan(values)), 1 / mu
-        places, size = (columns.year_cells, columns.YEARS) if dates else (columns.octave_cells, columns.CELLS)
-        purpose = f"in which {'years' if dates else 'octaves'} a column lies"
-        counts = self.queries.histogram(f"range of {name}", purpose, mu, rows, places(values[rows]), size)
-        if not columns.standing_out(counts, sd) > 0:
+        rows = np.flatnonzero(~np.isnan(values))
+        label, purpose = f"range of {name}", f"in which {'years' if dates else 'octaves'} a column lies"
+        counts, (low, high) = columns.find_range(self.queries, label, purpose, mu, rows, values[rows], dates=dates)
+        if not columns.standing_out(counts, 1 / mu) > 0:
             notes.append(f"the range of {name} was lost in the noise, so values may be clipped far off: declare it")
-        low, high = (columns.years_from_counts if dates else columns.range_from_counts)(counts, sd)
         scale = ColumnScale(low, high, dates, kind.whole and not dates)
         first, last = columns.SEARCHED[dates]
         if low <= first or high >= last:
@@ -285,9 +278,7 @@ class _Asking:
     def sums(self, query: Query, records: Records, mu: float, purpose: str) -> QueryAnswer:
         """Return the noisy sums of a query."""
         if isinstance(query, Ranks):
-            if records.units.weights is None and len(records.labels(query.by)) <= _MOST_GROUPS:
-                return self._ranks(query, records, mu, purpose)
-            query = Tree(query.by, query.columns)
+            return self._ranks(query, records, mu, purpose)
         added, replaced = query.lengths()
         sd = query.weights() * (added / mu * (1 + MANY_ROUNDINGS))
         paid = self.queries.pay(str(query), purpose, mu)

@@ -14,13 +14,24 @@ from deniable._shown import plural
 from deniable.statistics import distribution, estimates
 from deniable.statistics.estimates import Limits, QueryAnswer
 from deniable.statistics.grammar import ABSENT, OTHER, ColumnScale, Day, Statistic
-from deniable.statistics.queries import MOST_RANKS, Categories, CellCounts, Moments, Query, Ranks, Totals, Tree
+from deniable.statistics.queries import (
+    MOST_RANKS,
+    Categories,
+    CellCounts,
+    Moments,
+    Query,
+    Ranks,
+    Records,
+    Totals,
+    Tree,
+)
 from deniable.statistics.released import Row
 from deniable.tables import Schema, as_schema, shorthand
 
 _OF_PERSONS = "whole persons are hidden, so say how much one may add in all, as in sum(spend, per_person=5000)"
 _NO_PERSONS = "per_person bounds what a person's records add up to; name the column of persons (group=, --schema)"
 _MOST = 1e100  # size of a number: its square, and sums of squares, are numbers still
+_MOST_GROUPS = 1000  # in which quantiles are chosen one by one: about 3 ms each
 _BINS = 10.0  # of a histogram, unless ``bins`` or ``edges`` are given
 _LOCATIONS = ("mean", "median", "quantile")  # statistics of dates that are dates themselves
 _UNITS = {"sd": "in days", "variance": "in days squared"}  # of columns of dates
@@ -120,9 +131,9 @@ def declared(schema: Any, ranges: Any, group: str | None, statistics: Iterable[S
     return told if group is None else replace(told, person=group)
 
 
-def query_of(statistic: Statistic, scales: Mapping[str, ColumnScale]) -> Query:
-    """Return the sums from which the statistic is computed."""
-    function, columns, by = statistic.function, statistic.columns, statistic.by
+def query_of(statistic: Statistic, records: Records) -> Query:
+    """Return the sums from which the statistic is computed; few quantiles of records in few groups are chosen."""
+    function, columns, by, scales = statistic.function, statistic.columns, statistic.by, records.scales
     match function:
         case "count":
             return CellCounts(by)
@@ -138,7 +149,8 @@ def query_of(statistic: Statistic, scales: Mapping[str, ColumnScale]) -> Query:
         case "covariance" | "correlation" | "regression":
             return Moments(by, tuple(sorted(columns)))
     wanted = tuple(sorted(set(probabilities(statistic)))) if function in ("median", "quantile") else ()
-    return Ranks(by, columns, wanted) if 0 < len(wanted) <= MOST_RANKS else Tree(by, columns)
+    ranked = records.units.weights is None and len(records.labels(by)) <= _MOST_GROUPS
+    return Ranks(by, columns, wanted) if ranked and 0 < len(wanted) <= MOST_RANKS else Tree(by, columns)
 
 
 def probabilities(statistic: Statistic) -> tuple[float, ...]:

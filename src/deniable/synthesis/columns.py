@@ -17,17 +17,7 @@ from scipy.special import ndtri
 
 from deniable._check import FloatArray, IntArray
 from deniable._floats import MANY_ROUNDINGS
-from deniable.noise import (
-    CELLS,
-    YEARS,
-    ColumnKind,
-    Queries,
-    cell_ends,
-    octave_cells,
-    range_from_counts,
-    year_cells,
-    years_from_counts,
-)
+from deniable.noise import CELLS, ColumnKind, Queries, cell_ends, find_range
 from deniable.synthesis.junction import stratified
 from deniable.tables import DATE, MISSING, NUMBER, ColumnCells
 from deniable.training import Encoder, Listed, Thermometer
@@ -296,14 +286,11 @@ def _number_counts(
     known = np.flatnonzero(~np.isnan(values))
     x, name, whole = values[known], column.name, column.holds.whole or column.dates
 
-    def counted(what: str, mu: float, cells: IntArray, size: int) -> FloatArray:
-        return look.histogram(
-            f"{what} of {name}", "1-way counts of numbers, and where they lie", mu, known, cells, size
-        )
+    purpose = "1-way counts of numbers, and where they lie"
 
     def histogram(what: str, mu: float, bounds: FloatArray) -> FloatArray:
         cells = np.clip(np.searchsorted(bounds, x, side="right") - 1, 0, len(bounds) - 2)
-        return counted(what, mu, cells, len(bounds) - 1)
+        return look.histogram(f"{what} of {name}", purpose, mu, known, cells, len(bounds) - 1)
 
     if span is None:
         if not (column.dates or n * mu >= _FEW):
@@ -314,10 +301,8 @@ def _number_counts(
             first, last = int(used[0]), int(used[-1])
             return grid[first : last + 2], found[first : last + 1], 1 / mu
         mu *= math.sqrt(0.5) * (1 - MANY_ROUNDINGS)
-        if column.dates:
-            span = years_from_counts(counted("years", mu, year_cells(x), YEARS), 1 / mu)
-        else:
-            span = range_from_counts(counted("octaves", mu, octave_cells(x), CELLS), 1 / mu)
+        label = f"{'years' if column.dates else 'octaves'} of {name}"
+        _, span = find_range(look, label, purpose, mu, known, x, dates=column.dates)
     low, high = (math.floor(span[0]), math.ceil(span[1])) if whole else span
     if whole and high - low <= (_DAYS if column.dates else _SINGLE):
         bounds = np.arange(low, high + 2, dtype=np.float64)

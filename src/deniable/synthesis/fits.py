@@ -12,21 +12,18 @@ import numpy as np
 
 from deniable._check import InputError, IntArray, integer
 from deniable._floats import MANY_ROUNDINGS
-from deniable.limits import DEFAULT_ADVANTAGE
 from deniable.mechanisms import GaussianDP
-from deniable.noise import COUNT_NOISE, NoiseSource, Queries, QueryBudget, Units, units_of
-from deniable.planning import as_limit, budget
+from deniable.noise import COUNT_NOISE, NoiseSource, Units, units_of
 from deniable.synthesis.columns import OTHER, MadeColumn, ask_column, ask_round, presence_cells
 from deniable.synthesis.junction import JunctionTree
 from deniable.synthesis.pairs import Counted, PairCounts
 from deniable.synthesis.rows import classes_of
 from deniable.tables import as_schema, few, near, open_table
-from deniable.training import ClassifierFit, FeatureTable, Fit, PrivateClassifier, declare
+from deniable.training import ClassifierFit, Fit, PrivateClassifier, declare
 
 _PRESENCE, _COLUMNS, _ROUND = 0.01, 0.19, 0.01  # of the μ² that is not kept for labels
 _LABELS = 0.30  # of μ²: models of the targets, where every class is frequent
 _RARE = 0.10  # share of a class below which its pairs are counted instead: a model would not learn it
-_DELTA = 1e-6  # of failure of all words that are found, at most a 20th of what is allowed
 _GROUPS = 16  # of a column at most
 _USELESS = 200.0  # n·μ below which a warning says that little is left
 
@@ -71,17 +68,10 @@ class Synthesis(Fit):
         if not rest:
             raise InputError("the table must have a column besides the person's that the schema does not drop")
         units = Units(unit) if person is None else units_of(frame[person], person, declared=schema.column(person))
-        limit = as_limit(model.advantage, model.limit, DEFAULT_ADVANTAGE)
         found = any(schema.kind(name) in ("", "category", "code") and not schema.column(name).labels for name in rest)
-        delta = min(_DELTA, (limit.most - limit.floor) / 20 / limit.group_size) if found else 0.0
-        allowance = budget(limit, unit=units.unit, failure=delta)
         declared = declare(rest, replace(schema.only(rest), target=None, person=None), None, None, 0.0)
-        look = Queries(QueryBudget(allowance.mu, allowance.delta), source, units)
-        table = FeatureTable(frame[rest], declared.schema)
-        return cls(
-            model=model, table=table, look=look, declared=declared, allowance=allowance, person=person, frame=frame,
-            targets=targets,
-        )  # fmt: skip
+        delta = None if found else 0.0
+        return cls.opened(model, frame[rest], declared, units, source, delta, frame=frame, targets=targets)
 
     def ask_columns(self) -> None:
         """Ask how many there are, and for all cells of single columns; group these for the pairs."""
@@ -144,11 +134,12 @@ class Synthesis(Fit):
         """Return a private model of a target, whose whole account is one use of this one, charged before it begins."""
         mu = self.kept / math.sqrt(len(self.labels)) * (1 - MANY_ROUNDINGS)
         self.look.ledger.spend(f"model of {name}", "a private classifier that labels the rows", mu)
-        who = [] if self.person is None else [self.person]
+        person = self.look.units.person
+        who = [person] if person else []
         said = self.declared.schema.only([*features, name])
         flags = next(column.flags for column in self.columns if column.name == name)
         aim = {"kind": "yes/no"} if flags else {"categories": ()}
-        said = replace(said.saying({name: aim}), target=name, person=self.person)
+        said = replace(said.saying({name: aim}), target=name, person=person or None)
         model = PrivateClassifier(limit=GaussianDP(mu), classes=classes, schema=said)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # this fit has its own

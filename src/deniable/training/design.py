@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,7 +129,10 @@ class _Records:
 
     def __init__(self, basis: Basis, n_rows: int, at_once: int) -> None:
         self._sizes, self._entries, self._n_rows, self._at_once = basis.sizes, basis.entries, n_rows, at_once
-        self._transposed = basis.entries.T.astype(np.int64).tocsr()
+
+    @cached_property
+    def _transposed(self) -> csr_matrix:
+        return self._entries.T.astype(np.int64).tocsr()
 
     def chunks(self) -> Iterator[slice]:
         """Return slices that cover the records."""

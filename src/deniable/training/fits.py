@@ -28,7 +28,7 @@ from deniable.noise import (
     enter,
     units_of,
 )
-from deniable.planning import Budget, as_limit, budget
+from deniable.planning import Budget, as_limit, budget, failure_of
 from deniable.tables import ColumnCells, ColumnSchema, ColumnsOnDisk, as_schema, as_table
 from deniable.training.account import RecordTradeoffs
 from deniable.training.additive import Additive
@@ -72,8 +72,6 @@ class Fit:
         The columns, and what the caller declared of them.
     look, allowance
         The only way to the data, and what it may cost.
-    person
-        The column that says whose record each one is, or None.
     n
         About how many units there are, once :meth:`count` has asked.
     entry
@@ -85,9 +83,18 @@ class Fit:
     look: Queries
     declared: Declared
     allowance: Budget
-    person: Any
     n: float = 1.0
     entry: Receipt | None = None
+
+    @classmethod
+    def opened(
+        cls, model: Any, X: Any, declared: Declared, units: Units, source: NoiseSource, delta: float | None, **own: Any
+    ) -> Self:
+        """Return a fit to the columns of X; ``delta`` is that of finding words, None as much as the limit has room."""
+        limit = as_limit(model.advantage, model.limit, DEFAULT_ADVANTAGE)
+        allowed = budget(limit, unit=units.unit, failure=failure_of(limit) if delta is None else delta)
+        look, table = Queries(QueryBudget(allowed.mu, allowed.delta), source, units), FeatureTable(X, declared.schema)
+        return cls(model=model, table=table, look=look, declared=declared, allowance=allowed, **own)
 
     def count(self, target: ColumnCells | None = None) -> ColumnKind:
         """Ask how many units there are and what the columns hold; return what ``target`` holds, if it is given."""
@@ -129,20 +136,15 @@ class ModelFit(Fit, ABC):
         X = checked(names, X, reset=True)
         seen = {k: v for k, v in vars(names).items() if k in ("n_features_in_", "feature_names_in_")}
         delta, parts = number("discovery_delta", model.discovery_delta, above=0.0, below=1.0), cls.discovers(model)
-        limit = as_limit(model.advantage, model.limit, DEFAULT_ADVANTAGE)
         said, records = replace(as_schema(model.schema), person=person_of(model)), model.records_per_person
         column = said.column(said.person)
         units = Units(unit) if owners is None else units_of(owners, said.person, records, declared=column)
-        allowance = budget(limit, unit=units.unit, failure=delta if parts else 0.0)
         every = list(X.columns) if hasattr(X, "columns") else list(range(X.shape[1]))
         declared = declare(every, said, model.ranges, model.categories, delta / max(parts, 1))
-        table = FeatureTable(X, declared.schema)
-        if not table.columns:
+        fit = cls.opened(model, X, declared, units, source, delta if parts else 0.0, seen=seen)
+        if not fit.table.columns:
             raise InputError("X must have a column that the schema does not drop")
-        look = Queries(QueryBudget(allowance.mu, allowance.delta), source, units)
-        return cls(
-            model=model, table=table, look=look, declared=declared, allowance=allowance, person=said.person, seen=seen
-        )
+        return fit
 
     @staticmethod
     def aim(model: Any) -> ColumnSchema:

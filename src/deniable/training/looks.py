@@ -21,7 +21,7 @@ from scipy.optimize import brentq
 
 from deniable._check import FloatArray, IntArray
 from deniable._floats import MANY_ROUNDINGS
-from deniable.noise import CELLS, ColumnKind, Queries, ask_kinds, octave_cells, range_from_counts
+from deniable.noise import ColumnKind, Queries, ask_kinds, find_range
 from deniable.tables import ColumnCells
 from deniable.training import bins
 from deniable.training.encoders import PAIR_LEVELS, Encoder, Hashed, Levels, Listed, Pair, Thermometer
@@ -108,12 +108,11 @@ class NumberColumn:
         ledger refuses what the budget does not cover. Where only zeros stand out, shapes are fitted to the octaves.
         """
         if span is None and not self.n * self.mu >= INFORMATIVE:
-            return self.from_octaves(self.octaves(self.mu))
+            return self.from_octaves(self.octaves(self.mu)[0])
         each = self.mu * (0.5 if span is None else math.sqrt(0.5))
         if span is None:
             part = self.mu * math.sqrt(0.5)
-            counts = self.octaves(part)
-            span = range_from_counts(counts, 1 / part)
+            counts, span = self.octaves(part)
             if span[1] - span[0] <= ONLY_ZEROS:
                 library = bins.octave_library()
                 return library.mixture(library.posterior(counts, 1 / part, self.n))
@@ -127,10 +126,10 @@ class NumberColumn:
             found = bins.with_inside(found, finer)
         return found
 
-    def octaves(self, mu: float) -> FloatArray:
-        """Return the noisy counts of the octaves in which the numbers lie."""
-        purpose = "ranges: in which octaves a column lies"
-        return self.look.histogram(f"range of {self.name}", purpose, mu, self.rows, octave_cells(self.numbers), CELLS)
+    def octaves(self, mu: float) -> tuple[FloatArray, tuple[float, float]]:
+        """Return the noisy counts of the octaves in which the numbers lie, and their range."""
+        label, purpose = f"range of {self.name}", "ranges: in which octaves a column lies"
+        return find_range(self.look, label, purpose, mu, self.rows, self.numbers)
 
     def from_octaves(self, counts: FloatArray, prior: FloatArray | None = None) -> bins.NoisyCells:
         """Return cells under the shapes that fit noisy ``counts`` of octaves, paid with ``mu``, of a few units.
@@ -214,7 +213,7 @@ def _cells(
 
     many, spans = n * mu >= INFORMATIVE, [declared.ranges.get(column.name) for column in measured]
     unknown = [] if many else [c for c, span in zip(measured, spans, strict=True) if span is None]
-    seen = [numbers(column).octaves(mu) for column in unknown]
+    seen = [numbers(column).octaves(mu)[0] for column in unknown]
     octaves = iter(zip(seen, bins.shared_priors(seen, 1 / mu, n) if seen else (), strict=True))
     for column, span in zip(measured, spans, strict=True):
         if many:
