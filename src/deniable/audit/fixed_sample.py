@@ -89,6 +89,7 @@ class Threshold:
     ranking: Ranking
     rank: int
     weight: float
+    chosen: bool = False  # by other scores, among the candidates
 
     @property
     def fpr(self) -> float:
@@ -118,8 +119,8 @@ class Threshold:
         return int(bisect_integers(survives, 0, self.ranking.m + 1)[1]) / self.ranking.m - self.fpr
 
     def could_reject(self, ceiling: Ceiling, error: float) -> bool:
-        """Return whether hitting every member, at some threshold, would reject the ceiling."""
-        ranks = candidate_ranks(self.ranking.n)[::4]
+        """Return whether hitting every member, at a threshold that the test could have, would reject the ceiling."""
+        ranks = candidate_ranks(self.ranking.n)[::4] if self.chosen else (self.rank,)
         return any(self.p_value(ceiling, error, self.ranking.m, int(rank)) <= error for rank in ranks)
 
 
@@ -335,13 +336,14 @@ def _tests(
     if values.min() == values.max():  # all scores are equal: breaking ties at random must not create evidence
         rest = Ranking(np.zeros(rest.n, dtype=np.int64), rest.m)
     first: Decisions | Threshold
+    chosen = bool(pilot.n and pilot.m)
     if min(rest.n, rest.m) < _UNEQUAL * max(rest.n, rest.m):
-        first = Threshold(rest, choose_ranks(pilot, rest.n, rest.m, (WHOLE,))[0], WEIGHT_OF_ALL)
+        first = Threshold(rest, choose_ranks(pilot, rest.n, rest.m, (WHOLE,))[0], WEIGHT_OF_ALL, chosen)
     else:
         right, made = _decisions(np.concatenate(member), np.concatenate(nonmember), rng)
         first = Decisions(right if rest.above.any() else 0, made, WEIGHT_OF_ALL)
     share: dict[int, float] = {}
     for rank in choose_ranks(pilot, rest.n, rest.m, TAIL):
         share[rank] = share.get(rank, 0.0) + (1 - WEIGHT_OF_ALL) / len(TAIL)
-    tails = (Threshold(rest, rank, weight) for rank, weight in share.items())
+    tails = (Threshold(rest, rank, weight, chosen) for rank, weight in share.items())
     return NestedTests((first, *tails), (replace(first, weight=1.0),))
