@@ -7,7 +7,7 @@ declared, or refused.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -16,11 +16,13 @@ import numpy as np
 from deniable._check import FloatArray, InputError, IntArray
 from deniable.tables.cell import DATE, MISSING, NUMBER, WORD, ColumnCells
 from deniable.tables.files import open_table
-from deniable.tables.inference import doubts, texts_of
-from deniable.tables.schema import Schema
+from deniable.tables.inference import texts_of
+from deniable.tables.schema import ColumnSchema, Schema
 
 _ALIKE = 0.9  # share of a column's cells that must be of one kind
 _MANY = 20  # filled cells from which on two columns must have something in common
+_TWO_WAYS = {"decimal": ("1,234", ".", ","), "order": ("04/05/2021", "day", "month")}  # an example, and the ways
+_UNKNOWN = "either"  # what a table means whose texts show neither way, or both
 _KINDS = {NUMBER: "numbers", DATE: "dates", WORD: "words"}
 
 
@@ -58,9 +60,9 @@ def read_alike(tables: dict[str, Any], schema: Schema | None = None) -> tuple[li
     Raises
     ------
     InputError
-        If a table is none, lacks a column, writes what can be read in two ways (1,234 or 04/05/2021) where another
-        does not, or if less than 90 % of a column's filled cells are of the kind that most cells of the second table,
-        the records, are of: the column is written otherwise, or is another one.
+        If a table is none, lacks a column, writes what can be read in two ways (1,234 or 04/05/2021) and does not show
+        in which, or in another way than other tables, or if less than 90 % of a column's filled cells are of the kind
+        that most cells of the second table, the records, are of: the column is written otherwise, or is another one.
 
     Examples
     --------
@@ -98,19 +100,39 @@ def _matched(frames: dict[str, Any], schema: Schema) -> Iterator[tuple[Any, list
     for i, title in enumerate(names):
         parts = {name: frame[title if by_name else frame.columns[i]] for name, frame in frames.items()}
         own = schema.column(title)
-        _refuse_two_ways(title, {name: doubts(texts_of(raw), own) for name, raw in parts.items()})
+        _refuse_two_ways(title, {name: list(texts_of(raw)) for name, raw in parts.items()}, own)
         yield title, [(name, own.read(raw)) for name, raw in parts.items()]
 
 
-def _refuse_two_ways(title: Any, doubtful: dict[str, dict[str, str]]) -> None:
-    """Refuse what may be read in two ways in one table, and not in another: what it reveals would be missed."""
-    for settles in ("decimal", "order"):
-        where = [name for name, found in doubtful.items() if settles in found]
-        if 0 < len(where) < len(doubtful):
+def _refuse_two_ways(title: Any, texts: dict[str, list[str]], own: ColumnSchema) -> None:
+    """Refuse what may be read in two ways unless each table shows which, and all the same: copies would be missed."""
+    for settles, (example, *ways) in _TWO_WAYS.items():
+        meant = {name: _meant(found, own, settles, ways) for name, found in texts.items()}
+        if _UNKNOWN in meant.values() or len(set(meant.values())) > 1:
+            where = next(name for name, way in meant.items() if way)
             raise InputError(
-                f"column {title!r} is not written alike in all tables: in {where[0]} {doubtful[where[0]][settles]}; "
-                f"declare its {settles} in a schema (--schema{', or --decimal' * (settles == 'decimal')})"
+                f"column {title!r} may be read in two ways, and not all tables show the same one: {where} has cells "
+                f"such as {example}; declare its {settles} in a schema (--schema"
+                f"{', or --decimal' * (settles == 'decimal')})"
             )
+
+
+def _meant(texts: list[str], own: ColumnSchema, settles: str, ways: list[str]) -> str:
+    """Return the way in which texts are meant that are read in another, "" if all are read as meant.
+
+    It is the way that is declared, or reads every text: none may show the other one.
+    """
+    if getattr(own, settles):
+        return ""
+    first, second = (replace(own, **{settles: way}).read(texts).number for way in ways)
+    doubtful = (first != second) & ~np.isnan(first) & ~np.isnan(second)
+    if not doubtful.any():
+        return ""
+    shows_first, shows_second = np.any(np.isnan(second) > np.isnan(first)), np.any(np.isnan(first) > np.isnan(second))
+    if shows_first == shows_second:
+        return _UNKNOWN
+    way, meant = (ways[0], first) if shows_first else (ways[1], second)
+    return "" if np.array_equal(own.read(texts).number[doubtful], meant[doubtful]) else way
 
 
 def _shared(title: Any, parts: list[tuple[str, ColumnCells]]) -> SharedColumn:

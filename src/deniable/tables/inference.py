@@ -41,7 +41,7 @@ _DOUBTS = (  # what settles it; how it is written, beside what, unless beside wh
     ),
     (
         "order",
-        r"(?:0?\d|1[0-2])/(?:0?\d|1[0-2])/\d{2,4}",
+        r"(?:0?\d|1[0-2])/(?:0?\d|1[0-2])/\d{2,4}(?:[ T].*)?",
         "",
         "",
         "04/05/2021 was read as 5 April; else declare its order",
