@@ -104,7 +104,7 @@ def test_upper_limit_of_the_advantage_misses_at_most_as_often_as_it_may(h):
 
 def _evidence(h, lead):
     some = Ranking(np.zeros(h, dtype=np.int64), h)
-    return Evidence(some, NestedTests((Decisions(0, 0, 1.0),), ()), h, 0, h + lead)
+    return Evidence(some, NestedTests((Decisions(0, 0, 1.0),), (), ()), h, 0, h + lead)
 
 
 def test_very_unequal_samples_use_all_scores():

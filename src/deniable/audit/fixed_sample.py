@@ -77,10 +77,6 @@ class Decisions:
 
         return 2 * int(bisect_integers(survives, self.made // 2, self.made + 1)[1]) / max(self.made, 1) - 1
 
-    def could_reject(self, ceiling: Ceiling, error: float) -> bool:
-        """Return whether deciding everything correctly would reject the ceiling."""
-        return Decisions(self.made, self.made, 1.0).p_value(ceiling, error) <= error
-
 
 @dataclass(frozen=True)
 class Threshold:
@@ -89,7 +85,6 @@ class Threshold:
     ranking: Ranking
     rank: int
     weight: float
-    chosen: bool = False  # by other scores, among the candidates
 
     @property
     def fpr(self) -> float:
@@ -101,10 +96,10 @@ class Threshold:
         """Number of members above the threshold."""
         return self.ranking.hits(self.rank)
 
-    def p_value(self, ceiling: Ceiling, error: float, hits: int | None = None, rank: int | None = None) -> float:
-        """Return the largest probability of so many hits below the ceiling, or of other hits at another rank."""
-        rank, hits = self.rank if rank is None else rank, self.hits if hits is None else hits
-        return float(p_value(ceiling.tpr, rank, self.ranking.n, hits, self.ranking.m, kink=None, error=error))
+    def p_value(self, ceiling: Ceiling, error: float, hits: int | None = None) -> float:
+        """Return the largest probability of so many hits below the ceiling, or of other ``hits``."""
+        hits = self.hits if hits is None else hits
+        return float(p_value(ceiling.tpr, self.rank, self.ranking.n, hits, self.ranking.m, kink=None, error=error))
 
     def lower(self, family: Promise, error: float) -> float:
         """Return the largest value of ``family`` that is rejected at level ``error`` (0 if none)."""
@@ -118,25 +113,24 @@ class Threshold:
 
         return int(bisect_integers(survives, 0, self.ranking.m + 1)[1]) / self.ranking.m - self.fpr
 
-    def could_reject(self, ceiling: Ceiling, error: float) -> bool:
-        """Return whether hitting every member, at a threshold that the test could have, would reject the ceiling."""
-        ranks = candidate_ranks(self.ranking.n)[::4] if self.chosen else (self.rank,)
-        return any(self.p_value(ceiling, error, self.ranking.m, int(rank)) <= error for rank in ranks)
-
 
 @dataclass(frozen=True)
 class NestedTests:
-    """The tests of an audit; the weights sum to at most 1, and so do those of the tests of the advantage alone."""
+    """The tests of an audit; the weights sum to at most 1, and so do those of the tests of the advantage alone.
+
+    ``perfect`` are those of an attack on samples of the same sizes that ranks every member above all others.
+    """
 
     each: tuple[Decisions | Threshold, ...]
     of_advantage: tuple[Decisions | Threshold, ...]
+    perfect: tuple[Decisions | Threshold, ...]
 
     @classmethod
     def joined(cls, shares: Sequence[tuple[float, NestedTests]]) -> NestedTests:
         """Return all tests of several audits of the same records, each of which has a share of the error."""
         return cls(*(
             tuple(replace(test, weight=test.weight * share) for share, tests in shares for test in getattr(tests, name))
-            for name in ("each", "of_advantage")
+            for name in ("each", "of_advantage", "perfect")
         ))  # fmt: skip
 
     def advantage(self, error: float) -> float:
@@ -167,7 +161,7 @@ class NestedTests:
 
     def could_reject(self, ceiling: Ceiling, error: float) -> bool:
         """Return whether a perfect attack would have been noticed: only then does silence mean anything."""
-        return any(test.could_reject(ceiling, error * test.weight) for test in self.each)
+        return any(test.p_value(ceiling, error * test.weight) <= error * test.weight for test in self.perfect)
 
 
 LOOKED_AT = 40  # thresholds compared, evenly spaced in logit(FPR)
@@ -335,15 +329,20 @@ def _tests(
     values = np.concatenate([member[1], nonmember[1]])
     if values.min() == values.max():  # all scores are equal: breaking ties at random must not create evidence
         rest = Ranking(np.zeros(rest.n, dtype=np.int64), rest.m)
-    first: Decisions | Threshold
-    chosen = bool(pilot.n and pilot.m)
-    if min(rest.n, rest.m) < _UNEQUAL * max(rest.n, rest.m):
-        first = Threshold(rest, choose_ranks(pilot, rest.n, rest.m, (WHOLE,))[0], WEIGHT_OF_ALL, chosen)
-    else:
+    whole: tuple[Decisions, Decisions] | None = None
+    if min(rest.n, rest.m) >= _UNEQUAL * max(rest.n, rest.m):
         right, made = _decisions(np.concatenate(member), np.concatenate(nonmember), rng)
-        first = Decisions(right if rest.above.any() else 0, made, WEIGHT_OF_ALL)
+        whole = Decisions(right if rest.above.any() else 0, made, WEIGHT_OF_ALL), Decisions(made, made, WEIGHT_OF_ALL)
+    each = _at_chosen_ranks(pilot, rest, whole and whole[0])
+    perfect = _at_chosen_ranks(pilot.perfect(), rest.perfect(), whole and whole[1])
+    return NestedTests(each, (replace(each[0], weight=1.0),), perfect)
+
+
+def _at_chosen_ranks(pilot: Ranking, rest: Ranking, whole: Decisions | None) -> tuple[Decisions | Threshold, ...]:
+    """Return the test of the advantage, by decisions or at a rank, and those of the tail; the pilot chooses ranks."""
+    n, m = rest.n, rest.m
     share: dict[int, float] = {}
-    for rank in choose_ranks(pilot, rest.n, rest.m, TAIL):
+    for rank in choose_ranks(pilot, n, m, TAIL):
         share[rank] = share.get(rank, 0.0) + (1 - WEIGHT_OF_ALL) / len(TAIL)
-    tails = (Threshold(rest, rank, weight, chosen) for rank, weight in share.items())
-    return NestedTests((first, *tails), (replace(first, weight=1.0),))
+    first = whole or Threshold(rest, choose_ranks(pilot, n, m, (WHOLE,))[0], WEIGHT_OF_ALL)
+    return first, *(Threshold(rest, rank, weight) for rank, weight in share.items())

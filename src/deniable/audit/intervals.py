@@ -229,6 +229,10 @@ class Ranking:
         is_member = order < len(member)
         return cls(np.cumsum(is_member)[~is_member].astype(np.int64), len(member))
 
+    def perfect(self) -> Ranking:
+        """Return the ranking of as many scores in which every member lies above all others."""
+        return Ranking(np.full(self.n, self.m, dtype=np.int64), self.m)
+
     def hits(self, k: int) -> int:
         """Return the number of members above the k-th largest nonmember score."""
         return int(self.above[k - 1])

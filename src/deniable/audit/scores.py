@@ -56,7 +56,7 @@ class Copies:
         ranking = Ranking(above.astype(np.int64), self.members)
         ranks = takewhile(lambda rank: rank <= self.nonmembers, (_GROWTH**j for j in count()))
         each = tuple(Threshold(ranking, rank, 1 / ((j + 1) * (j + 2))) for j, rank in enumerate(ranks))
-        return NestedTests(each, each)
+        return NestedTests(each, each, tuple(replace(test, ranking=ranking.perfect()) for test in each))
 
 
 ScoreDirection = Literal["larger", "smaller"]
