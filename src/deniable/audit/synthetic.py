@@ -180,13 +180,15 @@ def _row_codes(columns: list[SharedColumn]) -> IntArray:
 def _refuse_shared_records(row: IntArray, sides: dict[str, slice]) -> None:
     """Refuse tables that hold the same records, or one of them many times: they are not independent draws.
 
-    Drawn alike, two equal rows fall into two tables with probability 2nm/((n + m)(n + m − 1)), and k equal rows all
-    into the one of share q with about q^k: what has less than :data:`REVERSED` did not come about by chance.
+    Whatever rows there are, records drawn alike fall into the two tables in random order. Two equal rows then fall into
+    both with probability 2nm/((n + m)(n + m − 1)), k equal rows all into the one of share q with at most q^k, and any
+    of the rows that stand k times or more with at most q^k for each of them: a union bound, as their number does not
+    depend on how they fall. What has a probability of at most :data:`REVERSED` did not come about by chance.
     """
     for (one, first), (other, second) in combinations(sides.items(), 2):
         counts = [np.bincount(row[side], minlength=1 + row.max()) for side in (first, second)]
-        n, m = len(row[first]), len(row[second])
-        twice, both = counts[0] + counts[1] == 2, (counts[0] == 1) & (counts[1] == 1)
+        n, m, total = len(row[first]), len(row[second]), counts[0] + counts[1]
+        twice, both = total == 2, (counts[0] == 1) & (counts[1] == 1)
         shared, chance = int(both.sum()), 2 * n * m / ((n + m) * (n + m - 1))
         if binom.sf(shared - 1, int(twice.sum()), chance) <= REVERSED:
             raise InputError(
@@ -194,8 +196,8 @@ def _refuse_shared_records(row: IntArray, sides: dict[str, slice]) -> None:
                 "puts there; leave them out of one"
             )
         for name, own, share in ((one, counts[0], n / (n + m)), (other, counts[1], m / (n + m))):
-            most = int(np.max(own[own == counts[0] + counts[1]], initial=0))
-            if name != "reference" and most > 1 and share**most * np.sum(twice | (own > 2)) <= REVERSED:
+            most = int(np.max(own[own == total], initial=0))
+            if name != "reference" and most > 1 and share**most * np.sum(total >= most) <= REVERSED:
                 raise InputError(
                     f"{name} must be independent records, and one row stands {most:,} times in it and never in {other}"
                     "; give each record once"
