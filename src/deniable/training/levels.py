@@ -10,7 +10,9 @@ shrinkage, and its clip has bitten only where scores have come far: one Newton s
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain
 from typing import cast
 
 import numpy as np
@@ -83,11 +85,11 @@ def _steeper(product: float, spread: float, felt: float, unsure: float) -> float
     return min(max(slope, -_USUAL), 2 * _USUAL)  # predictions get at least half, at most twice as steep
 
 
-def means_of(task: Task, columns: list[FloatArray], paid: Paid, squared: float) -> list[float]:
+def means_of(task: Task, columns: Iterable[FloatArray], paid: Paid, squared: float) -> list[float]:
     """Return noisy means over the units of columns that together have squared norm at most ``squared`` per record."""
     units = task.look.units
-    entries = np.stack([np.trunc(column * _PARTS) for column in columns])
-    sums = (entries if units.weights is None else entries * units.weights).sum(axis=1).astype(np.int64)
+    weights = 1 if units.weights is None else units.weights
+    sums = np.array([(np.trunc(column * _PARTS) * weights).sum() for column in columns]).astype(np.int64)
     unit = units.heaviest * _PARTS
     sd = np.full(sums.size, unit * math.sqrt(squared) / paid.mu * (1 + MANY_ROUNDINGS))
     released = paid.channel("level", sd)(sums)
@@ -116,8 +118,10 @@ def calibrated(task: Task, model: Additive, paid: Paid) -> tuple[Additive, Clipp
     shares, gap = tabled(scores, loss.probabilities, link_gap)
     features = np.stack([np.ones_like(scores), np.clip(scores / _FLAT, -1, 1), gap / math.log(2)])
     which = np.triu_indices(3)
-    bent = shares * (1 - shares) * features[which[0]] * features[which[1]]
-    found = np.array(means_of(task, [*(features * (task.target - shares)), *bent], paid, 3.375)) * task.n
+    left, curvature = task.target - shares, shares * (1 - shares)
+    tilted = (feature * left for feature in features)  # one column at a time is in memory
+    bent = (curvature * features[i] * features[j] for i, j in zip(*which, strict=True))
+    found = np.array(means_of(task, chain(tilted, bent), paid, 3.375)) * task.n
     bend = np.zeros((3, 3))
     bend[which] = bend[which[::-1]] = found[3:]
     values, axes = np.linalg.eigh(bend)
