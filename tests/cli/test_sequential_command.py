@@ -39,3 +39,14 @@ def test_a_stream_of_losses_warns(tmp_path, capsys):
     path.write_text(lines(-2.0, 300))
     assert run(["audit", str(path), "epsilon,3", "--stream"]) == 1
     assert "is the direction right?" in " ".join(capsys.readouterr().out.split())
+    assert run(["audit", str(path), "epsilon,3", "--stream", "--reverse"]) == 0
+
+
+def test_a_stream_takes_the_columns_and_the_mark_that_are_named(tmp_path, capsys):
+    """The options were dropped without a word."""
+    path = tmp_path / "scores.csv"
+    path.write_text(lines(2.0, 300).replace(",", ";").replace(".", ",").replace("score;member", "llr;y"))
+    assert (
+        run(["audit", str(path), "epsilon,0.1", "--stream", "--score", "llr", "--member", "y", "--decimal", ","]) == 1
+    )
+    assert "violated at 95 % confidence" in " ".join(capsys.readouterr().out.split())

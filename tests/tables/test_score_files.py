@@ -158,6 +158,33 @@ def test_pairs_of_a_stream_are_next_to_each_other():
         list(each_pair(["score,member", ",1"]))
 
 
+@pytest.mark.parametrize("content", ["LLR ;Y\n0,5;in\n1,234;out\n", 'llr,y\n"0,5",in\n"1,234",out\n'])
+def test_a_stream_is_read_as_a_file_is(tmp_path, content):
+    """Options were dropped: a stream knew neither other columns nor a decimal mark, and 0,5;1 was one cell."""
+    asked = {"score": "llr", "member": "y", "decimal": ","}
+    (pair,) = each_pair(content.splitlines(), **asked)
+    inside, outside = read_scores(written(tmp_path / "scores.csv", content), **asked)
+    assert pair == (inside[0], outside[0]) == (0.5, 1.234)
+    with pytest.raises(dn.InputError, match="say --decimal"):
+        list(each_pair(content.splitlines(), score="llr", member="y"))
+    with pytest.raises(dn.InputError, match="line 3: it has another number of cells than the first line, 2"):
+        list(each_pair(["score,member", "0.5,1", "0,5,0"]))
+
+
+@pytest.mark.parametrize("name", ["s.npz", "s.npy", "s.json", "s.csv", "s.parquet"])
+def test_a_sheet_of_what_has_none_is_refused(tmp_path, name):
+    """It was ignored where the file was no text."""
+    frame = pd.DataFrame({"score": [0.1, 0.9], "member": [0, 1]})
+    frame.to_parquet(tmp_path / "s.parquet")
+    frame.to_csv(tmp_path / "s.csv")
+    (tmp_path / "s.json").write_text(frame.to_json(orient="records"))
+    np.savez(tmp_path / "s.npz", **{column: frame[column].to_numpy() for column in frame})
+    np.save(tmp_path / "s.npy", frame.to_records(index=False))
+    with pytest.raises(dn.InputError, match="it has no sheets, of which 'two' could be one"):
+        read_scores(tmp_path / name, sheet="two")
+    assert read_scores(tmp_path / name)[0].tolist() == [0.9]
+
+
 def test_files_of_numpy_without_numbers_are_refused_without_its_advice(tmp_path):
     """NumPy says how to load a pickle "unsafely"; whoever does so runs what the file says."""
     np.save(tmp_path / "objects.npy", np.array([{"score": 1.0}, 2.0], dtype=object), allow_pickle=True)

@@ -16,6 +16,12 @@ from deniable.cli._app import FINE, MISSED, again, command, write_all
 from deniable.cli.run import read_run
 
 _STREAM = "-"
+_USED = {  # options, and what they are used for
+    ("--score", "--member", "--reverse"): ("a stream", "scores"),
+    ("--members", "--nonmembers", "--reference", "--method", "--schema"): ("a table",),
+    ("--sheet", "--fpr"): ("scores", "a table"),
+    ("--plot",): ("a stream",),
+}
 
 
 @command(
@@ -68,19 +74,21 @@ def audit(
     from deniable.audit import read_scores
 
     promised = None if promise is None else read_run(promise)
-    if stream or str(scores) == _STREAM:
-        streamed = _sequential(scores, promised, confidence)
+    streams = stream or str(scores) == _STREAM
+    what = "a stream" if streams else "scores" if members is None and nonmembers is None else "a table"
+    asked = {"--score": score, "--member": member, "--reverse": reverse, "--fpr": fpr, "--plot": plot}
+    asked |= {"--members": members, "--nonmembers": nonmembers, "--reference": reference, "--method": method != "auto"}
+    _refuse_unused(what, asked | {"--schema": reading.schema, "--sheet": reading.sheet})
+    columns = {"score": score, "member": member, "decimal": reading.decimal or ""}
+    if streams:
+        streamed = _sequential(scores, promised, confidence, reverse, columns)
         options.draw(streamed, plot)
         judged = dn.assess(streamed, **said)
         write_all(pages.files(judged))
         return max(pages.show(judged), MISSED if judged.warnings else FINE)
-    if plot is not None:
-        raise InputError("--plot goes with --stream, whose wealth it draws; for a picture of scores use --owner-report")
-    if members is None and nonmembers is None:
-        inside, outside = read_scores(
-            scores, score=score, member=member, decimal=reading.decimal or "", sheet=reading.sheet
-        )
-        found = dn.audit_scores(inside, outside, confidence, direction="smaller" if reverse else None)
+    if what == "scores":
+        inside, outside = read_scores(scores, sheet=reading.sheet, **columns)
+        found = dn.audit_scores(inside, outside, confidence, direction="smaller" if reverse else None, rng=seed)
         title = f"Attack scores: {scores.name}"
     elif members is None or nonmembers is None:
         raise InputError("--members and --nonmembers go together; give both")
@@ -98,7 +106,14 @@ def audit(
     return max(pages.show(made, following), MISSED if found.warnings else FINE)
 
 
-def _sequential(scores: Path, promise: Any, confidence: float) -> Any:
+def _refuse_unused(what: str, asked: dict[str, Any]) -> None:
+    """Refuse options that have no meaning for what is audited."""
+    for names, uses in _USED.items():
+        if what not in uses and (given := [name for name in names if asked[name]]):
+            raise InputError(f"{given[0]} is for {' and '.join(uses)}, and this is an audit of {what}; leave it out")
+
+
+def _sequential(scores: Path, promise: Any, confidence: float, reverse: bool, columns: dict[str, Any]) -> Any:
     """Judge a promise by scores as they come, and stop as soon as it is broken."""
     if promise is None:
         raise InputError("RUN is missing: a stream judges a promise, as deniable audit - epsilon,2")
@@ -109,8 +124,8 @@ def _sequential(scores: Path, promise: Any, confidence: float) -> Any:
         raise InputError(f"score file {str(scores)!r} does not exist; give a .csv file, or - for standard input")
     audit = dn.SequentialAudit(promise, confidence)
     with nullcontext(sys.stdin) if str(scores) == _STREAM else scores.open(newline="") as lines:
-        for pair in each_pair(lines):
-            audit.update(*pair)
+        for pair in each_pair(lines, **columns):
+            audit.update(*(-score if reverse else score for score in pair))
             if audit.violated:
                 break
     return audit

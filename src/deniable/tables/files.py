@@ -72,8 +72,8 @@ def open_file(path: Path, schema: Schema | None = None, sheet: str | None = None
             warnings.simplefilter("ignore")  # a reader's words may quote a cell
             name, data = _unpacked(path)
             found = next((read for endings, read in _READERS.items() if name.endswith(endings)), None)
-            if sheet is not None and found is not _open_sheet:
-                raise InputError(f"it has no sheets, of which {sheet!r} could be one; leave the sheet out")
+            if found is not _open_sheet:
+                refuse_sheet(sheet)
             if found is not None:
                 opened = found(name, data, schema or Schema(), sheet)
                 return replace(opened, name=path.name)
@@ -86,6 +86,12 @@ def open_file(path: Path, schema: Schema | None = None, sheet: str | None = None
     except Exception as error:  # pandas, pyarrow and gzip raise a dozen kinds: each means that this is not such a file
         raise InputError(f"data file {str(path)!r} could not be read: {fault(error)}") from None
     raise InputError(f"data file {str(path)!r} must end in {KINDS}")
+
+
+def refuse_sheet(sheet: str | None) -> None:
+    """Refuse a sheet of what is no workbook."""
+    if sheet is not None:
+        raise InputError(f"it has no sheets, of which {sheet!r} could be one; leave the sheet out")
 
 
 def _unpacked(path: Path) -> tuple[str, bytes]:
@@ -113,7 +119,7 @@ def _open_text(name: str, data: bytes, schema: Schema, sheet: str | None) -> Ope
         raise InputError("its first line does not name columns")
     if re.match("#( |$)|sep=.$", lines[0], re.I):
         raise InputError("its first line is a comment, or says sep=: the first line must name the columns; delete it")
-    sep, notes = _separator(lines[0], "\t" if name.endswith((".tsv", ".tab")) else None)
+    sep, notes = separator(lines[0], "\t" if name.endswith((".tsv", ".tab")) else None)
     header = _cells(lines[0], sep)
     if header is None:
         raise InputError("a quote of its first line does not close on it")
@@ -205,7 +211,7 @@ def _decoded(data: bytes) -> str:
     return data.decode("utf-8-sig", "deniable.windows")
 
 
-def _separator(header: str, known: str | None) -> tuple[str, tuple[str, ...]]:
+def separator(header: str, known: str | None) -> tuple[str, tuple[str, ...]]:
     """Return what separates the cells: what cuts the header into most, or what the file's ending says if it cuts."""
     widths = {separator: len(next(csv.reader([header], delimiter=separator))) for separator in _SEPARATORS}
     best = max(widths, key=lambda separator: widths[separator])
@@ -330,14 +336,14 @@ def open_table(
 
 
 def _opened(source: Any, schema: Schema, sheet: str | None) -> Opened:
-    if isinstance(source, str | Path):
-        path = Path(source)
-        if str(source) in BUILTIN:
-            return replace(_builtin(str(source)), name=str(source))
-        if path.suffix != ".parquet" and not path.is_dir():
-            return open_file(path, schema, sheet)
-        source = on_disk(path)
-    table = as_table(source, schema)
+    path = Path(source) if isinstance(source, str | Path) else None
+    builtin = path is not None and str(path) in BUILTIN
+    if path is not None and not builtin and path.suffix != ".parquet" and not path.is_dir():
+        return open_file(path, schema, sheet)
+    refuse_sheet(sheet)
+    if builtin:
+        return replace(_builtin(str(path)), name=str(path))
+    table = on_disk(path) if path is not None else as_table(source, schema)
     if isinstance(table, ColumnsOnDisk):
         return Opened(replace(table, names=tuple(map(str, table.names))), left_out(table.index), name=table.title)
     if isinstance(table, np.ndarray) and table.ndim == 2:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError
 from deniable.tables.cell import flag_of, read_cells
-from deniable.tables.files import open_table
+from deniable.tables.files import WHICH_MARK, open_table, refuse_sheet, separator
 from deniable.tables.inference import doubts, texts_of
 from deniable.tables.schema import Schema
 
@@ -108,23 +109,32 @@ def read_scores(
     return values[inside], values[~inside]
 
 
-def each_pair(lines: Iterable[str]) -> Iterator[tuple[float, float]]:
+def each_pair(
+    lines: Iterable[str], *, score: str | None = None, member: str | None = None, decimal: str = ""
+) -> Iterator[tuple[float, float]]:
     """Yield pairs of a member's and a nonmember's score from CSV lines; the first line names the columns.
 
     Two lines next to each other, one of each side, are a pair: both scores were made at one time. A line whose
     neighbours are of its own side has no partner and is left out.
     """
-    rows = csv.DictReader(lines)
-    rows.fieldnames = names = [name.strip() for name in rows.fieldnames or ()]
-    layout = _layout(dict.fromkeys(names), None, None)
+    coming, schema = iter(lines), Schema(decimal=decimal)
+    header = next(coming, "")
+    mark = separator(header, None)[0]
+    if mark == ";" and not decimal:
+        raise InputError(f"the stream cannot be used: {WHICH_MARK}")
+    rows = csv.DictReader(chain([header], coming), delimiter=mark)
+    rows.fieldnames = names = [name.strip().lower() for name in rows.fieldnames or ()]
+    layout = _layout(dict.fromkeys(names), score, member)
     if layout is None or layout in _SIDES:
-        raise InputError(f"{_lacking(names, None, None)} in the stream; it has: {', '.join(names)}")
+        raise InputError(f"{_lacking(names, score, member)} in the stream; it has: {', '.join(names)}")
     waiting: tuple[float, bool] | None = None
     for row in rows:
         where = f"line {rows.line_num}: "
+        if None in row or None in row.values():
+            raise InputError(f"{where}it has another number of cells than the first line, {len(names)}")
         value, inside = (np.array([row[name]], dtype=object) for name in layout)
         try:
-            now = float(_numbers(layout[0], value, Schema())[0]), bool(_membership(layout[1], inside)[0])
+            now = float(_numbers(layout[0], value, schema)[0]), bool(_membership(layout[1], inside)[0])
         except InputError as error:
             raise InputError(f"{where}{error}") from None
         if np.isnan(now[0]):
@@ -144,6 +154,8 @@ def _tables(path: Path, schema: Schema, sheet: str | None) -> Iterator[Mapping[s
     if name.endswith(_PICKLES):
         raise InputError(f"score file {str(path)!r}: pickles may run code and are not read; save arrays: {_HOW}")
     try:
+        if name.endswith((".npz", ".npy", ".json")):
+            refuse_sheet(sheet)
         if name.endswith((".npz", ".npy")):
             yield _arrays(path)
         elif name.endswith(".json"):
