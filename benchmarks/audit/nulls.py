@@ -28,11 +28,13 @@ def shows(audit: Any) -> bool:
     return max(audit.advantage().low, audit.epsilon().low, audit.mu().low) > 0
 
 
-def scores(kind: str, n: int, shift: float = 0.0) -> Draw:
+def scores(kind: str, m: int, n: int, shift: float = 0.0) -> Draw:
+    """Scores of m members and n others."""
+
     def draw(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         if kind == "tied":
-            return rng.integers(0, 3, n) * 1.0, rng.integers(0, 3, n) * 1.0
-        return rng.normal(shift, 1, n), rng.normal(0, 1, n)
+            return rng.integers(0, 3, m) * 1.0, rng.integers(0, 3, n) * 1.0
+        return rng.normal(shift, 1, m), rng.normal(0, 1, n)
 
     return draw
 
@@ -46,17 +48,39 @@ def violates(draw: Draw, promise: Any) -> Draw:
     return lambda rng: dn.audit_scores(*draw(rng)).compare(curve).violated
 
 
-def response(n: int) -> Draw:
+def excludes(draw: Draw, row: int) -> Draw:
+    """One row of the table alone: its interval leaves out guessing."""
+    guesses = (0.001, 0.01, 0.1, 0.5)
+
+    def alarmed(rng: np.random.Generator) -> bool:
+        audit = dn.audit_scores(*draw(rng), direction="larger")
+        interval = audit.auc() if row == 3 else audit.tpr(guesses[row])
+        return interval.resolvable and guesses[row] not in interval
+
+    return alarmed
+
+
+def response(m: int, n: int) -> Draw:
     p = 1 / (1 + np.exp(-1))
-    return lambda rng: ((rng.random(n) < p).astype(float), (rng.random(n) > p).astype(float))
+    return lambda rng: ((rng.random(m) < p).astype(float), (rng.random(n) > p).astype(float))
+
+
+def far_tail(m: int, n: int) -> Draw:
+    """Attains (1, 0)-DP at one rate only, 1 %: the extreme scores are e times as likely for members."""
+
+    def draw(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        return tuple(rng.random(size) + (rng.random(size) < rate) for size, rate in ((m, 0.01 * np.e), (n, 0.01)))
+
+    return draw
 
 
 def called_reversed(draw: Draw) -> Draw:
     def alarmed(rng: np.random.Generator) -> bool:
         try:
-            return bool(getattr(dn.audit_scores(*draw(rng)), "warnings", ()))
+            said = dn.audit_scores(*draw(rng)).warnings
         except REFUSED:
             return True
+        return any("direction" in one for one in said)
 
     return alarmed
 
@@ -72,6 +96,26 @@ def sequential(pairs: int, size: int, shift: float, drift: float) -> Draw:
         return False
 
     return draw
+
+
+def sequential_response(pairs: int, said: Callable[[Any], bool]) -> Draw:
+    drawn = response(1, 1)
+
+    def draw(rng: np.random.Generator) -> bool:
+        q = dn.SequentialAudit(dn.PureDP(1.0))
+        for _ in range(pairs):
+            q.update(*drawn(rng))
+            if said(q):
+                return True
+        return False
+
+    return draw
+
+
+def sequential_reversed(rng: np.random.Generator) -> bool:
+    q = dn.SequentialAudit(dn.PureDP(1.0))
+    q.update(rng.normal(size=200), rng.normal(size=200))
+    return bool(q.verdict().warnings)
 
 
 def people(n: int, rng: np.random.Generator) -> pd.DataFrame:
@@ -117,10 +161,12 @@ def near(share: float) -> Make:
     return make
 
 
-def one_run(m: int, shift: float) -> Draw:
+def one_run(m: int, shift: float, of: str = "epsilon", tied: bool = False) -> Draw:
     def draw(rng: np.random.Generator) -> bool:
         inside = rng.random(m) < 0.5
-        return audit_one_run(rng.normal(size=m) + shift * inside, inside).epsilon().low > 0
+        noise = rng.integers(0, 3, m) if tied else rng.normal(size=m)
+        audit = audit_one_run(noise + shift * inside, inside)
+        return bool(audit.warnings) if of == "warnings" else getattr(audit, of)().low > 0
 
     return draw
 
@@ -154,17 +200,51 @@ def heavy_others(members: pd.DataFrame, rng: np.random.Generator) -> pd.DataFram
     return heavy(len(members), rng)
 
 
-GAUSSIAN, RESPONSE = violates(scores("normal", 500, 1.0), dn.GaussianDP(1.0)), violates(response(500), dn.PureDP(1.0))
+GAUSSIAN = dn.GaussianDP(1.0)
+PURE = dn.PureDP(1.0)
+FEW = (1, 300), (1, 5000), (3, 1000), (1000, 3), (20, 1000)
 NULL: list[tuple[str, Draw, float]] = [  # what, simulation, level
-    *((f"scores that say nothing, {n} each: leaks", leaks(scores("normal", n)), 0.05) for n in (50, 200, 1000)),
-    ("three tied scores, 200 each: leaks", leaks(scores("tied", 200)), 0.05),
-    ("scores that say nothing, 200 each: called reversed", called_reversed(scores("normal", 200)), 0.05),
-    ("Gaussian that attains its promise, 500 each: violated", GAUSSIAN, 0.05),
-    ("randomised response that attains its promise, 500: violated", RESPONSE, 0.05),
+    *((f"scores that say nothing, {n} each: leaks", leaks(scores("normal", n, n)), 0.05) for n in (50, 200, 1000)),
+    *((f"scores that say nothing, {m:,} of {n:,}: leaks", leaks(scores("normal", m, n)), 0.05) for m, n in FEW),
+    ("three tied scores, 200 each: leaks", leaks(scores("tied", 200, 200)), 0.05),
+    ("three tied scores, 3 of 1,000: leaks", leaks(scores("tied", 3, 1000)), 0.05),
+    *(
+        (f"scores that say nothing, 1,000 each: {row} alone", excludes(scores("normal", 1000, 1000), i), 0.05)
+        for i, row in enumerate(("TPR at 0.1 %", "TPR at 1 %", "TPR at 10 %", "AUC"))
+    ),
+    ("scores that say nothing, 200 each: called reversed", called_reversed(scores("normal", 200, 200)), 0.05),
+    ("scores that say nothing, 3 of 1,000: called reversed", called_reversed(scores("normal", 3, 1000)), 0.05),
+    *(
+        (
+            f"Gaussian that attains its promise, {m:,} of {n:,}: violated",
+            violates(scores("normal", m, n, 1), GAUSSIAN),
+            0.05,
+        )
+        for m, n in ((500, 500), (1, 300), (3, 1000), (1000, 3), (100, 1000))
+    ),
+    *(
+        (
+            f"randomised response that attains its promise, {m:,} of {n:,}: violated",
+            violates(response(m, n), PURE),
+            0.05,
+        )
+        for m, n in ((500, 500), (3, 1000), (100, 1000))
+    ),
+    ("an ε of 1 attained at FPR 1 % only, 1,000 each: violated", violates(far_tail(1000, 1000), PURE), 0.05),
     ("any time, 200 pairs: violated", sequential(200, 10, 1.0, 0.0), 0.05),
     ("any time, the attack changes between calls: violated", sequential(200, 10, 1.0, 100.0), 0.05),
+    (
+        "any time, randomised response, 200 pairs one by one: violated",
+        sequential_response(200, lambda q: q.violated),
+        0.05,
+    ),
+    ("any time, 200 pairs that say nothing: called reversed", sequential_reversed, 0.001),
     ("a Laplace count, checked 200 times: promise broken", checked, 0.05),
     ("one run, 200 canaries: an ε", one_run(200, 0.0), 0.05),
+    ("one run, 200 canaries, three tied scores: an ε", one_run(200, 0.0, tied=True), 0.05),
+    ("one run, 200 canaries: a μ", one_run(200, 0.0, "mu"), 0.05),
+    ("one run, 200 canaries: an advantage", one_run(200, 0.0, "advantage"), 0.05),
+    ("one run, 200 canaries: called reversed", one_run(200, 0.0, "warnings"), 0.001),
     ("one run of a randomised response that attains its promise, 200: violated", one_run_violates(200), 0.05),
     ("a table of others, 200: leaks", released(fresh, 200, False, people), 0.05),
     ("a table of others, 200, with a reference: leaks", released(fresh, 200, True, people), 0.05),
@@ -172,9 +252,12 @@ NULL: list[tuple[str, Draw, float]] = [  # what, simulation, level
     ("four yes-or-no columns, 200, with a reference: leaks", released(others, 200, True, coarse), 0.05),
 ]
 
-BROKEN = violates(scores("normal", 500, 1.0), dn.GaussianDP(0.5))
+BROKEN = violates(scores("normal", 500, 500, 1.0), dn.GaussianDP(0.5))
 POWER: list[tuple[str, Draw, int]] = [
-    *((f"Gaussian scores, μ = {mu}, 500 each: leaks", leaks(scores("normal", 500, mu)), 1) for mu in (0.2, 0.3, 0.5)),
+    *(
+        (f"Gaussian scores, μ = {mu}, 500 each: leaks", leaks(scores("normal", 500, 500, mu)), 1)
+        for mu in (0.2, 0.3, 0.5)
+    ),
     ("Gaussian, μ = 1, 500 each, 0.5 promised: violated", BROKEN, 1),
     ("any time, 100 pairs, μ = 2 where 1 is promised: violated", sequential(100, 10, 2.0, 0.0), 4),
     ("one run, 200 canaries, shift 1: an ε", one_run(200, 1.0), 1),

@@ -79,7 +79,7 @@ def audit(
     asked = {"--score": score, "--member": member, "--reverse": reverse, "--fpr": fpr, "--plot": plot}
     asked |= {"--members": members, "--nonmembers": nonmembers, "--reference": reference, "--method": method != "auto"}
     _refuse_unused(what, asked | {"--schema": reading.schema, "--sheet": reading.sheet})
-    columns = {"score": score, "member": member, "decimal": reading.decimal or ""}
+    columns: dict[str, Any] = {"score": score, "member": member, "decimal": reading.decimal or ""}
     if streams:
         streamed = _sequential(scores, promised, confidence, reverse, columns)
         options.draw(streamed, plot)

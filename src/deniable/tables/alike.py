@@ -7,7 +7,7 @@ declared, or refused.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -124,7 +124,7 @@ def _meant(texts: list[str], own: ColumnSchema, settles: str, ways: list[str]) -
     """
     if getattr(own, settles):
         return ""
-    first, second = (replace(own, **{settles: way}).read(texts).number for way in ways)
+    first, second = (ColumnSchema(**vars(own) | {settles: way}).read(texts).number for way in ways)
     doubtful = (first != second) & ~np.isnan(first) & ~np.isnan(second)
     if not doubtful.any():
         return ""

@@ -28,11 +28,9 @@ class Encoded:
     columns
         Name of each column of ``X``.
     ranges
-        The scaling constants used: [low, high] for a number, the list of categories otherwise.
-    assumed_public
-        Columns whose constants were read off the data and must therefore be public for any guarantee to hold. Their
-        ends are rounded outward to a coarse grid, so none is a person's value, and no text of fewer than 3 rows is
-        among their categories.
+        The scaling constants used: [low, high] for a number, the list of categories otherwise. Those that were read off
+        the data must be public for any guarantee to hold. Their ends are rounded outward to a coarse grid, so none is a
+        person's value, and no text of fewer than 3 rows is among their categories.
     y
         Labels −1 and +1, shape (n,).
     classes
@@ -42,7 +40,6 @@ class Encoded:
     X: FloatArray
     columns: tuple[str, ...]
     ranges: dict[str, list[Any]]
-    assumed_public: tuple[str, ...]
     y: FloatArray
     classes: tuple[Any, Any]
 
@@ -70,8 +67,7 @@ def encode(table: Understood) -> Encoded:
         )
     if target.value_counts().min() < 2:
         raise InputError(f"target {table.target_name!r} must have at least 2 rows of each value")
-    declared = {column.name: _declared(table, column) for column in table.kept}
-    constants = {c.name: declared[c.name] or _read_off(c, table.frame[c.name]) for c in table.kept}
+    constants = {c.name: _declared(table, c) or _read_off(c, table.frame[c.name]) for c in table.kept}
     size = 1 / math.sqrt(len(table.kept) + 1)
     parts = [part for column in table.kept for part in _columns(column, constants[column.name])]
     X = np.empty((len(table.frame), len(parts) + 1))
@@ -85,7 +81,6 @@ def encode(table: Understood) -> Encoded:
         X,
         (*parts, "(constant)"),
         constants,
-        tuple(name for name, known in declared.items() if known is None),
         np.where(target.to_numpy() == classes[1], 1.0, -1.0),
         (classes[0], classes[1]),
     )

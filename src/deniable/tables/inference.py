@@ -24,30 +24,6 @@ RARE = 3  # a text in fewer rows than this could be one person's
 _SENTINELS = (-9999.0, -999.0, -99.0, 999.0, 9999.0, 99999.0, 999999.0)  # numbers that often mean "not known"
 _FIRST_DAY, _LAST_DAY = 19_000_101, 21_000_101  # that whole numbers may spell
 _SIGNS = "€$£¥₹%"
-_DOUBTS = (  # what settles it; how it is written, beside what, unless beside what; how it was read
-    (
-        "decimal",
-        r"[+-]?[1-9]\d{0,2},\d{3}",
-        "",
-        r"[\d,]+\.\d+|\d{1,3}(?:,\d{3}){2,}",
-        "1,234 was read as 1234; else --decimal ,",
-    ),
-    (
-        "decimal",
-        r"[+-]?[1-9]\d{0,2}\.\d{3}",
-        r"[+-]?[\d.]+,\d+",
-        "",
-        "1.234 was read as 1.234, though others have decimal commas",
-    ),
-    (
-        "order",
-        r"(?:0?\d|1[0-2])/(?:0?\d|1[0-2])/\d{2,4}(?:[ T].*)?",
-        "",
-        "",
-        "04/05/2021 was read as 5 April; else declare its order",
-    ),
-    ("code", r"0\d+", "", "", "01067 was read as 1067: kind = 'code' keeps the zeros"),
-)
 _MARKS = {  # how numbers with a decimal mark are written; what can be read with either is not among these
     ",": re.compile(r"[+-]?(?:0,\d+|\d+,\d{1,2}|\d+,\d{4,}|\d{1,3}(?:[. ]\d{3})+,\d+)"),
     ".": re.compile(r"[+-]?(?:0\.\d+|\d+\.\d{1,2}|\d+\.\d{4,}|\d{1,3}(?:[, ]\d{3})+\.\d+)"),
@@ -190,12 +166,20 @@ def remarks(
 
 def doubts(texts: Collection[str], declared: ColumnSchema) -> dict[str, str]:
     """Return what in the texts of a column may be meant otherwise, by what would settle it and is not declared."""
-    settled = {declared.kind, *(name for name in ("decimal", "order") if vars(declared)[name])}
+
+    def some(written: str) -> bool:
+        return any(re.fullmatch(written, text) for text in texts)
+
     found = dict[str, str]()
-    for settles, written, beside, unless, said in _DOUBTS:
-        seen = [bool(form) and any(re.fullmatch(form, text) for text in texts) for form in (written, beside, unless)]
-        if settles not in settled and seen[0] and (seen[1] or not beside) and not seen[2]:
-            found[settles] = said
+    if not declared.decimal:
+        if some(r"[+-]?[1-9]\d{0,2},\d{3}") and not some(r"[\d,]+\.\d+|\d{1,3}(?:,\d{3}){2,}"):
+            found["decimal"] = "1,234 was read as 1234; else --decimal ,"
+        if some(r"[+-]?[1-9]\d{0,2}\.\d{3}") and some(r"[+-]?[\d.]+,\d+"):
+            found["decimal"] = "1.234 was read as 1.234, though others have decimal commas"
+    if not declared.order and some(r"(?:0?\d|1[0-2])/(?:0?\d|1[0-2])/\d{2,4}(?:[ T].*)?"):
+        found["order"] = "04/05/2021 was read as 5 April; else declare its order"
+    if declared.kind != "code" and some(r"0\d+"):
+        found["code"] = "01067 was read as 1067: kind = 'code' keeps the zeros"
     return found
 
 

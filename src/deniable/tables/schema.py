@@ -105,11 +105,6 @@ class ColumnSchema:
         form = self.form
         return tuple(str(_spelled(word, form)) for word in self.classes)
 
-    @property
-    def looked_at(self) -> bool:
-        """Whether private queries have to tell what it holds, or where its numbers lie."""
-        return self.kind == "" or (self.kind in _AXES and self.range is None)
-
     def read(self, values: Any) -> ColumnCells:
         """Read each cell alone; what does not fit is missing."""
         cells = read_cells(values, self.form)
