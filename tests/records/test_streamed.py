@@ -6,6 +6,7 @@ import pytest
 
 import deniable as dn
 from deniable import InputError
+from deniable.records import neighbours
 from oracles.scripts import loaded
 
 OPTIONS = {"regularization": 1e-2, "mechanism": dn.OutputPerturbation(epsilon=1.0), "rng": 0}
@@ -96,6 +97,16 @@ def test_wide_certificates_are_iterated(table, held):
     assert np.all(
         np.linalg.norm(rough.leave_one_out() - fine.leave_one_out(), axis=1) <= rough.radius() + fine.radius()
     )
+
+
+def test_of_too_many_wide_certificates_some_everywhere_are_iterated(table, monkeypatch):
+    """The first rows were iterated, and the last never."""
+    monkeypatch.setattr(neighbours, "_MOST_ITERATED", 100)
+    pairs = [(table[list("abcd")].to_numpy(), table["y"].to_numpy())]
+    fine = dn.privacy_profile(pairs, **OPTIONS, tolerance=1e-9)
+    at = np.flatnonzero(fine.radius() <= 1e-9 * fine.distance)
+    assert len(at) == 100
+    np.testing.assert_array_equal(at, np.arange(100) * len(table) // 100)
 
 
 def test_texts_become_columns_wherever_their_values_first_appear(table, tmp_path):

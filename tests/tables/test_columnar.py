@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet as pq
 
 import deniable as dn
-from deniable.tables import read_cells, understand
+from deniable.tables import as_source, columnar, draft_schema, read_cells, understand
 from deniable.tables.columnar import on_disk
 from deniable.tables.persons import persons_of
 from deniable.testing import insecure_noise
@@ -105,3 +105,29 @@ def test_a_file_of_another_type_changes_no_cell(columns, cell, tmp_path):
     assert found.spelled.tolist() == [*one.spelled, *other.spelled]
     assert person(together.iloc[0]) == person(alone[0].iloc[0])
     assert cell in (found.number[0], person(together.iloc[0]))
+
+
+def test_one_large_block_is_several_tasks_and_a_message_still_names_its_row(frame, monkeypatch):
+    """A block was one task, read whole by one worker."""
+    monkeypatch.setattr(columnar, "BATCH", 64)
+    numbers = frame[["income", "y"]]
+    source = as_source([numbers[:250], numbers[250:]], "y")
+    assert [len(block.y) for task in source.tasks for block in task.blocks()] == [64, 64, 64, 108]
+    at = [block.place_of(0) for task in source.tasks for block in task.blocks()]
+    assert at == ["block 0 row 0", "block 0 row 64", "block 0 row 128", "block 0 row 192"]
+    (block,) = source.tasks[-1].blocks()
+    assert (block.place_of(57), block.place_of(58)) == ("block 0 row 249", "block 1 row 0")
+    found = np.concatenate([block.columns[0] for task in source.tasks for block in task.blocks()])
+    np.testing.assert_array_equal(found, frame["income"])
+
+
+def test_a_footer_is_read_once_and_a_column_three_times_at_most_by_a_draft(frame, tmp_path, monkeypatch):
+    frame.to_parquet(tmp_path / "a.parquet", row_group_size=100)
+    read, opened = columnar.read_part, pq.ParquetFile
+    seen, footers = [], []
+    monkeypatch.setattr(columnar, "read_part", lambda part, name: seen.append(name) or read(part, name))
+    monkeypatch.setattr(pq, "ParquetFile", lambda *given, **how: footers.append(given) or opened(*given, **how))
+    source = as_source(tmp_path / "a.parquet", "y")
+    assert (len(source.tasks), len(footers)) == (1, 1)
+    draft_schema(tmp_path / "a.parquet")
+    assert max(seen.count(name) for name in frame) <= 3

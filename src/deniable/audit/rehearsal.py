@@ -72,23 +72,23 @@ def rehearse(signal: FloatArray, member: BoolArray, scale: Scale) -> dict[Attack
     Each in turn is attacked with the others. It was one of a balanced design, so a record in it has one place fewer
     among the others; both sides are cut to the same number of models, and the missing place tells nothing.
     """
-    found = {}
+    strength: dict[Attack, list[float]] = {attack: [] for attack in candidates(signal, scale.task)}
     played = np.unique(np.linspace(0, len(signal) - 1, REHEARSALS).astype(int))
-    for attack in candidates(signal, scale.task):
-        seen = scale.scaled(attack, signal)
+    for votes in sorted({attack.votes for attack in strength}):  # attacks that see the same signals
+        alike = [attack for attack in strength if attack.votes == votes]
+        seen = scale.scaled(alike[0], signal)
         inside, outside = split_signals(seen, member)
         with_it, without_it = Shown.of(inside, scale.task), Shown.of(outside, scale.task)
-        strength = []
         for target in played:
             known, own = member[target], seen[target]
             sides = (
                 with_it.without(np.where(known, own, inside[-1]), scale.task),
                 without_it.without(np.where(known, outside[0], own), scale.task),
             )
-            scores = score(attack.method, own, *sides, scale.task)
-            strength.append(area_under_log_roc(scores[known], scores[~known]))
-        found[attack] = float(np.mean(strength))
-    return found
+            for attack in alike:
+                scores = score(attack.method, own, *sides, scale.task)
+                strength[attack].append(area_under_log_roc(scores[known], scores[~known]))
+    return {attack: float(np.mean(each)) for attack, each in strength.items()}
 
 
 def strongest(rehearsed: dict[Attack, float], usual: Attack) -> Attack:

@@ -78,7 +78,8 @@ def privacy_profile(
     tolerance
         Largest certified relative error (radius/distance) of one row out, before it is iterated. By default 1e-9 where
         iterating all is cheap (rows²·columns ≤ 2e9) and 1e-2 beyond. A record whose certificate cannot reach it
-        because of rounding keeps the best radius found: see ``radius``. Without a group the model is fitted anew.
+        because of rounding keeps the best radius found, and so do those beyond 20,000 that are iterated, spread evenly
+        over all that are to be: see ``radius``. Without a group the model is fitted anew.
     n_samples
         For ``ObjectivePerturbation``: how many models to draw (and fit) for the quantities over typical models, which
         are read from that sample with a confidence band.

@@ -128,8 +128,8 @@ def _carried(part: Path | Chunk) -> Path | Chunk:
 def row_parts(table: ColumnsOnDisk) -> Iterator[RowPart]:
     """Cut each file at its row groups; a part names the files or blocks that it needs, and holds no row."""
     starts, end = [0, *accumulate(table.rows)], 0
-    for part in table.parts:
-        sizes = [part.rows] if isinstance(part, Chunk) else _group_sizes(part)
+    for i, part in enumerate(table.parts):
+        sizes = [part.rows] if isinstance(part, Chunk) else table.groups[i]
         groups: list[int] = []
         first = end
         for group, size in enumerate(sizes):
@@ -140,11 +140,6 @@ def row_parts(table: ColumnsOnDisk) -> Iterator[RowPart]:
                 own = replace(table, parts=(part,), rows=table.rows[few], labels=table.labels[few], held=None)
                 yield RowPart(own, tuple(groups), first - starts[few.start])
                 groups, first = [], end
-
-
-def _group_sizes(path: Path) -> list[int]:
-    with opened(path) as file:
-        return [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
 
 
 def values_of(series: Any, name: Any) -> NDArray[Any]:

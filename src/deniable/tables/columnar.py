@@ -46,6 +46,7 @@ class ColumnsOnDisk:
     labels: tuple[str, ...]  # what a message calls these
     title: str = "blocks"
     index: tuple[str, ...] = ()  # columns that pandas wrote as the index, and that are left out
+    groups: tuple[tuple[int, ...], ...] = ()  # of each file, the rows of its row groups
     held: Any = field(default=None, repr=False)  # what must live as long as the columns are read
 
     def __len__(self) -> int:
@@ -176,22 +177,23 @@ def _parquet(path: Path) -> ColumnsOnDisk:
     paths = sorted(p for p in path.rglob("*.parquet") if p.is_file()) if path.is_dir() else [path]
     if not paths or not paths[0].is_file():
         raise InputError(f"data file {str(path)!r} does not exist, or is a folder without .parquet files")
-    rows = list[int]()
+    groups = list[tuple[int, ...]]()
     names, index = tuple[str, ...](), tuple[str, ...]()
     for one in paths:
         with opened(one) as file:
-            rows.append(file.metadata.num_rows)
+            groups.append(tuple(file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)))
             held = file.schema_arrow
         if twice := [name for i, name in enumerate(held.names) if name in held.names[:i]]:
             raise InputError(f"{one} must have columns of different names, got {twice[0]!r} twice")
-        if len(rows) == 1:
+        if len(groups) == 1:
             index = index_columns(held)
             names = tuple(name for name in held.names if name not in index)
         found = [name for name in held.names if name not in index_columns(held)]
         if found != [*names]:
             difference = few(sorted({*names} ^ {*found})) or "their order"
             raise InputError(f"{one} must have the columns of {paths[0]}; they differ in {difference}")
-    return ColumnsOnDisk(names, names, tuple(paths), tuple(rows), tuple(map(str, paths)), path.name, index)
+    rows, labels = tuple(map(sum, groups)), tuple(map(str, paths))
+    return ColumnsOnDisk(names, names, tuple(paths), rows, labels, path.name, index, tuple(groups))
 
 
 def _spilled(blocks: Iterable[Any], word: str) -> ColumnsOnDisk:
@@ -208,10 +210,11 @@ def _spilled(blocks: Iterable[Any], word: str) -> ColumnsOnDisk:
             continue
         rows.append(len(frame))
         labels.append(where)
-        waiting.append(frame)
-        if sum(map(len, waiting)) >= BATCH:
-            chunks.append(_chunk(waiting, spill))
-            waiting = []
+        for start in range(0, len(frame), BATCH):  # a chunk is what a worker reads at a time
+            waiting.append(frame.iloc[start : start + BATCH])
+            if sum(map(len, waiting)) >= BATCH:
+                chunks.append(_chunk(waiting, spill))
+                waiting = []
     if names is None or not rows:
         raise InputError("the data have no rows" if names else "the data have no blocks")
     chunks += [_chunk(waiting, spill)] if waiting else []

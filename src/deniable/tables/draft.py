@@ -257,17 +257,17 @@ def _columns(found: Understood, frame: Any, names: Sequence[Any]) -> Understood:
     totals = np.zeros(len(last), dtype=bool)
     place = getattr(frame, "place_of", "row {}".format)
     for name in names:
-        own = found.schema.column(name)
-        cells = own.read(frame[name])
+        own, raw = found.schema.column(name), frame[name]
+        cells = own.read(raw)
         above += not own.kind and _text_above(cells)
         end = cells.at(slice(len(cells) - len(last), len(cells)))
         last += end.kind > 0
         totals |= np.array([*map(bool, map(_TOTAL.fullmatch, end.words)), False])[end.word]
         if name == found.target_name:
-            aim, faults = _target(name, frame[name], cells, place)
+            aim, faults = _target(name, raw, cells, place)
             problems += faults
             continue
-        column, values = _understood(name, frame[name], cells, own)
+        column, values = _understood(name, raw, cells, own)
         columns.append(column)
         if column.kind != "dropped":
             kept[name] = values
