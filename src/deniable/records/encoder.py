@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import accumulate
 from operator import add
 from typing import Any
 
@@ -50,11 +51,8 @@ class Scan:
 
 def scan_task(names: Sequence[str], task: RowPart) -> Scan:
     """Check every value of a task's rows and collect what the encoding needs."""
-    found: Scan | None = None
-    for block in task.blocks():
-        seen = _scan_block(block, names)
-        found = seen if found is None else replace(found + seen, rows=(found.rows[0] + seen.rows[0],))
-    return found or Scan((0,), (None,) * len(names), frozenset(), 0.0, "")
+    found = reduce(add, (_scan_block(block, names) for block in task.blocks()))
+    return replace(found, rows=(sum(found.rows),))
 
 
 def _scan_block(block: Block, names: Sequence[str]) -> Scan:
@@ -142,7 +140,9 @@ def read_problem(
     n_jobs: int | None,
 ) -> Problem:
     """Check all rows in one pass and state the objective."""
-    found = reduce(add, _typed(in_order(scan_task, source.tasks, n_jobs, source.names)))
+    if not source.tasks:
+        raise InputError("the data have no rows")
+    found = reduce(add, in_order(scan_task, source.tasks, n_jobs, source.names))
     if sum(found.rows) < 2:
         raise InputError(f"the data must have at least two rows, got {sum(found.rows)}")
     classes, labels = 1, None
@@ -155,12 +155,8 @@ def read_problem(
     encoder = BlockEncoder(source.names, levels, labels, loss, intercept != "none")
     d, n = encoder.columns, sum(found.rows)
     penalty, relief = penalties(d, classes, float(n), regularization, intercept, normalization)
-    starts = np.concatenate([[0], np.cumsum(found.rows)]).tolist()
-    tasks = [
-        (EncodedRows(encoder, task), start)
-        for task, start, rows in zip(source.tasks, starts, found.rows, strict=False)
-        if rows
-    ]
+    starts = accumulate(found.rows, initial=0)
+    tasks = [(EncodedRows(encoder, task), start) for task, start in zip(source.tasks, starts, strict=False)]
     return Problem(
         loss=loss,
         tasks=tuple(tasks),
@@ -174,13 +170,3 @@ def read_problem(
         n_jobs=n_jobs,
         held=source.held,
     )
-
-
-def _typed(scans: Iterator[Scan]) -> Iterator[Scan]:
-    """Give empty tasks the column kinds of the others."""
-    kept = list(scans)
-    filled = [scan for scan in kept if scan.rows != (0,)]
-    if not filled:
-        raise InputError("the data have no rows")
-    for scan in kept:
-        yield scan if scan.rows != (0,) else replace(scan, texts=filled[0].texts, labels=frozenset())

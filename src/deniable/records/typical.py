@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from deniable.curves import (
 )
 from deniable.laws import LossLaw, in_chunks
 
-_AT_A_TIME = 500_000  # records per block, to bound the memory
+_AT_A_TIME = 1_000_000  # records per block, to bound the memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,14 +62,13 @@ class ExactTypical:
 
     def _safely(self, side: Side, trivial: float, law: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Evaluate the law where possible; beyond, ``trivial`` above and the last value below (all grow with ρ)."""
-        found = np.empty(len(self.distance))
-        edges = np.linspace(0, len(found), max(1, len(found) // _AT_A_TIME) + 1).astype(int)
-        for first, end in pairwise(edges):
-            here = slice(int(first), int(end))
-            rho = ExactTypical(self.law, self.rate, self.distance[here], self.error[here]).rho(side)
+
+        def bounds(distance: FloatArray, error: FloatArray) -> FloatArray:
+            rho = ExactTypical(self.law, self.rate, distance, error).rho(side)
             known = law(np.minimum(rho, self.law.largest))
-            found[here] = known if side == "lower" else np.where(rho <= self.law.largest, known, trivial)
-        return found
+            return known if side == "lower" else np.where(rho <= self.law.largest, known, trivial)
+
+        return in_chunks(bounds, self.distance, self.error, rows=_AT_A_TIME)
 
     def tradeoff(self, record: int) -> Tradeoff:
         """The law's trade-off at both ends of ρ_i."""

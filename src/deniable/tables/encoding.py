@@ -32,16 +32,13 @@ class Encoded:
         the data must be public for any guarantee to hold. Their ends are rounded outward to a coarse grid, so none is a
         person's value, and no text of fewer than 3 rows is among their categories.
     y
-        Labels −1 and +1, shape (n,).
-    classes
-        The target's values that became −1 and +1.
+        Labels −1 and +1 of the two classes in the order of their texts, shape (n,).
     """
 
     X: FloatArray
     columns: tuple[str, ...]
     ranges: dict[str, list[Any]]
     y: FloatArray
-    classes: tuple[Any, Any]
 
 
 def encode(table: Understood) -> Encoded:
@@ -82,7 +79,6 @@ def encode(table: Understood) -> Encoded:
         (*parts, "(constant)"),
         constants,
         np.where(target.to_numpy() == classes[1], 1.0, -1.0),
-        (classes[0], classes[1]),
     )
 
 
