@@ -1,7 +1,9 @@
 """How often every verdict that an audit prints is false where nothing leaks, and how often true leaks are found.
 
-python benchmarks/audit/nulls.py null [simulations]      share of false alarms, with its 95 % interval and the level
-python benchmarks/audit/nulls.py power [simulations]     share of leaks found
+python benchmarks/audit/nulls.py null [simulations [word]]      share of false alarms, its 95 % interval and the level
+python benchmarks/audit/nulls.py power [simulations [word]]     share of leaks found
+
+With a word only the rows that hold it.
 
 Both need nothing but public functions, so that a former version can be measured beside: PYTHONPATH=…/src.
 """
@@ -286,19 +288,19 @@ def counted(draw: Draw, simulations: int) -> tuple[int, int, int]:
 
 
 def main() -> None:
-    what, simulations = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 2000
+    what, simulations, word = sys.argv[1], int((sys.argv[2:] or ["2000"])[0]), " ".join(sys.argv[3:])
     warnings.simplefilter("ignore")
     if what == "null":
         print("| nothing leaks, or no more than promised | n | false alarms | 95 % interval | level | refused |")
         print("|---|---|---|---|---|---|")
-        for name, draw, level in NULL:
+        for name, draw, level in (row for row in NULL if word in row[0]):
             alarms, refused, n = counted(draw, simulations)
             low, high = binomtest(alarms, n).proportion_ci(0.95)
             within = f"{low:.2%} to {high:.2%}" + (" **above**" if low > level else "")
             print(f"| {name} | {n} | {alarms / n:.2%} | {within} | {level:.0%} | {refused / n:.2%} |", flush=True)
         return
     print("| a leak | n | found |\n|---|---|---|")
-    for name, draw, part in POWER:
+    for name, draw, part in (row for row in POWER if word in row[0]):
         alarms, _, n = counted(draw, max(40, simulations // part))
         print(f"| {name} | {n} | {alarms / n:.1%} |", flush=True)
 

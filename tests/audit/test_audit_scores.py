@@ -8,6 +8,7 @@ from scipy.special import ndtr, ndtri
 
 import deniable as dn
 from deniable.audit import ReversedScoresWarning, Verdict
+from deniable.audit.scores import warned_of_reversal
 
 
 def gaussian(mu, n=4000, seed=0):
@@ -100,6 +101,20 @@ def test_reversed_tails_are_refused_where_the_auc_shows_nothing():
     with pytest.raises(dn.InputError, match="in reverse the scores leak"):
         dn.audit_scores(member, nonmember)
     assert dn.audit_scores(member, nonmember, direction="smaller").shows
+
+
+@pytest.mark.parametrize(
+    ("auc", "where"), [(0.485, "lower than non-members"), (0.525, "lower in a tail of the scores")]
+)
+def test_a_tail_that_is_reversed_is_not_called_the_whole(auc, where):
+    """The AUC was above ½, and members were said to score lower."""
+    with pytest.raises(dn.InputError, match=rf"members score {where}: the AUC is {auc}"):
+        warned_of_reversal(auc, None)
+
+
+def test_few_members_with_scores_of_0_and_1_are_no_labels():
+    """Of three scores in 0, 1, 2 a fifth were refused as labels; labels of all records are as many as the scores."""
+    assert dn.audit_scores([0, 1, 1], np.arange(300) % 3).could_find() <= 1
 
 
 def test_equal_scores_are_a_failed_attack():

@@ -263,8 +263,8 @@ def audit_scores(
     Raises
     ------
     InputError
-        If a side is empty, not one-dimensional or has a NaN; if the first is 0/1 and the second is not, as in the
-        order of scikit-learn's ``(y_true, y_score)``; if no direction is given and the scores are reversed.
+        If a side is empty, not one-dimensional or has a NaN; if the first is 0/1 and the second, as long, is not, as in
+        the order of scikit-learn's ``(y_true, y_score)``; if no direction is given and the scores are reversed.
 
     Warns
     -----
@@ -308,7 +308,8 @@ def _with_silence_warned_of(audit: ScoreAudit) -> ScoreAudit:
 
 def warned_of_reversal(auc: float, direction: ScoreDirection | None) -> str:
     """Refuse reversed scores, or warn of them if their direction was given, and return the warning."""
-    found = f"members score lower than non-members: the AUC is {auc:.3f}, and in reverse the scores leak"
+    lower = "members score lower than non-members" if auc < 0.5 else "members score lower in a tail of the scores"
+    found = f"{lower}: the AUC is {auc:.3f}, and in reverse the scores leak"
     if direction is None:
         raise InputError(
             f"{found}. If a small score says 'member' (a loss, a distance), or 1 means non-member, give --reverse "
@@ -334,7 +335,8 @@ def refuse_labels(member: FloatArray, nonmember: FloatArray) -> None:
 
     An attacker who sees labels only has scores 0 and 1 on both sides, or infinite ones where he is certain.
     """
-    if np.array_equal(np.unique(member), (0.0, 1.0)) and not np.isin(nonmember, (0.0, 1.0, -np.inf, np.inf)).all():
+    labels = len(member) == len(nonmember) and np.array_equal(np.unique(member), (0.0, 1.0))
+    if labels and not np.isin(nonmember, (0.0, 1.0, -np.inf, np.inf)).all():
         raise InputError(
             "member scores must not be 0/1 labels beside nonmember scores that are not: for labels y and scores s of "
             "all records pass s[y == 1], s[y == 0]"
