@@ -68,7 +68,7 @@ INNER = {  # exported for other packages of deniable: no user calls them, and no
     "deniable.risks": {"replaced", "require_universal"},
     "deniable.statistics": {"Row"},
     "deniable.tables": {
-        *("Block", "CellFormat", "ColumnCells", "ColumnsOnDisk", "Encoded", "Opened", "RowPart", "Source"),
+        *("Block", "CellFormat", "ColumnCells", "ColumnsOnDisk", "Opened", "RowPart", "Source"),
         *(
             "as_frame",
             "as_schema",

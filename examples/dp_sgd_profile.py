@@ -38,11 +38,11 @@ def load(rows: int) -> tuple[str, torch.Tensor, torch.Tensor, np.ndarray]:
         table, name, group = understand(str(path), "income", drop=("split",)), "Adult", "marital-status"
     else:
         table, name, group = understand("breast-cancer"), "breast cancer", None
-    encoded = encode(table)
-    keep = np.random.default_rng(0).permutation(len(encoded.y))[:rows]
-    X = 4 * encoded.X[keep]  # rows of norm at most 4: the network trains faster
+    X, y = encode(table)
+    keep = np.random.default_rng(0).permutation(len(y))[:rows]
+    X = 4 * X[keep]  # rows of norm at most 4: the network trains faster
     groups = table.target if group is None else table.frame[group]
-    labels = (encoded.y[keep] > 0).astype(float)
+    labels = (y[keep] > 0).astype(float)
     return name, torch.tensor(X, dtype=torch.float32), torch.tensor(labels).float(), groups.astype(str).to_numpy()[keep]
 
 

@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import tomllib
 import zipfile
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -25,7 +26,6 @@ from deniable.tables import (
     read_cells,
     understand,
 )
-from deniable.tables.encoding import GAP
 from deniable.testing import insecure_noise
 from oracles.sheets import xlsx
 
@@ -371,10 +371,8 @@ def published():
 
 def profiled():
     table = understand(FRAME, "y", schema=DECLARED)
-    parts = encode(table).columns
-    indicators = {
-        c.name for c in table.columns if any(part.startswith(f"{c.name}=") and GAP not in part for part in parts)
-    }
+    width = {c.name: encode(replace(table, columns=(c,)))[0].shape[1] - 1 - bool(c.missing) for c in table.kept}
+    indicators = {name for name, parts in width.items() if parts > 1}
     return {c.name: "category" if c.name in indicators else plain(c.kind) for c in table.columns}
 
 

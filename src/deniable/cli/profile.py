@@ -83,9 +83,9 @@ def profile(
             table = understand(source, target, drop=tuple(drop or ()), schema=told)
         if by is not None and by not in table.frame.columns:
             raise dn.InputError(f"--by {by!r} is not a column; known are {', '.join(map(str, table.frame.columns))}")
-        encoded = encode(table)
-        with stage(f"leaving each of {len(encoded.y):,} records out"):
-            found = dn.privacy_profile(encoded.X, encoded.y, **fit)
+        X, y = encode(table)
+        with stage(f"leaving each of {len(y):,} records out"):
+            found = dn.privacy_profile(X, y, **fit)
     if out is not None and out.suffix == ".csv":
         write(out, found.to_frame(fpr).to_csv(index=False))
     if out is not None and out.suffix == ".parquet":

@@ -25,7 +25,7 @@ from deniable.tables.draft import (
     listed,
     understand,
 )
-from deniable.tables.encoding import Encoded, encode
+from deniable.tables.encoding import encode
 from deniable.tables.files import WHICH_MARK, Opened, as_table, open_table
 from deniable.tables.persons import copies_line, persons_of
 from deniable.tables.schema import ColumnSchema, Schema, as_schema, near, shorthand
@@ -33,7 +33,7 @@ from deniable.tables.score_files import each_pair, read_scores
 
 __all__ = [
     "DATE", "MISSING", "NUMBER", "PAIR_TARGET", "PUBLIC", "WHICH_MARK", "WORD", "Block", "CellFormat", "Column",
-    "ColumnCells", "ColumnSchema", "ColumnsOnDisk", "Encoded", "Opened", "RowPart", "Schema", "SharedColumn", "Source",
+    "ColumnCells", "ColumnSchema", "ColumnsOnDisk", "Opened", "RowPart", "Schema", "SharedColumn", "Source",
     "TableWarning", "Understood", "as_frame", "as_schema", "as_source", "as_table", "copies_line", "draft_schema",
     "each_pair", "encode", "few", "flag_of", "listed", "mapped_rows", "near", "on_disk", "open_table", "persons_of",
     "read_alike", "read_cell", "read_cells", "read_scores", "shorthand", "spelled", "target_among",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,41 +13,17 @@ from deniable._check import FloatArray, InputError
 from deniable.tables.draft import Column, Understood
 from deniable.tables.inference import RARE, coarse_range
 
-GAP = "(missing)"
 
+def encode(table: Understood) -> tuple[FloatArray, FloatArray]:
+    """Return a table as rows of norm at most 1, (n, d), and the two values of its target as −1 and +1, (n,).
 
-@dataclass(frozen=True, eq=False)
-class Encoded:
-    """A table of two classes as numbers: rows of Euclidean norm at most 1, and labels.
-
-    Attributes
-    ----------
-    X
-        Rows of shape (n, d) with a constant last column (a regularised intercept).
-    columns
-        Name of each column of ``X``.
-    ranges
-        The scaling constants used: [low, high] for a number, the list of categories otherwise. Those that were read off
-        the data must be public for any guarantee to hold. Their ends are rounded outward to a coarse grid, so none is a
-        person's value, and no text of fewer than 3 rows is among their categories.
-    y
-        Labels −1 and +1 of the two classes in the order of their texts, shape (n,).
-    """
-
-    X: FloatArray
-    columns: tuple[str, ...]
-    ranges: dict[str, list[Any]]
-    y: FloatArray
-
-
-def encode(table: Understood) -> Encoded:
-    """Encode and scale a table so that every row has norm at most 1, and the two values of its target as −1 and +1.
-
-    Numbers go linearly to [−1, 1] and are clipped there, categories to indicators, and a constant column is added;
-    everything is then divided by √(number of source columns + 1), which bounds the norm of any possible row, not only
-    of those at hand. A missing number is 0 with an indicator of its own, a missing text has one too; a text that is
-    none of the categories has none. Ranges and categories of the table's schema are the constants; those that it does
-    not declare are read off the data, coarsely, and are then **assumed public**.
+    Numbers go linearly to [−1, 1] and are clipped there, categories to indicators, and a constant column is added (a
+    regularised intercept); everything is then divided by √(number of source columns + 1), which bounds the norm of any
+    possible row, not only of those at hand. A missing number is 0 with an indicator of its own, a missing text has one
+    too; a text that is none of the categories has none. Ranges and categories of the table's schema are the constants;
+    those that it does not declare are read off the data, and must be public for any guarantee to hold. Their ends are
+    rounded outward to a coarse grid, so none is a person's value, and no text of fewer than 3 rows is among their
+    categories.
 
     Raises
     ------
@@ -64,22 +39,13 @@ def encode(table: Understood) -> Encoded:
         )
     if target.value_counts().min() < 2:
         raise InputError(f"target {table.target_name!r} must have at least 2 rows of each value")
-    constants = {c.name: _declared(table, c) or _read_off(c, table.frame[c.name]) for c in table.kept}
-    size = 1 / math.sqrt(len(table.kept) + 1)
-    parts = [part for column in table.kept for part in _columns(column, constants[column.name])]
-    X = np.empty((len(table.frame), len(parts) + 1))
-    at = 0
+    columns: list[FloatArray] = []
     for column in table.kept:
-        for values in _scaled(column, constants[column.name], table.frame[column.name]):
-            X[:, at] = values * size
-            at += 1
-    X[:, -1] = size
-    return Encoded(
-        X,
-        (*parts, "(constant)"),
-        constants,
-        np.where(target.to_numpy() == classes[1], 1.0, -1.0),
-    )
+        values = table.frame[column.name]
+        columns += _scaled(column, _declared(table, column) or _read_off(column, values), values)
+    X = np.column_stack([*columns, np.ones(len(target))])
+    X *= 1 / math.sqrt(len(table.kept) + 1)
+    return X, np.where(target.to_numpy() == classes[1], 1.0, -1.0)
 
 
 def _declared(table: Understood, column: Column) -> list[Any] | None:
@@ -87,12 +53,6 @@ def _declared(table: Understood, column: Column) -> list[Any] | None:
     own = table.schema.column(column.name)
     found = own.labels if column.kind == "category" else own.span
     return list(found) if found else None
-
-
-def _columns(column: Column, constants: list[Any]) -> list[str]:
-    """Return what the columns of the matrix are called that come from this one."""
-    words = [f"{column.name}={value}" for value in constants] if column.kind == "category" else [column.name]
-    return [*words, f"{column.name}={GAP}"] if column.missing else words
 
 
 def _scaled(column: Column, constants: list[Any], values: pd.Series[Any]) -> Iterator[FloatArray]:

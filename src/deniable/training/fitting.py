@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import pairwise
 
 import numpy as np
@@ -181,7 +182,7 @@ def exposures(look: Queries, squares: Mapping[str, FloatArray]) -> FloatArray:
 
     A person's is at most the weighted sum of its records' (Minkowski's inequality over the steps).
     """
-    units, whole = look.units, np.sum(list(squares.values()), axis=0)
+    units, whole = look.units, reduce(np.add, squares.values())  # one sum at a time is in memory
     beside = math.fsum(use.mu**2 for use in look.ledger.uses if use.name not in squares)
     if units.weights is None or units.owners is None or units.labels is None:
         return np.asarray(np.sqrt(whole + beside))
