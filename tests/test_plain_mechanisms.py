@@ -1,7 +1,9 @@
 """Mechanisms as plain types: what is read back is the same, and nothing else is read."""
 
+import copy
 import json
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -26,11 +28,27 @@ def test_what_is_written_is_read_back(mechanism):
     again = m.from_plain(json.loads(text))
     assert type(again) is type(mechanism)
     assert json.dumps(m.to_plain(again)) == text
+    assert again == mechanism
+    assert hash(again) == hash(mechanism)
+    assert copy.deepcopy(mechanism) == pickle.loads(pickle.dumps(mechanism)) == mechanism
 
 
-def test_every_kind_is_among_them():
-    kinds = {kind for kind in m.Mechanism.__subclasses__() if kind.__module__.startswith("deniable.mechanisms.")}
-    assert kinds - {m.Composition} == {type(one) for one in EVERY}
+def test_others_are_other_mechanisms():
+    assert len({*EVERY, m.Composition(EVERY[:3])}) == len(EVERY) + 1
+    strategy = np.tril(np.ones((4, 4)))
+    near = [m.MatrixMechanism(1.0, np.where(strategy == 0, 1e-9, strategy)), m.MatrixMechanism(1.0, strategy[:, :3])]
+    for other in (*near, m.MatrixMechanism(2.0, strategy), m.MatrixMechanism(1.0, strategy, participations=2)):
+        assert other != m.MatrixMechanism(1.0, strategy)
+    assert all(one != 1 and one != "GaussianDP" for one in EVERY)
+
+
+def test_a_subclass_is_another_kind():
+    class Own(m.MatrixMechanism):
+        """As its base."""
+
+    strategy = np.tril(np.ones((4, 4)))
+    assert Own(1.0, strategy) == Own(1.0, strategy)
+    assert Own(1.0, strategy) not in EVERY
 
 
 @pytest.mark.parametrize("bad", [

@@ -229,6 +229,24 @@ class TestTheFile:
             with pytest.raises(LedgerError, match=r"for good|cannot be changed"):
                 dn.Ledger(path, **other)
 
+    @pytest.mark.parametrize(
+        "reserve",
+        [
+            dn.MatrixMechanism(5.0, np.eye(3) + 0.5 * np.eye(3, k=-1), sample_rate=0.1) + dn.Laplace(50.0),
+            dn.mechanisms.Tuned(dn.SubsampledGaussian(5.0, 0.01, 10), 2.0)
+            + dn.mechanisms.FinitePair([0.5, 0.5], [0.4, 0.6]),
+            dn.RenyiDP([2.0, math.inf], [0.01, 0.2]) + dn.PureDP(0.01),
+        ],
+    )
+    def test_it_is_opened_again_with_what_it_was_made_with(self, path, reserve):
+        limit = dn.Limit(advantage=0.9)
+        dn.Ledger(path, limit=limit, reserve=reserve)
+        again = dn.Ledger(path, limit=limit, reserve=reserve)
+        for part in parts_of(reserve):
+            again.add(part)
+        with pytest.raises(LedgerError, match="reserve"):
+            again.add(parts_of(reserve)[0])
+
     @pytest.mark.parametrize("content", [b"", b"no ledger at all", b"SQLite format 3\0" + bytes(100)])
     def test_a_file_that_is_no_ledger_is_refused_and_left_alone(self, path, content):
         path.write_bytes(content)

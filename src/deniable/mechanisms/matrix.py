@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Annotated
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -122,6 +122,18 @@ class MatrixMechanism(Mechanism):
                 "strategy must have fewer bands than steps for cyclic sampling (BandMF), but one of its rows "
                 "reaches from the first step to the last one; without sampling leave out sample_rate"
             )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MatrixMechanism) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        """Class and fields; of the strategy its entries."""
+        strategy = None if self.strategy is None else (self.strategy.shape, self.strategy.tobytes())
+        return type(self), strategy, *(getattr(self, one.name) for one in fields(self) if one.name != "strategy")
 
     @property
     def adjacency(self) -> str:  # type: ignore[override]
