@@ -203,11 +203,10 @@ def test_relative_errors_of_sums_are_charged_on_either_side(monkeypatch):
 
             monkeypatch.setattr(allocation, "power", doubtful)
             monkeypatch.setattr(compose, "_COMPOSED", Kept(16))  # nothing that was computed without the error
-            compose.cuttable.cache_clear()
+            monkeypatch.setattr(compose, "_CUTTABLE", Kept())
             allocation._epoch.cache_clear()
             t = dn.tradeoff(run)
             found[wrong, said] = t.advantage(side="lower"), t.advantage()
-    compose.cuttable.cache_clear()
     allocation._epoch.cache_clear()
     low, high = found[0.0, True]
     for wrong in (1e-5, -1e-5):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 
@@ -16,13 +16,13 @@ from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT, PRODUCT_EXPONENT
 from deniable._kept import Kept
 from deniable.accounting.lattices import SIZES, Law, fitting, power, product, scales, trimmed
-from deniable.accounting.sizes import BLOCK, UNDERFLOW
+from deniable.accounting.sizes import BLOCK, MOST, UNDERFLOW
 from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.outcomes import Cut, ListedOutcomes, Piece
 from deniable.curves import Side
 
-# laws of sums by lattice and parts, so that a release more costs one product; 16 take some 10 MB
-_COMPOSED: Kept[tuple[Hashable, ...], Law] = Kept(16)
+# laws of sums by lattice and parts, so that a release more costs one product; keys hold no outcomes
+_COMPOSED: Kept[tuple[Hashable, ...], Law] = Kept(MOST, lambda law: sum(rows.size for _, rows in law.parts.values()))
 _COARSEST = -7  # log2 of the coarsest spacing, in nats, unless the law itself is wider
 
 
@@ -67,7 +67,8 @@ def compose(parts: Sequence[tuple[Cuttable, int]], side: Side, points: int, dire
 
     top = max(coarsest, laid([count for _, count in parts])[0])
     lattice = (unit, even, least, coarsest, top, side, points, direct)
-    known = ((k, _COMPOSED.get((*lattice, *parts[:k]))) for k in range(len(parts), 0, -1))
+    names = [(step.step, step.swapped, count) for step, count in parts]
+    known = ((k, _COMPOSED.get((*lattice, *names[:k]))) for k in range(len(parts), 0, -1))
     # how many parts a law is kept of, and that law: asked once, as another thread may make it go in between
     nothing: tuple[int, Law | None] = (0, None)
     first, total = next(((k, law) for k, law in known if law is not None), nothing)
@@ -80,7 +81,7 @@ def compose(parts: Sequence[tuple[Cuttable, int]], side: Side, points: int, dire
         law = power(single, count, of, top)
         total = law if total is None else product(total, law, *laid([n for _, n in parts[: i + 1]]), top)
     assert total is not None  # there is a part
-    _COMPOSED((*lattice, *parts), lambda: total)
+    _COMPOSED((*lattice, *names), lambda: total)
     middle = math.fsum(step.middle * count for step, count in parts)
     only = -math.expm1(math.fsum(count * math.log1p(-min(step.only, 1 - 1e-16)) for step, count in parts))
     missed = (math.fsum(count * step.lost[k] for step, count in parts) for k in (0, 1))
@@ -108,6 +109,8 @@ class Cuttable:
 
     Attributes
     ----------
+    step, swapped
+        Whose pieces these are, and whether P and Q are exchanged.
     pieces
         Lines and atoms.
     only
@@ -118,6 +121,8 @@ class Cuttable:
         Distance of which all atoms are a whole number apart, 0 if there is none; ``even``: there are no other losses.
     """
 
+    step: Step
+    swapped: bool
     pieces: tuple[Piece, ...]
     only: float
     lost: tuple[float, float]
@@ -134,6 +139,11 @@ class Cuttable:
     def atomic(self) -> bool:
         """Whether there is nothing but atoms."""
         return all(isinstance(piece, ListedOutcomes) for piece in self.pieces)
+
+    @property
+    def size(self) -> int:
+        """About how many numbers are kept: three an atom, and a table of each line."""
+        return sum(3 * piece.loss.size if isinstance(piece, ListedOutcomes) else BLOCK >> 4 for piece in self.pieces)
 
     @cached_property
     def middle(self) -> float:
@@ -170,13 +180,19 @@ class Cuttable:
         return math.ceil(math.log2(max(32 * EPS * max(map(abs, self.ends)), 1e-290)))
 
 
-@lru_cache(maxsize=1024)
+_CUTTABLE: Kept[tuple[Step, bool], Cuttable] = Kept(8 * MOST, lambda step: step.size)  # all steps of a run at once
+
+
 def cuttable(step: Step, swapped: bool) -> Cuttable:
     """Return a step's pieces, in the order "remove" or, ``swapped``, "add"."""
-    pieces = tuple(piece.swapped() if swapped else piece for piece in step.pieces())
-    beyond = (piece.beyond for piece in pieces)  # Q mass there is in no test
-    lost = math.fsum([step.lost[swapped], *beyond]), step.lost[not swapped]
-    return Cuttable(pieces, step.only[swapped], lost, step.pitch, step.even)
+
+    def made() -> Cuttable:
+        pieces = tuple(piece.swapped() if swapped else piece for piece in step.pieces())
+        beyond = (piece.beyond for piece in pieces)  # Q mass there is in no test
+        lost = math.fsum([step.lost[swapped], *beyond]), step.lost[not swapped]
+        return Cuttable(step, swapped, pieces, step.only[swapped], lost, step.pitch, step.even)
+
+    return _CUTTABLE((step, swapped), made)
 
 
 def one(step: Cuttable, law: Law, bottom: int, top: int, middle: float) -> Law:
