@@ -60,13 +60,13 @@ class PrivacyLoss:
 
     @classmethod
     def of(cls, mechanisms: Iterable[Mechanism]) -> Self:
-        """Merge equal phases and fold every Gaussian part into one; of (ε, δ)-DP parts, the δ is left to the caller."""
+        """Merge equal phases and fold every Gaussian part into one."""
         phases: Counter[tuple[float, float]] = Counter()
         others: Counter[Step] = Counter()
         squares: list[float] = []
         for part in mechanisms:
             if isinstance(part, GaussianDP) and part.mu == 0:
-                continue
+                continue  # both laws are the same; as a square it would count as the least one above 0
             if isinstance(part, GaussianDP):
                 squares.append(part.mu * part.mu)  # ∞ rather than an OverflowError
             elif isinstance(part, SubsampledGaussian) and (part.records_per_person == 1 or part.sample_rate == 1):
