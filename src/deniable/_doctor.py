@@ -13,7 +13,6 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 
 from deniable._optional import EXTRA_OF
-from deniable.accounting import tradeoff
 from deniable.mechanisms import GaussianDP, Mechanism, SubsampledGaussian
 
 _DISTRIBUTIONS = {"flint": "python-flint", "sklearn": "scikit-learn"}  # where the module has another name
@@ -109,6 +108,8 @@ def _rounding() -> tuple[bool, str]:
 
 def _advantage(mechanism: Mechanism, known: float, rounded: float = 0.0) -> tuple[bool, str]:
     """Compare an advantage with what it is ``known`` to be, up to where that number was ``rounded``."""
+    from deniable.accounting import tradeoff
+
     curve = tradeoff(mechanism)
     low, high = curve.advantage(side="lower"), curve.advantage()
     fine = low - rounded <= known <= high + rounded and high - low < 1e-9

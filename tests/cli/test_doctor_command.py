@@ -1,3 +1,5 @@
+import sys
+
 import deniable as dn
 from deniable import _doctor
 from deniable.cli._app import run
@@ -18,6 +20,15 @@ def test_a_wrong_answer_and_a_failing_one_are_told(monkeypatch, capsys):
     shown = capsys.readouterr().out
     assert "WRONG  closed form" in shown
     assert "WRONG  inversion: ZeroDivisionError" in shown
+
+
+def test_an_accountant_that_cannot_be_loaded_is_told(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "deniable.accounting", None)
+    monkeypatch.delitem(sys.modules, "deniable._doctor")
+    assert run(["doctor"]) == 1
+    shown = capsys.readouterr().out
+    assert "WRONG  closed form: ModuleNotFoundError" in shown
+    assert "numpy" in shown
 
 
 def test_missing_libraries_name_their_extra(monkeypatch):
