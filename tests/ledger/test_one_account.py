@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 import deniable as dn
-from deniable.ledger import LedgerError
+from deniable.ledger import Entry, LedgerError
 from deniable.ledger.admission import beside
 from deniable.mechanisms import parts_of
 
@@ -109,6 +109,18 @@ def test_remaining_counts_releases_that_then_fit(path):
     assert ledger.remaining(advantage=0.1) == 0
     with pytest.raises(LedgerError):
         ledger.add(dn.GaussianDP(each))
+
+
+def test_an_entry_is_read_once_however_many_follow(path, monkeypatch):
+    read, of = [], Entry.read
+    monkeypatch.setattr(Entry, "read", lambda row: read.append(row[0]) or of(row))
+    ledger = dn.Ledger(path, limit=dn.Limit(advantage=0.2))
+    whole = ledger.remaining()
+    for _ in range(8):
+        ledger.add(dn.GaussianDP(0.01))
+    assert read == [1, 2, 3, 4, 5, 6, 7]
+    dn.Ledger(path).add(dn.GaussianDP(0.02))  # somebody else's
+    assert ledger.remaining() ** 2 == pytest.approx(whole**2 - 12e-4, abs=1e-9)
 
 
 def test_a_plan_enters_nothing(path):

@@ -26,10 +26,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from deniable._files import to_json
+from deniable._kept import Kept
 from deniable._shown import shown
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, of_persons, with_assumptions
@@ -84,7 +86,9 @@ class Ledger:
     Raises
     ------
     LedgerError
-        For a file that is no ledger, one made with another unit or limit, and a limit that no entry could keep.
+        For a file that is no ledger, and one made with another unit, limit or reserve.
+    InputError
+        For a limit that no entry could keep, or that next to no noise meets; ``LedgerError`` is one of these.
 
     Examples
     --------
@@ -108,6 +112,7 @@ class Ledger:
     ) -> None:
         self.path = Path(path)
         self.labels: dict[str, str] = {}  # the words of the next entries
+        self._known: Kept[StoredLine, Entry] = Kept()
         if not self.path.exists():
             create(self.path, _new_about(unit, limit, reserve))
         with opened(self.path) as (_, made, _):
@@ -137,7 +142,7 @@ class Ledger:
     def entries(self) -> tuple[Entry, ...]:
         """All entries, the first first."""
         with self._file() as (_, rows):
-            return tuple(map(Entry.read, rows))
+            return self._read(rows)
 
     @property
     def head(self) -> str:
@@ -184,7 +189,7 @@ class Ledger:
             mechanism = for_unit(self.unit, mechanism, hidden, unit, records_per_person)
         with self._file(write=True) as (file, rows):
             if mechanism is not None:
-                self._admit([*_mechanisms(map(Entry.read, rows)), mechanism])
+                self._admit([*_mechanisms(self._read(rows)), mechanism])
             now = datetime.now(UTC).isoformat(timespec="seconds")
             new = Entry(len(rows) + 1, now, **words, mechanism=mechanism, apart=apart)
             new = replace(new, head=next_head(self._head(rows), new.content))
@@ -327,6 +332,10 @@ class Ledger:
             if first_head(made) != self._born:
                 raise LedgerError(f"{str(self.path)!r} became another ledger since it was opened: open it anew")
             yield file, rows
+
+    def _read(self, rows: Sequence[StoredLine]) -> tuple[Entry, ...]:
+        """Return the entries of rows; each is read once, so that the thousandth release waits for none before it."""
+        return tuple(self._known(row, partial(Entry.read, row)) for row in rows)
 
     def _head(self, rows: Sequence[StoredLine]) -> str:
         return rows[-1][2] if rows else self._born
