@@ -13,7 +13,7 @@ from deniable._check import FloatArray
 from deniable.accounting.engines.inversion import GOOD
 from deniable.accounting.engines.inverted import APART, ROUGH, InvertedTradeoff
 from deniable.accounting.engines.likelihood import trivial_hockey_stick
-from deniable.accounting.renyi import loss_divergence
+from deniable.accounting.renyi import LossTradeoff
 from deniable.accounting.sizes import NEGLIGIBLE, WIDE
 from deniable.accounting.steps.base import Step
 from deniable.accounting.transform.composed import PrivacyLoss
@@ -30,14 +30,13 @@ _METHOD = "transform inversion; where that is not sharp: multi-scale privacy los
 
 
 @dataclass(frozen=True)
-class ComposedTradeoff(Tradeoff):
+class ComposedTradeoff(LossTradeoff):
     """What every engine that serves a composed loss knows of it: the largest lower and the smallest upper bound.
 
     A question goes to one engine after the other, and only where the bracket is still wide. ``points`` are those of a
     class of the multi-scale distribution; ``rough`` says that 0.1 % is enough.
     """
 
-    loss: PrivacyLoss
     points: int
     rough: bool = False
     otherwise: Tradeoff | None = None  # another curve of the same worlds
@@ -131,27 +130,20 @@ class ComposedTradeoff(Tradeoff):
             return self.otherwise.cheap_rates(fpr, direction)
         return fpr if self.inverted is None else self.inverted.cheap_rates(fpr, direction)
 
-    @property
-    def symmetric(self) -> bool:
-        return self.loss.symmetric
-
     def _log_ratio(self, direction: Direction, side: Side) -> float:
         if self.otherwise is not None:
             return self.otherwise.log_ratio_bound(direction, side)
-        only = any(step.only[direction == "add"] > 0 for step, _ in self.loss.others)  # outcomes of one world alone
-        return np.inf if only else self.loss.largest_log_ratio(direction, side)
+        return super()._log_ratio(direction, side)
 
     def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         if self.otherwise is not None:
             return self.otherwise.renyi_divergences(order, direction)
-        return loss_divergence(self.loss, order, direction)
+        return super().renyi_divergences(order, direction)
 
     def epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
-        return (
-            super().epsilon_near(delta, direction)
-            if self._first is None
-            else self._first.epsilon_near(delta, direction)
-        )
+        if self._first is None:
+            return super().epsilon_near(delta, direction)
+        return self._first.epsilon_near(delta, direction)
 
     def sketch(self) -> Tradeoff:
         """Return the same from rougher engines, content with 0.1 %."""

@@ -77,6 +77,7 @@ class Tradeoff(Textual, ABC):
     confidence: float = field(default=1.0, kw_only=True)
     holds_for: str = field(default=ONE_CASE, kw_only=True)
     _epsilon_apart: ClassVar[float] = 0.0  # width, by 1 + ε, to which a bracket of ε is narrowed
+    _closed: ClassVar[bool] = False  # whether all that parts the two sides is rounding
 
     @abstractmethod
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
@@ -324,7 +325,7 @@ class Tradeoff(Textual, ABC):
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         """The same, by a subclass that knows more than its method; it may raise what an engine raises."""
-        return Charged(self.method)
+        return Charged(self.method, exact=self._closed)
 
     def inverse(self) -> Tradeoff:
         """Return the trade-off with the two worlds exchanged: H0 = in, H1 = out."""

@@ -9,7 +9,6 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable._special import erfcx, ndtr, ndtri
-from deniable.curves.answer import Charged, Question
 from deniable.curves.base import Tradeoff
 from deniable.curves.safe import AnyDirection, Direction, Side, outward
 
@@ -28,6 +27,8 @@ class ApproximateTradeoff(Tradeoff):
 
     guaranteed_epsilon: float
     guaranteed_delta: float
+
+    _closed = True
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         eps = self.guaranteed_epsilon
@@ -60,9 +61,6 @@ class ApproximateTradeoff(Tradeoff):
         if self.guaranteed_delta > 0:
             return np.full(order.shape, np.inf)
         return randomized_response_divergence(self.guaranteed_epsilon, order)
-
-    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
-        return Charged(self.method, exact=True)
 
 
 def gaussian_hockey_stick(mu: FloatArray, log_gamma: FloatArray, side: Side) -> FloatArray:
@@ -101,6 +99,8 @@ class GaussianTradeoff(Tradeoff):
 
     mu: float
 
+    _closed = True
+
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         if np.isinf(self.mu):
             return np.ones_like(log_gamma)
@@ -127,9 +127,6 @@ class GaussianTradeoff(Tradeoff):
 
     def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         return np.asarray(order * (self.mu**2 / 2 * (1 + 4 * EPS)))  # Mironov 2017, Proposition 7
-
-    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
-        return Charged(self.method, exact=True)
 
 
 def randomized_response_divergence(epsilon: float, order: FloatArray) -> FloatArray:

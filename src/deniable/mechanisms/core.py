@@ -195,8 +195,29 @@ class Composition(Mechanism):
         return (*meant, *(kind for kind in common if kind not in meant))
 
 
+class Wrapper:
+    """What a mechanism that runs another one, its field ``mechanism``, takes over from it."""
+
+    mechanism: Mechanism
+
+    @property
+    def adjacency(self) -> str:
+        """That of the mechanism."""
+        return self.mechanism.adjacency
+
+    @property
+    def also(self) -> tuple[str, ...]:
+        """Those of the mechanism."""
+        return self.mechanism.also
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """What the mechanism's curve needs to stay secret."""
+        return self.mechanism.hidden
+
+
 @dataclass(frozen=True)
-class Grouped(Mechanism):
+class Grouped(Wrapper, Mechanism):  # type: ignore[override]
     """Any ``mechanism``, seen by a person of whom several records are in or out together.
 
     ``dn.tradeoff`` gives the curve of ``mechanism`` applied ``records_per_person`` times, :func:`deniable.risks.group`:
@@ -222,21 +243,6 @@ class Grouped(Mechanism):
 
     mechanism: Annotated[Mechanism, a_mechanism]
     records_per_person: Count
-
-    @property
-    def adjacency(self) -> str:  # type: ignore[override]
-        """That of the mechanism, for each of the records."""
-        return self.mechanism.adjacency
-
-    @property
-    def also(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Those of the mechanism."""
-        return self.mechanism.also
-
-    @property
-    def hidden(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the mechanism's curve needs to stay secret."""
-        return self.mechanism.hidden
 
 
 def leaves_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:

@@ -99,7 +99,7 @@ class MatrixMechanism(Mechanism):
     """
 
     noise_multiplier: Positive
-    strategy: Annotated[FloatArray | None, _matrix] = None
+    strategy: Annotated[FloatArray | None, _matrix] = field(default=None, compare=False)  # by its entries, below
     sensitivity: Annotated[float | None, _sensitivity] = field(default=None, kw_only=True)
     participations: Count = field(default=1, kw_only=True)
     separation: Count = field(default=1, kw_only=True)

@@ -9,14 +9,14 @@ from typing import Annotated
 from deniable._check import InputError, number
 from deniable._floats import MOST_EXPONENT
 from deniable._search import bisect
-from deniable.mechanisms.core import Grouped, Mechanism, a_mechanism
+from deniable.mechanisms.core import Grouped, Mechanism, Wrapper, a_mechanism
 from deniable.mechanisms.fields import real
 
 _RUNS = "it is the mean number of runs"
 
 
 @dataclass(frozen=True)
-class Tuned(Mechanism):
+class Tuned(Wrapper, Mechanism):  # type: ignore[override]
     """``mechanism`` run a random number K of times, of which only the best output is released: see :func:`tuned`.
 
     Examples
@@ -33,16 +33,6 @@ class Tuned(Mechanism):
             raise InputError(f"mechanism must be tuned before it is grouped, got {self.mechanism!r}")
         if not math.isinf(self.shape):
             number("trials", self.trials, above=1.0, hint=_RUNS)
-
-    @property
-    def adjacency(self) -> str:  # type: ignore[override]
-        """That of the mechanism."""
-        return self.mechanism.adjacency
-
-    @property
-    def also(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Those of the mechanism."""
-        return self.mechanism.also
 
     @property
     def hidden(self) -> tuple[str, ...]:  # type: ignore[override]

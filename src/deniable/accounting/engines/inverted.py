@@ -22,12 +22,11 @@ from deniable.accounting.engines.likelihood import (
     merge,
     trivial_hockey_stick,
 )
-from deniable.accounting.renyi import loss_divergence
+from deniable.accounting.renyi import LossTradeoff
 from deniable.accounting.sizes import MOST, NEGLIGIBLE, ROUNDS
 from deniable.accounting.steps.base import TooSlowError
-from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.trapezoid import Sum
-from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff, directions
+from deniable.curves import AnyDirection, Charged, Direction, Question, Side, directions
 
 # regions; "far" is right again, with the rarest outcomes, and "damped" left again, further out, where lines are short
 Way = Literal["left", "middle", "right", "far", "damped"]
@@ -38,7 +37,7 @@ _CLOSE = math.sqrt(GOOD)  # changes after which the next ones are not worth a ro
 
 
 @dataclass(frozen=True)
-class InvertedTradeoff(Tradeoff):
+class InvertedTradeoff(LossTradeoff):
     """Exact composition up to a stated error: every bound is a transform inversion ± its error bound.
 
     Lines are laid where they are needed and kept, so that a whole curve or a search over ε costs a few of them. Where
@@ -46,15 +45,12 @@ class InvertedTradeoff(Tradeoff):
 
     Attributes
     ----------
-    loss
-        The composed privacy loss.
     points
         How many nodes one line may have.
     good
         Relative error at which no further line is laid.
     """
 
-    loss: PrivacyLoss
     points: int
     good: float
     method: str = field(default="transform inversion", kw_only=True)
@@ -70,16 +66,6 @@ class InvertedTradeoff(Tradeoff):
             return math.isfinite(self.chernoff.landmarks[1])
         except TooSlowError:
             return False
-
-    @property
-    def symmetric(self) -> bool:
-        return self.loss.symmetric
-
-    def _log_ratio(self, direction: Direction, side: Side) -> float:
-        return self.loss.largest_log_ratio(direction, side)
-
-    def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
-        return loss_divergence(self.loss, order, direction)
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         return self.hockey_stick_bracket(log_gamma, direction)[side == "upper"]

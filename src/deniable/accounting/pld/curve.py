@@ -15,33 +15,27 @@ from deniable._kept import Kept
 from deniable.accounting.lattices import Law
 from deniable.accounting.pld.compose import ComposedLaw, Cuttable, compose, cuttable
 from deniable.accounting.pld.read import Above, Below
-from deniable.accounting.renyi import loss_divergence
+from deniable.accounting.renyi import LossTradeoff
 from deniable.accounting.sizes import MOST, POINTS, WIDE
 from deniable.accounting.steps.base import Step, TooSlowError
-from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff, directions
+from deniable.curves import AnyDirection, Charged, Direction, Question, Side, directions
 
 _SKETCHED = 1 << 11  # lattice points of a class for a picture
 _MOST_STEPS = 10**9  # more are known from below only, as MOST: fewer tell no more, and rounding takes less
 
 
 @dataclass(frozen=True)
-class MultiScaleTradeoff(Tradeoff):
+class MultiScaleTradeoff(LossTradeoff):
     """Brackets from a privacy loss distribution on lattices of many scales.
 
     Of more than 2 different steps a class has half of ``most`` points, of more than 16 a quarter.
     """
 
-    loss: PrivacyLoss
     most: int = POINTS
     method: str = field(default="multi-scale privacy loss distribution", kw_only=True)
     _laws: Kept[tuple[Direction, Side, bool], Above | Below | TooSlowError] = field(
         default_factory=Kept, init=False, repr=False, compare=False
     )
-
-    @property
-    def symmetric(self) -> bool:
-        return self.loss.symmetric
 
     @cached_property
     def _steps(self) -> tuple[tuple[Step, int], ...]:
@@ -122,12 +116,6 @@ class MultiScaleTradeoff(Tradeoff):
         """P mass that Q lacks."""
         left = math.fsum(count * math.log1p(-min(step.only, 1 - EPS)) for step, count in self._of(direction))
         return min(-math.expm1(left) * (1 + (64 if side == "upper" else -64) * EPS), 1.0)
-
-    def _log_ratio(self, direction: Direction, side: Side) -> float:
-        return math.inf if self._only(direction, side) > 0 else self.loss.largest_log_ratio(direction, side)
-
-    def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
-        return loss_divergence(self.loss, order, direction)
 
     def epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         """Where the law above, as it stands, puts ε."""

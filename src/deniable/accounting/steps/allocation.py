@@ -119,9 +119,7 @@ class AllocationStep(Step):
         least = float(ndtr(-REACH - 1 / self.sigma) + (1e-9 if self.side == "lower" else 1) * ndtr(-REACH))
         return 2 * self.batches * float(ndtr(-REACH)), 2 * self.batches * least
 
-    @property
-    def bounds_divergence(self) -> bool:
-        return True
+    bounds_divergence = True
 
     def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
         found, finite = np.full(order.shape, np.inf), np.isfinite(order)

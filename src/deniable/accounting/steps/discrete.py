@@ -37,6 +37,8 @@ class Outcomes(NamedTuple):
 class DiscreteStep(Step):
     """A step whose outcomes can be listed."""
 
+    attained = True
+
     @abstractmethod
     def outcomes(self) -> Outcomes:
         """Return the outcomes that matter."""
@@ -58,10 +60,6 @@ class DiscreteStep(Step):
     @property
     def highest(self) -> float:
         return float(np.max(self.outcomes().loss))
-
-    @property
-    def attained(self) -> bool:
-        return True
 
     @property
     def even(self) -> bool:
@@ -126,6 +124,8 @@ class ResponseStep(DiscreteStep):
     epsilon: float
     categories: int
 
+    symmetric = True
+
     def outcomes(self) -> Outcomes:
         small = math.exp(-self.epsilon)
         total = 1 + (self.categories - 1) * small
@@ -133,10 +133,6 @@ class ResponseStep(DiscreteStep):
         p = np.array([small, (self.categories - 2) * small, 1.0]) / total
         keep = p > 0
         return Outcomes(loss[keep], p[keep], p[::-1][keep], 0.0, 8 * EPS, (0.0, 0.0))
-
-    @property
-    def symmetric(self) -> bool:
-        return True
 
     @property
     def pitch(self) -> float:
@@ -216,17 +212,12 @@ class DiscreteGaussianStep(DiscreteStep):
     sensitivity: int
     rate: float
 
+    highest = math.inf
+    bounds_divergence = True
+
     @property
     def lowest(self) -> float:
         return math.log1p(-self.rate) if self.rate < 1 else -math.inf
-
-    @property
-    def highest(self) -> float:
-        return math.inf
-
-    @property
-    def bounds_divergence(self) -> bool:
-        return True
 
     def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
         """α·Δ²/(2σ²) (Canonne, Kamath & Steinke 2020, Theorem 4), where every record takes part; else a sum.

@@ -20,7 +20,7 @@ from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.outcomes import Cut, ListedOutcomes, OutcomeLine, Piece
 from deniable.accounting.steps.ratios import plain_losses, sampled_error, sampled_losses
 from deniable.accounting.steps.sampled import SampledTradeoff
-from deniable.curves import Charged, Direction, Question, Side, Tradeoff, randomized_response_divergence
+from deniable.curves import Direction, Side, Tradeoff, randomized_response_divergence
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ class LaplaceStep(Step):
 
     epsilon: float
     rate: float
+
+    attained = True
 
     @property
     def lowest(self) -> float:
@@ -41,10 +43,6 @@ class LaplaceStep(Step):
     @property
     def symmetric(self) -> bool:
         return self.rate == 1
-
-    @property
-    def attained(self) -> bool:
-        return True
 
     @property
     def pitch(self) -> float:
@@ -149,6 +147,8 @@ class LaplaceTradeoff(Tradeoff):
 
     distance: float  # Δ/b
 
+    _closed = True
+
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         eps = self.distance
         sign = 1.0 if side == "upper" else -1.0
@@ -176,9 +176,6 @@ class LaplaceTradeoff(Tradeoff):
     def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         return laplace_divergence(self.distance, order)
 
-    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
-        return Charged(self.method, exact=True)
-
 
 @dataclass(frozen=True)
 class BoundedRangeStep(Step):
@@ -195,6 +192,9 @@ class BoundedRangeStep(Step):
 
     epsilon: float
 
+    symmetric = True
+    attained = True
+
     @property
     def lowest(self) -> float:
         return -self.epsilon
@@ -202,14 +202,6 @@ class BoundedRangeStep(Step):
     @property
     def highest(self) -> float:
         return self.epsilon
-
-    @property
-    def symmetric(self) -> bool:
-        return True
-
-    @property
-    def attained(self) -> bool:
-        return True
 
     def pieces(self) -> tuple[FlatOutcomes]:
         return (FlatOutcomes.of(self.epsilon, 1.0, 2 / -math.expm1(-self.epsilon)),)
@@ -232,9 +224,9 @@ class BoundedRangeTradeoff(Tradeoff):
 
     range: float  # ε
 
-    @property
-    def symmetric(self) -> bool:
-        return True
+    symmetric = True
+
+    _closed = True
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         eps, whole = self.range, -math.expm1(-self.range)
@@ -262,9 +254,6 @@ class BoundedRangeTradeoff(Tradeoff):
 
     def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         return bounded_range_divergence(self.range, order)
-
-    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
-        return Charged(self.method, exact=True)
 
 
 def bounded_range_divergence(epsilon: float, order: FloatArray) -> FloatArray:

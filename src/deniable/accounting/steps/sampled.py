@@ -12,7 +12,7 @@ from deniable._floats import EPS, PRODUCT_EXPONENT
 from deniable._search import bisect
 from deniable._special import ndtr
 from deniable.accounting.steps.ratios import plain_losses, sampled_losses
-from deniable.curves import Charged, Direction, Question, Side, Tradeoff
+from deniable.curves import Direction, Side, Tradeoff
 
 _HALVINGS = 64  # of the deviations that all false positive rates lie between
 
@@ -29,6 +29,8 @@ class SampledTradeoff(Tradeoff):
     whole: Tradeoff
     rate: float
     divergences: Callable[[FloatArray, Direction], FloatArray] = field(compare=False)
+
+    _closed = True
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         outwards = 1.0 if side == "upper" else -1.0
@@ -91,6 +93,3 @@ class SampledTradeoff(Tradeoff):
 
     def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
         return self.divergences(order, direction)
-
-    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
-        return Charged(self.method, exact=True)

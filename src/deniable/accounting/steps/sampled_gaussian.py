@@ -84,10 +84,7 @@ class ReplacedGaussianStep(Step):
     rate: float
 
     adjacency = "replace"
-
-    @property
-    def symmetric(self) -> bool:
-        return True
+    symmetric = True
 
     def pieces(self) -> tuple[NormalOutcomes]:
         weights, s = np.array([1 - self.rate, self.rate]), 1 / self.noise
@@ -119,10 +116,7 @@ class ReplacedStep(Step):
     rate: float
 
     adjacency = "replace"
-
-    @property
-    def symmetric(self) -> bool:
-        return True
+    symmetric = True
 
     @property
     def unchanged(self) -> float:
