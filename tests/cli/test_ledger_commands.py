@@ -49,7 +49,7 @@ def test_assess_says_of_whom_the_ledger_is(tmp_path, capsys):
     assert run([*words, "--unit", "patient", "--json"]) == 0
     notes = json.loads(capsys.readouterr().out)["assumptions"]["notes"]
     assert any("entry 1 of a ledger" in note for note in notes)
-    assert any("'patient'" in note for note in notes)
+    assert any("'patient'" in note and "together: advantage" in note for note in notes)
 
 
 def test_runs_that_hide_different_persons_do_not_add_up(certificate, tmp_path, capsys):

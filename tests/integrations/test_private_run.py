@@ -220,4 +220,5 @@ def test_a_run_says_which_entry_of_a_ledger_it_is_and_so_does_one_that_goes_on(t
     assert again.private_run.entry is None
     again.private_run.load_state_dict(state)
     for curve in (run.tradeoff(), again.private_run.tradeoff()):
-        assert any(ledger.head in note for note in curve.assumptions.notes)
+        assert any(f"{ledger.head}; ledger of records" in note for note in curve.assumptions.notes)
+        assert any("together: advantage at even odds at most 20" in note for note in curve.assumptions.notes)

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 import deniable as dn
+from deniable._shown import shown
 from deniable.ledger import Entry, LedgerError
 from deniable.ledger.admission import beside
 from deniable.mechanisms import parts_of
@@ -195,6 +196,36 @@ class TestWhatFitsEnter:
         made = dn.release_statistics(X, ["mean(a)"], advantage=0.1, ledger=ledger)
         assert made.certificate.entry == (2, ledger.head)
         assert entry.head != ledger.head
+
+    def test_its_page_says_where_the_ledger_stood_at_its_entry(self, path):
+        X, y = table()
+        ledger = dn.Ledger(path, limit=dn.Limit(advantage=0.4), reserve=dn.Laplace(9.0))
+        whole = ledger.remaining()
+        fitted = dn.PrivateClassifier(advantage=0.1, ledger=ledger).fit(X, y)
+        left = math.sqrt(whole**2 - fitted.certificate_.mu**2)
+        made = dn.release_statistics(X, ["mean(a)"], advantage=0.1, ledger=ledger)
+        after = math.sqrt(whole**2 - fitted.certificate_.mu**2 - made.certificate.mu**2)
+        for certificate, mu in ((fitted.certificate_, left), (made.certificate, after)):
+            said = f"remaining: μ {mu:.4g} of {whole:.4g}"
+            assert said in certificate.standing
+            assert "still reserved: Laplace" in certificate.standing
+            assert said in str(certificate)
+            assert said in certificate.to_dict()["standing"]
+        for release, mu in ((fitted, left), (made, after)):
+            assert f"remaining: μ {mu:.4g} of" in dn.assess(release).to_html()
+        assert f"Entry 2 of a ledger, head of its chain {ledger.head}; ledger of records" in dn.assess(made).annex(
+            "edpb"
+        )
+        assert ledger.remaining() == pytest.approx(after, rel=1e-9)
+
+    def test_without_a_limit_it_says_what_all_come_to(self, path):
+        X, y = table()
+        ledger = dn.Ledger(path)
+        ledger.add(dn.SubsampledGaussian(1.0, 0.01, 500))
+        fitted = dn.PrivateClassifier(advantage=0.1, ledger=ledger).fit(X, y)
+        said = shown(ledger.tradeoff().advantage(), "rate", "upper")
+        ledger.add(dn.GaussianDP(3.0))
+        assert f"together: advantage at even odds at most {said}; no limit" in fitted.certificate_.standing
 
     def test_what_does_not_fit_is_refused_before_any_query(self, path, monkeypatch):
         X, y = table()
@@ -448,6 +479,44 @@ def test_exports_agree(path):
     assert ledger.head[:12] in page
     assert "another game" in page
     assert "\n".join(ledger.lines()).count("apart") == 1
+
+
+@pytest.mark.parametrize("limit", [None, dn.Limit(advantage=0.5)])
+def test_the_page_goes_release_by_release(path, limit):
+    ledger = dn.Ledger(path, limit=limit, reserve=limit and dn.SubsampledGaussian(1.0, 0.01, 100))
+    parts = [dn.GaussianDP(0.2), dn.SubsampledGaussian(1.0, 0.01, 100), dn.GaussianDP(0.1)]
+    expected = []
+    for k, part in enumerate(parts, 1):
+        ledger.add(part, name=f"release {k}")
+        expected.append(ledger.tradeoff().advantage() if limit is None else ledger.remaining())
+    section = dn.assess(ledger).section("ledger")
+    (picture,) = section.series
+    (values,) = picture.lines.values()
+    assert picture.x == [1, 2, 3]
+    assert values == pytest.approx(expected, rel=1e-12)
+    column = [row[6] for row in section.grids[0].rows]
+    assert column == [shown(x, "rate", "upper") if limit is None else f"{x:.4g}" for x in expected]
+    key = "together" if limit is None else "remaining_mu"
+    assert [row[key] for row in ledger.to_dict()["entries"]] == values
+    assert key in ledger.to_csv().splitlines()[0]
+    assert ledger.lines()[-1].rstrip(".") in section.summary
+    assert dn.assess(dn.Ledger(path.with_name("empty"))).section("ledger").series == ()
+
+
+def test_gaussian_noise_that_was_reserved_is_of_the_budget(path):
+    reserve = dn.GaussianDP(0.3) + dn.Laplace(5.0)
+    ledger = dn.Ledger(path, limit=dn.Limit(advantage=0.4), reserve=reserve)
+    whole, alone = (
+        ledger.remaining(),
+        dn.Ledger(path.with_name("b"), limit=dn.Limit(advantage=0.4), reserve=dn.Laplace(5.0)),
+    )
+    assert whole == pytest.approx(alone.remaining(), rel=1e-4)
+    with pytest.raises(LedgerError, match="too little"):
+        ledger.add(dn.GaussianDP(whole * (1 + 1e-6)))
+    ledger.add(dn.Composition([dn.GaussianDP(whole * 0.6), dn.GaussianDP(whole * 0.8), dn.Laplace(5.0)]))
+    assert ledger.limit.is_met(dn.tradeoff(ledger.mechanism()))
+    assert ledger.remaining() == pytest.approx(0, abs=1e-6)
+    assert ledger.verify().holds
 
 
 def test_sums_of_releases_by_tradeoff(tmp_path):

@@ -36,17 +36,14 @@ def assess(
     The report says first whether that meets the policy.
     """
     import deniable as dn
-    from deniable.mechanisms import entered
+    from deniable.mechanisms import entered, fields_of
 
     said = pages.prepared()
     ran = read_run(run)
-    book = there(ledger, run)
-    entry = None if book is None else book.add(run_of(run), unit=unit)
+    entry = None if ledger is None else there(ledger).charge(run_of(run), unit=unit, what=run)
     made = dn.assess(ran, prior=prior, delta=delta, fpr=tuple(fpr or (0.1, 0.01, 0.001)), **said)
-    if entry is not None:
-        of = f"the ledger is of {'records' if book.unit == 'record' else f'persons, one by their column {book.unit!r}'}"
-        notes = (*made.assumptions.notes, *entered((entry.number, entry.head)), of)
-        made = replace(made, assumptions=replace(made.assumptions, notes=notes))
+    notes = (*made.assumptions.notes, *entered(**fields_of(entry)))
+    made = replace(made, assumptions=replace(made.assumptions, notes=notes))
     following: Sequence[str] = ()
     if pages.report is None:
         missed = made.decision is not None and not made.decision.met

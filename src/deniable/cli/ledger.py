@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,9 +13,6 @@ from deniable._files import check_writable, write_atomically
 from deniable.cli import _options as options
 from deniable.cli._app import FINE, MISSED, app, command
 from deniable.cli.run import RunArgument, read_run, whom
-
-if TYPE_CHECKING:
-    from deniable.ledger import Ledger
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The ledger.")]
 UnitOption = Annotated[str | None, typer.Option(help="Whom a release hides: record, or the column of persons.")]
@@ -61,13 +58,14 @@ def new(
     if file.exists():
         raise InputError(f"{str(file)!r} exists; a ledger is never replaced: name another file")
     limit: Any = None if asked == options.AskedLimit() else asked.one()
-    _say(Ledger(file, unit, limit, None if reserve is None else read_run(reserve)))
+    print(*Ledger(file, unit, limit, None if reserve is None else read_run(reserve)).lines(), sep="\n")
 
 
 @command("deniable ledger show people.ledger", of=ledger)
 def show(file: FileArgument, as_json: options.JsonFlag = False) -> None:
     """Show all entries, what they add up to, and what remains."""
-    _say(there(file), as_json)
+    book = there(file)
+    print(book.to_json() if as_json else "\n".join(book.lines()))
 
 
 @command("deniable ledger add people.ledger dpsgd,1,0.01,5000 --name 'risk model'", of=ledger)
@@ -139,10 +137,3 @@ def export(file: FileArgument, out: Annotated[Path, typer.Argument(help="A .csv,
     kinds = {".csv": book.to_csv, ".json": book.to_json, ".html": lambda: dn.assess(book, policy=own).to_html()}
     write_atomically(out, kinds[out.suffix.lower()]())
     print(f"written: {out}")
-
-
-def _say(book: Ledger, as_json: bool = False) -> None:
-    if as_json:
-        print(book.to_json())
-        return
-    print(*book.lines(), sep="\n")

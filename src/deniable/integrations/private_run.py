@@ -17,7 +17,7 @@ from deniable.curves import Tradeoff, with_assumptions
 from deniable.integrations.opacus import from_opacus, require_each_once
 from deniable.integrations.opacus_guard import OUTSIDE, Guard
 from deniable.limits import Limit
-from deniable.mechanisms import Composition, Mechanism, Receipt, SubsampledGaussian, entered
+from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian, entered, fields_of
 from deniable.planning import AsTellingAs, as_limit, calibrate
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ class PrivateRun:
         The ``PrivacyEngine``, whose accountant counts the steps.
     guard
         What watches the run: see :mod:`deniable.integrations.opacus_guard`.
-    entry
-        Number and head of its entry in a :class:`deniable.Ledger`, if there is one.
+    entry, standing
+        Number and head of its entry in a :class:`deniable.Ledger`, if there is one, and where that stood then.
     """
 
     mechanism: Mechanism
@@ -65,7 +65,8 @@ class PrivateRun:
     limit: Limit | AsTellingAs
     engine: Any
     guard: Guard = field(repr=False)
-    entry: Receipt | None = None
+    entry: tuple[int, str] | None = None
+    standing: str = ""
 
     def tradeoff(self) -> Tradeoff:
         """Return the exact curve of the whole planned run, add or remove one record; it meets the target.
@@ -73,17 +74,17 @@ class PrivateRun:
         Raises :class:`StepNotCoveredError` if a step was another mechanism than the one that was planned.
         """
         self.guard.require_whole()
-        return with_assumptions(tradeoff(self.mechanism), notes=(*NOTES, *entered(self.entry)))
+        return with_assumptions(tradeoff(self.mechanism), notes=(*NOTES, *entered(self.entry, self.standing)))
 
     def spent(self) -> Tradeoff:
         """Return the curve of the steps that the accountant has recorded so far; raises as :meth:`tradeoff` does."""
         self.guard.require_whole()
-        return with_assumptions(tradeoff(from_opacus(self.engine)), notes=(*NOTES, *entered(self.entry)))
+        return with_assumptions(tradeoff(from_opacus(self.engine)), notes=(*NOTES, *entered(self.entry, self.standing)))
 
     def state_dict(self) -> dict[str, Any]:
         """Return what :meth:`load_state_dict` needs to go on with this run, to be saved with model and optimizer."""
         self.guard.require_whole()
-        taken = {"taken": self.guard.taken, "entry": self.entry}
+        taken = {"taken": self.guard.taken, "entry": self.entry, "standing": self.standing}
         return self._plan() | taken | {"accountant": self.engine.accountant.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -95,7 +96,8 @@ class PrivateRun:
             raise InputError(f"state is of a run with another {', '.join(other)}; call make_private as it was called")
         self.engine.accountant.load_state_dict(state["accountant"])
         self.guard.resume(integer("taken", state["taken"], at_least=0))
-        object.__setattr__(self, "entry", state.get("entry"))  # that of the run which goes on
+        for name in ("entry", "standing"):  # those of the run which goes on
+            object.__setattr__(self, name, state.get(name, getattr(PrivateRun, name)))
 
     def export(self, path: str | Path) -> Path:
         """Write the model's ``state_dict()`` to ``path``, for ``model.load_state_dict(torch.load(path))``, and no more.
@@ -219,8 +221,8 @@ def make_private(
             "this version of Opacus returned a loader that does not sample each record at rate 1/len(loader)"
         )
     guard = Guard(made[0], private, sampler, chosen.accountant, steps=steps, noise_multiplier=noise)
-    entry = enter(ledger, run(noise), unit="record", what="a DP-SGD run")
-    private.private_run = PrivateRun(run(noise), noise, rate, steps, asked, chosen, guard, entry)
+    entry = fields_of(enter(ledger, run(noise), unit="record", what="a DP-SGD run"))
+    private.private_run = PrivateRun(run(noise), noise, rate, steps, asked, chosen, guard, **entry)
     return tuple(made)
 
 

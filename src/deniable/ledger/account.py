@@ -4,11 +4,12 @@ The file is SQLite and holds no data: names, times, mechanisms, and a chain of d
 on disk before any noise is drawn, so a crash may waste budget and never loses an entry.
 
 With a limit it is a privacy filter (Smith & Thakurta 2022, arXiv:2210.17520; Koskela, Tobaben & Honkela 2022,
-arXiv:2209.15596). *Proof.* Let R be the reserve, fixed when the ledger is made, and μ* what is left beside it. Each
-entry is, given everything before it, μ_i-Gaussian DP, a part of R, or fails with probability δ_i; Σμ_i² ≤ μ*² and
-Σδ_i ≤ δ* always, and parts of R are used up once. Whoever is given the pair of R and a Brownian motion up to time μ*²,
-without drift or with drift 1, can play all entries in turn, with the increment of length μ_i² for the i-th: its kernel
-is post-processing, whatever it was chosen from. So the whole is no easier to attack than GDP(μ*) composed with R. ∎
+arXiv:2209.15596). *Proof.* Let R be the reserve, fixed when the ledger is made, and μ* what is left beside it, with the
+Gaussian parts of R. Each entry is, given everything before it, μ_i-Gaussian DP, another part of R, or fails with
+probability δ_i; Σμ_i² ≤ μ*² and Σδ_i ≤ δ* always, and other parts of R are used up once. Whoever is given the pair of
+R's other parts and a Brownian motion up to time μ*², without drift or with drift 1, can play all entries in turn, with
+the increment of length μ_i² for the i-th: its kernel is post-processing, whatever it was chosen from. So the whole is
+no easier to attack than what was left beside R, as GDP, composed with R. ∎
 Fewer steps than reserved, more noise (add noise) and a smaller sampling rate (redraw without the record) are
 post-processing of what was reserved.
 """
@@ -19,7 +20,6 @@ import copy
 import csv
 import io
 import json
-import math
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -35,11 +35,11 @@ from deniable._kept import Kept
 from deniable._shown import shown
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, of_persons, with_assumptions
-from deniable.ledger.admission import ROOM, adds_up, beside, described, for_unit, reserved, take, uses
+from deniable.ledger.admission import Remainder, adds_up, beside, described, for_unit, remainder
 from deniable.ledger.file import Entry, LedgerError, StoredLine, create, first_head, next_head, opened
 from deniable.limits import Limit
-from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, from_plain, to_plain
-from deniable.planning import budget, largest_mu
+from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, Receipt, from_plain, to_plain
+from deniable.planning import largest_mu
 
 _DEFAULT_FAILURE = 1e-5  # δ* of a ledger with a limit: ten fits that find categories
 ODOMETER = "no limit was fixed beforehand: the sum holds if no release was planned by looking at an earlier one"
@@ -111,7 +111,7 @@ class Ledger:
         reserve: Mechanism | None = None,
     ) -> None:
         self.path = Path(path)
-        self.labels: dict[str, str] = {}  # the words of the next entries
+        self.labels = dict.fromkeys(("name", "purpose", "source"), "")  # the words of the next entries
         self._known: Kept[StoredLine, Entry] = Kept()
         if not self.path.exists():
             create(self.path, _new_about(unit, limit, reserve))
@@ -119,12 +119,11 @@ class Ledger:
             self.unit: str = made["unit"]
             self.limit = None if made["limit"] is None else Limit(**made["limit"])
             self.reserve = None if made["reserve"] is None else from_plain(made["reserve"])
-            self._most = float(made["mu"] or 0)
+            self._promise = None if self.reserve is None else beside(float(made["mu"]), self.reserve)
             self._born = first_head(made)
-        asked = {"unit": unit, "limit": limit, "reserve": reserve}
-        for name, value in asked.items():
-            if value is not None and value != getattr(self, name):
-                kept = getattr(self, name)
+        for name, value in {"unit": unit, "limit": limit, "reserve": reserve}.items():
+            kept = getattr(self, name)
+            if value is not None and value != kept:
                 raise LedgerError(
                     f"{name} of {str(path)!r} is {kept!r} and cannot be changed, got {value!r}; leave it out"
                 )
@@ -141,14 +140,13 @@ class Ledger:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """All entries, the first first."""
-        with self._file() as (_, rows):
-            return self._read(rows)
+        with self._file() as (_, entries):
+            return entries
 
     @property
     def head(self) -> str:
         """The chain's digest: of the last entry, or of the empty ledger."""
-        with self._file() as (_, rows):
-            return self._head(rows)
+        return self._head(self.entries)
 
     def add(
         self,
@@ -179,61 +177,59 @@ class Ledger:
         LedgerError
             If it has no mechanism, hides another unit, or does not fit into the limit. Nothing is written then.
         """
-        words = {"name": name, "purpose": purpose, "source": source}
-        words = {key: text or self.labels.get(key, "") for key, text in words.items()}
+        said = {"name": name, "purpose": purpose, "source": source}
+        words = self.labels | {key: text for key, text in said.items() if text}
         for key, text in words.items():
             if not isinstance(text, str) or text.encode("utf-8", "ignore").decode() != text:
                 raise LedgerError(f"{key} must be a text, got {text!r}")
         mechanism, hidden, apart = described(release)
         if mechanism is not None:
             mechanism = for_unit(self.unit, mechanism, hidden, unit, records_per_person)
-        with self._file(write=True) as (file, rows):
+        with self._file(write=True) as (file, entries):
             if mechanism is not None:
-                self._admit([*_mechanisms(self._read(rows)), mechanism])
+                self._admit(_composed(entries) + mechanism)
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            new = Entry(len(rows) + 1, now, **words, mechanism=mechanism, apart=apart)
-            new = replace(new, head=next_head(self._head(rows), new.content))
+            new = Entry(len(entries) + 1, now, **words, mechanism=mechanism, apart=apart)
+            new = replace(new, head=next_head(self._head(entries), new.content))
             file.execute("INSERT INTO entries VALUES (?, ?, ?)", (new.number, new.content, new.head))
             file.execute("COMMIT")
         return new
 
-    def charge(self, mechanism: Mechanism, *, unit: str, what: str) -> tuple[int, str]:
-        """Enter a release that is about to be made, for ``ledger=`` of fits; return its number and the chain's head."""
-        entry = self.add(mechanism, unit=unit, name=self.labels.get("name") or what)
-        return entry.number, entry.head
+    def charge(self, release: Any, *, unit: str | None, what: str) -> Receipt:
+        """Enter a release that is about to be made, for ``ledger=`` of fits; return what is published of the entry."""
+        entry = self.add(release, unit=unit, name=self.labels["name"] or what)
+        return entry.number, entry.head, f"{self._title}; {self._standing(self.entries[: entry.number])[1]}"
 
     def mechanism(self) -> Mechanism:
         """Return everything that was entered, composed."""
-        return Composition([GaussianDP(0.0), *_mechanisms(self.entries)])
+        return _composed(self.entries)
 
     def tradeoff(self) -> Tradeoff:
         """Return the curve of everything: with a limit of all that it will ever admit, else of what was entered."""
-        if self.limit is None:
+        if self._promise is None:
             return with_assumptions(self._of_all(self.mechanism()), notes=(ODOMETER,))
-        return self._of_all(beside(self._most, self.reserve))
+        return self._of_all(self._promise)
 
     def plan(self, release: Any, *, unit: str | None = None, records_per_person: int | None = None) -> Tradeoff:
         """Return the curve of what was entered and ``release`` together, entering nothing; raises as :meth:`add`."""
         mechanism, hidden, _ = described(release)
         if mechanism is None:
             raise LedgerError("a release that protects a secret half does not add up with others")
-        every = [*_mechanisms(self.entries), for_unit(self.unit, mechanism, hidden, unit, records_per_person)]
+        every = _composed(self.entries) + for_unit(self.unit, mechanism, hidden, unit, records_per_person)
         self._admit(every)
-        return self._of_all(Composition(every))
+        return self._of_all(every)
 
     def remaining(self, advantage: float | None = None, limit: Limit | None = None) -> float:
         """Return the largest μ that is left; with a limit, how many more Gaussian releases that each keep it.
 
         Raises ``LedgerError`` where no limit was fixed: then nothing stops.
         """
-        if self.limit is None:
+        left = self._admit(self.mechanism())
+        if left is None:
             raise LedgerError(f"{str(self.path)!r} has no limit, so nothing remains or runs out; see tradeoff()")
-        squares, _, _ = uses(_mechanisms(self.entries))
-        left = math.sqrt(max(self._most**2 - squares, 0.0))
         if advantage is None and limit is None:
-            return left
-        each = budget(Limit(advantage=advantage) if limit is None else limit).mu
-        return math.floor(left**2 / each**2 * (1 + ROOM / 2))
+            return left.mu
+        return left.releases(Limit(advantage=advantage) if limit is None else limit)
 
     def verify(self, head: str | None = None) -> LedgerCheck:
         """Compute the chain and the limit anew; ``head`` is that of a page or certificate, to be found in the chain."""
@@ -252,44 +248,42 @@ class Ledger:
         if head is not None and not any(one.startswith(head) for one in heads if len(head) >= 12):
             faults.append(f"no entry has the head {head!r}: entries were cut off, or the chain was computed anew")
         try:
-            self._admit(_mechanisms(entries))
+            self._admit(_composed(entries))
         except LedgerError as error:
             faults.append(str(error))
         if self.limit is not None and not self.limit.is_met(self.tradeoff()):
-            faults.append(f"what the file admits (μ = {self._most:.4g} beside the reserve) passes the limit it states")
+            faults.append("what the file admits passes the limit that it states")
         return LedgerCheck(tuple(faults), len(rows), heads[-1])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain Python types: what the ledger was made with, its entries, what they add up to."""
-        curve = self.tradeoff() if self.limit is not None or self.entries else None
+        """Return plain Python types: what the ledger was made with, its entries, what they add up to.
+
+        Of each entry the ``advantage`` of it alone and, as of this entry, the μ that remains under a limit; without
+        one the advantage of all ``together``.
+        """
+        entries = self.entries
         return {
             "unit": self.unit,
             "limit": None if self.limit is None else self.limit.words(self._whom),
             "reserve": None if self.reserve is None else to_plain(self.reserve),
             "head": self.head,
-            "advantage": None if curve is None else curve.advantage(),
+            "advantage": self.tradeoff().advantage(),
             "remaining_mu": None if self.limit is None else self.remaining(),
-            "entries": [entry.to_dict() | {"advantage": entry.advantage} for entry in self.entries],
+            "entries": [
+                entry.to_dict() | {"advantage": entry.advantage} | self._standing(entries[: entry.number])[0]
+                for entry in entries
+            ],
         }
 
     def lines(self) -> list[str]:
         """Return in words what the ledger is of, what was entered, what it adds up to, and what remains."""
-        limit = "no limit" if self.limit is None else self.limit.words(self._whom)
-        said = [f"Ledger of {self._whom}s{'' if self.unit == 'record' else f' ({self.unit!r})'}: {limit}."]
-        for entry in self.entries:
+        entries = self.entries
+        said = [f"L{self._title[1:]}."]
+        for entry in entries:
             alone = "apart" if entry.advantage is None else f"≤ {shown(entry.advantage, 'rate', 'upper')}"
             said.append(f"  {entry.number:4}  {entry.time[:10]}  {alone:>9}  {entry.name} {entry.purpose}".rstrip())
-        if self.limit is not None:
-            said.append(
-                f"Remaining: μ {self.remaining():.4g} of {self._most:.4g}, as for {self.remaining(0.1)} releases "
-                "of advantage 0.1."
-            )
-        elif self.entries:
-            said.append(
-                f"Together: advantage at even odds at most {shown(self.tradeoff().advantage(), 'rate', 'upper')}; "
-                f"{ODOMETER}."
-            )
-        return said
+        _, standing = self._standing(entries)
+        return [*said, f"{standing[0].upper()}{standing[1:]}."]
 
     def to_json(self) -> str:
         """Return the ledger as JSON."""
@@ -298,7 +292,8 @@ class Ledger:
     def to_csv(self) -> str:
         """Return one line an entry as CSV."""
         text = io.StringIO()
-        columns = ("number", "time", "name", "purpose", "source", "advantage", "apart", "mechanism", "head")
+        stands = "together" if self.limit is None else "remaining_mu"
+        columns = ("number", "time", "name", "purpose", "source", "advantage", stands, "apart", "mechanism", "head")
         writer = csv.DictWriter(text, columns, lineterminator="\n")
         writer.writeheader()
         for row in self.to_dict()["entries"]:
@@ -306,43 +301,42 @@ class Ledger:
             writer.writerow({key: _safe(value) for key, value in row.items()})
         return text.getvalue()
 
-    def _admit(self, mechanisms: Sequence[Mechanism]) -> None:
-        """Refuse what the limit does not cover."""
-        if self.limit is None:
-            return
-        squares, failures, others = uses(mechanisms)
-        kept_failures, kept = reserved(self.reserve)
-        if not squares <= self._most**2 * (1 + ROOM):
-            raise LedgerError(
-                f"the ledger's limit ({self.limit.words(self._whom)}) leaves {self.remaining():.4g} of μ = "
-                f"{self._most:.4g}, too little for this release: do not make it"
-            )
-        if not failures <= kept_failures * (1 + ROOM):
-            raise LedgerError(
-                f"the failure probabilities would sum to {failures:.3g}, and {kept_failures:.3g} was reserved; declare "
-                "classes and categories, so that none has to be found"
-            )
-        for part in others:
-            take(part, kept)
+    def _admit(self, every: Mechanism) -> Remainder | None:
+        """Return what everything together leaves, None without a limit; refuse what the limit does not cover."""
+        if self.limit is None or self._promise is None:
+            return None
+        return remainder(self._promise, every, self.limit.words(self._whom))
+
+    def _standing(self, entries: Sequence[Entry]) -> tuple[dict[str, float], str]:
+        """Return what these took together, or what they left, as a number by its name and in words."""
+        every = _composed(entries)
+        if (left := self._admit(every)) is None:
+            together = tradeoff(every).advantage()
+            words = f"together: advantage at even odds at most {shown(together, 'rate', 'upper')}; {ODOMETER}"
+            return {"together": together}, words
+        unused = "".join(f"; still reserved: {part!r}" for part in left.reserve)
+        more = f"as for {left.releases(Limit(advantage=0.1))} releases of advantage 0.1{unused}"
+        return {"remaining_mu": left.mu}, f"remaining: μ {left.mu:.4g} of {left.whole:.4g}, {more}"
 
     @contextmanager
-    def _file(self, *, write: bool = False) -> Iterator[tuple[sqlite3.Connection, list[StoredLine]]]:
-        """Open the file, if it is still the ledger that this object was made from."""
+    def _file(self, *, write: bool = False) -> Iterator[tuple[sqlite3.Connection, tuple[Entry, ...]]]:
+        """Open the file, if it is still the ledger that this object was made from; an entry is read once."""
         with opened(self.path, write=write) as (file, made, rows):
             if first_head(made) != self._born:
                 raise LedgerError(f"{str(self.path)!r} became another ledger since it was opened: open it anew")
-            yield file, rows
+            yield file, tuple(self._known(row, partial(Entry.read, row)) for row in rows)
 
-    def _read(self, rows: Sequence[StoredLine]) -> tuple[Entry, ...]:
-        """Return the entries of rows; each is read once, so that the thousandth release waits for none before it."""
-        return tuple(self._known(row, partial(Entry.read, row)) for row in rows)
-
-    def _head(self, rows: Sequence[StoredLine]) -> str:
-        return rows[-1][2] if rows else self._born
+    def _head(self, entries: Sequence[Entry]) -> str:
+        return entries[-1].head if entries else self._born
 
     def _of_all(self, mechanism: Mechanism) -> Tradeoff:
         curve = tradeoff(mechanism)
         return curve if self.unit == "record" else of_persons(curve, f"person ({self.unit!r})")
+
+    @property
+    def _title(self) -> str:
+        column = "" if self.unit == "record" else f" ({self.unit!r})"
+        return f"ledger of {self._whom}s{column}: {'no limit' if self.limit is None else self.limit.words(self._whom)}"
 
     @property
     def _whom(self) -> str:
@@ -365,9 +359,9 @@ def _new_about(unit: str | None, limit: Limit | None, reserve: Mechanism | None)
     return made | {"limit": limit.arguments, "reserve": to_plain(kept), "mu": most}
 
 
-def _mechanisms(entries: Iterable[Entry]) -> list[Mechanism]:
+def _composed(entries: Iterable[Entry]) -> Mechanism:
     """What ran in those entries that add up."""
-    return [entry.mechanism for entry in entries if entry.mechanism is not None]
+    return Composition([GaussianDP(0.0), *(entry.mechanism for entry in entries if entry.mechanism is not None)])
 
 
 def _safe(value: Any) -> Any:

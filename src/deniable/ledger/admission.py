@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from deniable._check import InputError, integer
 from deniable._floats import EPS
 from deniable.ledger.file import LedgerError
+from deniable.limits import Limit
 from deniable.mechanisms import (
     ApproximateDP,
     Composition,
@@ -20,7 +20,7 @@ from deniable.mechanisms import (
     held,
     parts_of,
 )
-from deniable.planning import squared_mu
+from deniable.planning import budget, squared_mu
 
 _MOST_RECORDS = 1000  # of a person, as of DP-SGD
 ROOM = 1e-11  # of sums against what was fixed, as of GaussianFilter: the promise includes it
@@ -91,10 +91,10 @@ def for_unit(unit: str, mechanism: Mechanism, hidden: str | None, said: str | No
     return mechanism
 
 
-def uses(mechanisms: Sequence[Mechanism]) -> tuple[float, float, list[Mechanism]]:
+def uses(every: Mechanism) -> tuple[float, float, list[Mechanism]]:
     """Σμ² of all Gaussian parts, Σδ of all failures, both rounded up, and the other parts."""
     squares, failures, others = [0.0], [0.0], []
-    for part in (part for one in mechanisms for part in parts_of(one)):
+    for part in parts_of(every):
         if isinstance(part, ApproximateDP) and part.epsilon == 0:
             failures.append(part.delta)
         elif (squared := squared_mu(part)) is not None:
@@ -121,10 +121,37 @@ def of_person(part: Mechanism, k: int) -> Mechanism:
     raise LedgerError(f"{part!r} cannot be entered for persons of {k} records: make it hide persons")
 
 
-def reserved(reserve: Mechanism | None) -> tuple[float, list[Mechanism]]:
-    """Σδ of the failures that were reserved, and the other parts of the reserve."""
-    _, failures, others = uses([] if reserve is None else [reserve])
-    return failures, others
+@dataclass(frozen=True)
+class Remainder:
+    """What a ledger with a limit has left for later releases: of ``whole`` the μ, and parts of the reserve."""
+
+    mu: float
+    whole: float
+    reserve: tuple[Mechanism, ...]
+
+    def releases(self, limit: Limit) -> int:
+        """Return how many Gaussian releases fit that each keep a limit."""
+        return math.floor(self.mu**2 / budget(limit).mu ** 2 * (1 + ROOM / 2))
+
+
+def remainder(promise: Mechanism, every: Mechanism, limit: str) -> Remainder:
+    """Return what all releases leave of what was promised; raises ``LedgerError`` if they take more."""
+    squares, failures, others = uses(every)
+    whole, allowed, kept = uses(promise)
+    whole /= (1 + ROOM) ** 2
+    if not squares <= whole * (1 + ROOM):
+        raise LedgerError(
+            f"the ledger's limit ({limit}) is reached at μ = {math.sqrt(whole):.4g}, and all would have "
+            f"{math.sqrt(squares):.4g}: what is left is too little for this release, do not make it"
+        )
+    if not failures <= allowed:
+        raise LedgerError(
+            f"the failure probabilities would sum to {failures:.3g}, and {allowed:.3g} was reserved; declare "
+            "classes and categories, so that none has to be found"
+        )
+    for part in others:
+        take(part, kept)
+    return Remainder(math.sqrt(max(whole - squares, 0.0)), math.sqrt(whole), tuple(kept))
 
 
 def take(part: Mechanism, kept: list[Mechanism]) -> None:
@@ -145,8 +172,7 @@ def take(part: Mechanism, kept: list[Mechanism]) -> None:
     )
 
 
-def beside(mu: float, reserve: Mechanism | None) -> Mechanism:
+def beside(mu: float, reserve: Mechanism) -> Mechanism:
     """Return all that a ledger with a limit will ever admit, with the room of sums that are rounded."""
-    failures = reserved(reserve)[0] * ROOM
-    kept = [] if reserve is None else [reserve]
-    return Composition([GaussianDP(mu * (1 + ROOM)), *kept, *[ApproximateDP(0.0, failures)] * (failures > 0)])
+    failures = uses(reserve)[1] * ROOM
+    return Composition([GaussianDP(mu * (1 + ROOM)), reserve, *[ApproximateDP(0.0, failures)] * (failures > 0)])

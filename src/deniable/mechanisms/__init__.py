@@ -18,7 +18,13 @@ from deniable.mechanisms.core import (
     sampling_of as sampling_of,
 )
 from deniable.mechanisms.guarantees import RenyiDP, ZeroConcentratedDP
-from deniable.mechanisms.holders import Receipt as Receipt, entered as entered, held as held, together as together
+from deniable.mechanisms.holders import (
+    Receipt as Receipt,
+    entered as entered,
+    fields_of as fields_of,
+    held as held,
+    together as together,
+)
 from deniable.mechanisms.laws import (
     BoundedRange,
     DiscreteGaussian,

@@ -9,7 +9,7 @@ from deniable._check import InputError
 from deniable.mechanisms.core import ApproximateDP, Composition, GaussianDP, Mechanism
 
 _HOLDERS = ("certificate_", "certificate", "private_run", "mechanism")  # attributes, the outermost first
-Receipt = tuple[int, str]  # the number of an entry in a ledger, and the head of its chain
+Receipt = tuple[int, str, str]  # of an entry in a ledger: its number, the head of its chain, what was spent by then
 _SAME = {"line of the file": "record"}
 
 
@@ -47,6 +47,11 @@ def together(releases: Sequence[Any]) -> tuple[Mechanism, str | None]:
     return Composition([mechanism for mechanism, _ in found if mechanism is not None]), next(iter(units), None)
 
 
-def entered(entry: Receipt | None) -> tuple[str, ...]:
-    """Return the line that names an entry in a ledger; nothing without one."""
-    return () if entry is None else (f"entry {entry[0]} of a ledger, head of its chain {entry[1]}",)
+def fields_of(receipt: Receipt | None) -> dict[str, Any]:
+    """Return what is published of an entry, as the fields of a certificate or a run; nothing without one."""
+    return {} if receipt is None else {"entry": receipt[:2], "standing": receipt[2]}
+
+
+def entered(entry: tuple[int, str] | None = None, standing: str = "") -> tuple[str, ...]:
+    """Return the line that names an entry in a ledger and what was spent by then; nothing without one."""
+    return () if entry is None else (f"entry {entry[0]} of a ledger, head of its chain {entry[1]}; {standing}",)

@@ -21,6 +21,7 @@ from deniable.mechanisms import (
     Mechanism,
     Receipt,
     entered,
+    fields_of,
     parts_of,
     to_plain,
     together,
@@ -34,16 +35,16 @@ FPRS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)  # of the points of a curve in a certifica
 class Account(Protocol):
     """What ``ledger=`` takes: a :class:`deniable.Ledger`, which is charged before noise is drawn."""
 
-    def charge(self, mechanism: Mechanism, *, unit: str, what: str) -> Receipt:
+    def charge(self, release: Any, *, unit: str | None, what: str) -> Receipt:
         """Enter a release that is about to be made; raise ``InputError`` if it must not be."""
         ...
 
 
-def enter(ledger: Account | None, mechanism: Mechanism, *, unit: str, what: str) -> Receipt | None:
+def enter(ledger: Account | None, release: Any, *, unit: str | None, what: str) -> Receipt | None:
     """Enter a release that is about to be made, if there is a ledger; refuse what is none."""
     if ledger is not None and not hasattr(ledger, "charge"):
         raise InputError(f"ledger must be a deniable.Ledger, got {ledger!r}")
-    return None if ledger is None else ledger.charge(mechanism, unit=unit, what=what)
+    return None if ledger is None else ledger.charge(release, unit=unit, what=what)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +76,8 @@ class Certificate(Textual):
         Number and head of its entry in a :class:`deniable.Ledger`, if there is one.
     person
         The column of the persons that are hidden; "" where records are.
+    standing
+        Where that ledger stood then, in words: what was spent, or what is left.
 
     Examples
     --------
@@ -89,8 +92,9 @@ class Certificate(Textual):
     public: tuple[str, ...]
     mechanism: Mechanism
     insecure: bool = field(default_factory=testing.insecure)
-    entry: Receipt | None = None
+    entry: tuple[int, str] | None = None
     person: str = ""
+    standing: str = ""
 
     def __add__(self, other: Any) -> Mechanism:
         """Return the mechanism of this release and another about the same people; of persons: ``dn.tradeoff``."""
@@ -127,7 +131,7 @@ class Certificate(Textual):
             f"covers {AS_GIVEN}",
             f"this release alone: other releases from the same {plural(self.unit)} add to it",
             *[SHARED] * (self.unit == "person"),
-            *entered(self.entry),
+            *entered(self.entry, self.standing),
         )
 
     def shares(self) -> dict[str, float]:
@@ -147,7 +151,7 @@ class Certificate(Textual):
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python types; the curves become their advantage at prior ½ and the TPR at some FPRs."""
         names: tuple[str, ...] = ("target", "unit", "person", "advantage", "holds", "insecure", "mu", "delta")
-        names += ("uses", "public", "assumptions", "entry")
+        names += ("uses", "public", "assumptions", "entry", "standing")
         curves = {name: points(getattr(self, name)) for name in ("tradeoff", "replacement")}
         return {name: plain(getattr(self, name)) for name in names} | curves | {"mechanism": to_plain(self.mechanism)}
 
@@ -173,7 +177,7 @@ class Certificate(Textual):
             "Taken as public, not protected:",
             *(f"  {line}" for line in self.public),
             f"Covers {AS_GIVEN}.",
-            *(f"{line.capitalize()}." for line in entered(self.entry)),
+            *(f"E{line[1:]}." for line in entered(self.entry, self.standing)),
         ]
         return "\n".join(testing.marked(tuple(lines), self.insecure))
 
@@ -189,7 +193,7 @@ def certificate_of(
 
     ``replaced`` bounds the μ of replacing a unit, where something better is known than taking one out and one in.
     """
-    mechanism, unit = look.ledger.mechanism(), look.units.unit
+    mechanism, unit, place = look.ledger.mechanism(), look.units.unit, fields_of(entry)
     shared = (SHARED,) * (unit == "person")
     failures = [part for part in parts_of(mechanism) if not isinstance(part, GaussianDP)] * 2
     twice = Composition((GaussianDP(min(replaced, 2 * look.ledger.mu)), *failures))
@@ -197,7 +201,7 @@ def certificate_of(
         f"all records are used; the attacker knows the algorithm, what is declared and all {plural(unit)} but one, and "
         "names, after seeing everything that is released, whether that one is in the table"
     )
-    seen = {"game": game, "access": "everything that is released", "notes": (*shared, *entered(entry))}
+    seen = {"game": game, "access": "everything that is released", "notes": (*shared, *entered(**place))}
     adjacency = f"add or remove one {unit}" + " with all its records" * bool(shared)
     return Certificate(
         words,
@@ -207,8 +211,8 @@ def certificate_of(
         tuple(look.ledger.uses),
         public,
         mechanism,
-        entry=entry,
         person=look.units.person,
+        **place,
     )
 
 

@@ -219,11 +219,11 @@ def _likely(a: Assessment) -> list[str]:
 
 
 def _other_releases(a: Assessment) -> list[str]:
-    entered = [line.capitalize() for line in a.assumptions.notes if line.startswith("entry ")]
+    entered = [f"E{line[1:]}" for line in a.assumptions.notes if line.startswith("entry ")]
     alone = (
         "None is counted here. What is released from the same records adds up: deniable ledger, dn.tradeoff([a, b])."
     )
-    return [f"{line}: it lists the others and adds them up." for line in entered] or [alone]
+    return [f"{line}. The ledger lists the others and adds them up." for line in entered] or [alone]
 
 
 def _prior_consultation(a: Assessment) -> list[str]:

@@ -6,24 +6,29 @@ from dataclasses import replace
 
 from deniable._shown import shown
 from deniable.ledger import Ledger
-from deniable.report import Asked, Assessment, Grid, Section
+from deniable.report import Asked, Assessment, Grid, Section, Series
 from deniable.workflows.run import assess_mechanism
 
 
 def assess_ledger(source: Ledger, asked: Asked) -> Assessment:
     """Return the bounds on every attack against everything together, with a row an entry."""
     made = assess_mechanism(source.tradeoff(), replace(asked, title=asked.title or "Everything that was released"))
+    said, entries = source.lines(), source.to_dict()["entries"]
+    key, words = ("together", "together, at most") if source.limit is None else ("remaining_mu", "μ that remains")
+    heads = ["entry", "time (UTC)", "name", "purpose", "source", "advantage alone, at most", words, "head of the chain"]
     rows = []
-    for entry in source.entries:
-        alone = entry.advantage
-        told = "another game: not added" if alone is None else shown(alone, "rate", "upper")
-        rows.append([entry.number, entry.time[:10], entry.name, entry.purpose, entry.source, told, entry.head[:12]])
-    heads = ["entry", "date", "name", "purpose", "source", "advantage alone, at most", "head of the chain"]
-    said = source.lines()
+    for entry in entries:
+        row = [entry[name] for name in ("number", "time", "name", "purpose", "source")]
+        row.append("another game: not added" if entry["apart"] else shown(entry["advantage"], "rate", "upper"))
+        row.append(shown(entry[key], "rate", "upper") if source.limit is None else f"{entry[key]:.4g}")
+        rows.append([*row, entry["head"][:12]])
+    places, values = ([float(entry[one]) for entry in entries] for one in ("number", key))
+    picture = Series("so-far", f"Release by release: {words}", "entry", words, places, {words: values})
     section = Section(
         "ledger",
         "Release by release",
         " ".join(dict.fromkeys((said[0], said[-1]))),
+        series=(picture,) * bool(entries),
         grids=(Grid("entries", "Every entry", heads, rows),),
     )
     return replace(made, sections=(made.sections[0], section, *made.sections[1:]))
