@@ -42,8 +42,8 @@ WALK: list[tuple[tuple[str, ...], str]] = [
     (("curves",), "the question: `tpr`, `delta`, `explain`, …; every bound made safe on its way out"),
     (("accounting.curve",), "engines asked cheapest first, their brackets intersected; who answered"),
     (
-        ("accounting.engines", "accounting.pld"),
-        "one computation each: closed forms, inversion, lattices of many scales, …",
+        ("accounting.engines", "accounting.pld", "accounting.renyi"),
+        "one computation each: closed forms, inversion, lattices of many scales, Rényi divergences, …",
     ),
     (("accounting.trapezoid",), "a sum on a line of the transform: value ± (aliasing, truncation, rounding)"),
     (("accounting.transform",), "the composed loss, and its transform: nodes, lines, how it decays"),

@@ -12,7 +12,8 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable.accounting.engines.inversion import GOOD
 from deniable.accounting.engines.inverted import APART, ROUGH, InvertedTradeoff
-from deniable.accounting.engines.likelihood import LossTradeoff, trivial_hockey_stick
+from deniable.accounting.engines.likelihood import trivial_hockey_stick
+from deniable.accounting.renyi import LossTradeoff
 from deniable.accounting.sizes import NEGLIGIBLE, WIDE
 from deniable.accounting.steps.base import Step
 from deniable.accounting.transform.composed import PrivacyLoss

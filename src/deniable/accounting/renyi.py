@@ -26,7 +26,7 @@ from deniable.accounting.steps.base import Step, TooSlowError
 from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.laws import mixture_of
-from deniable.curves import Direction
+from deniable.curves import Direction, Side, Tradeoff
 
 _ORDERS = 1 + np.geomspace(1e-4, 1e9, 215)  # tried where a curve is known at every order
 # of random allocation: whole orders are exact, beyond some hundreds nothing is better than its noise alone
@@ -154,6 +154,24 @@ def loss_divergence(loss: PrivacyLoss, order: FloatArray, direction: Direction) 
     for step, count in loss.others:
         found = (found + step_divergence(step, order, direction) * count) * (1 + 2 * EPS)
     return found
+
+
+@dataclass(frozen=True)
+class LossTradeoff(Tradeoff):
+    """What each engine of a composed loss knows of it without being asked for a point."""
+
+    loss: PrivacyLoss
+
+    @property
+    def symmetric(self) -> bool:
+        return self.loss.symmetric
+
+    def _log_ratio(self, direction: Direction, side: Side) -> float:
+        only = any(step.only[direction == "add"] > 0 for step, _ in self.loss.others)  # outcomes of one world alone
+        return math.inf if only else self.loss.largest_log_ratio(direction, side)
+
+    def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
+        return loss_divergence(self.loss, order, direction)
 
 
 def _one(loss: PrivacyLoss, order: float, direction: Direction) -> float:

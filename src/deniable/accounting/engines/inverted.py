@@ -18,11 +18,11 @@ from deniable.accounting.engines.inversion import GOOD, TOLERANCE, Contour, Post
 from deniable.accounting.engines.likelihood import (
     ERROR_OF,
     ROWS,
-    LossTradeoff,
     Tails,
     merge,
     trivial_hockey_stick,
 )
+from deniable.accounting.renyi import LossTradeoff
 from deniable.accounting.sizes import MOST, NEGLIGIBLE, ROUNDS
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.trapezoid import Sum

@@ -9,27 +9,7 @@ from numpy.typing import NDArray
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.accounting.renyi import loss_divergence
-from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.curves import Direction, Side, Tradeoff
-
-
-@dataclass(frozen=True)
-class LossTradeoff(Tradeoff):
-    """What each engine of a composed loss knows of it without being asked for a point."""
-
-    loss: PrivacyLoss
-
-    @property
-    def symmetric(self) -> bool:
-        return self.loss.symmetric
-
-    def _log_ratio(self, direction: Direction, side: Side) -> float:
-        only = any(step.only[direction == "add"] > 0 for step, _ in self.loss.others)  # outcomes of one world alone
-        return np.inf if only else self.loss.largest_log_ratio(direction, side)
-
-    def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
-        return loss_divergence(self.loss, order, direction)
+from deniable.curves import Direction
 
 
 @dataclass(frozen=True, eq=False)

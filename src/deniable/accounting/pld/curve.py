@@ -12,10 +12,10 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable._kept import Kept
-from deniable.accounting.engines.likelihood import LossTradeoff
 from deniable.accounting.lattices import Law
 from deniable.accounting.pld.compose import ComposedLaw, Cuttable, compose, cuttable
 from deniable.accounting.pld.read import Above, Below
+from deniable.accounting.renyi import LossTradeoff
 from deniable.accounting.sizes import MOST, POINTS, WIDE
 from deniable.accounting.steps.base import Step, TooSlowError
 from deniable.curves import AnyDirection, Charged, Direction, Question, Side, directions
