@@ -50,3 +50,11 @@ def test_a_stream_takes_the_columns_and_the_mark_that_are_named(tmp_path, capsys
         run(["audit", str(path), "epsilon,0.1", "--stream", "--score", "llr", "--member", "y", "--decimal", ","]) == 1
     )
     assert "violated at 95 % confidence" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_stream_of_too_few_scores_is_no_success(tmp_path, capsys):
+    """An empty stream ended with exit code 0."""
+    for pairs in (0, 3):
+        (tmp_path / "scores.csv").write_text(lines(0.0, pairs))
+        assert run(["audit", str(tmp_path / "scores.csv"), "epsilon,1", "--stream"]) == 1
+        assert "So few scores would not show even a perfect attack" in " ".join(capsys.readouterr().out.split())

@@ -171,6 +171,18 @@ def test_a_stream_is_read_as_a_file_is(tmp_path, content):
         list(each_pair(["score,member", "0.5,1", "0,5,0"]))
 
 
+def test_membership_is_no_score_of_itself(tmp_path):
+    """It was the perfect attack: whatever was promised was violated."""
+    path = written(tmp_path / "scores.csv", "score,member\n0.5,1\n0.2,0\n")
+    for asked in ({"score": "member"}, {"member": "score"}):
+        for read in (
+            lambda asked: read_scores(path, **asked),
+            lambda asked: [*each_pair(path.read_text().splitlines(), **asked)],
+        ):
+            with pytest.raises(dn.InputError, match="score and member must be two columns"):
+                read(asked)
+
+
 @pytest.mark.parametrize("name", ["s.npz", "s.npy", "s.json", "s.csv", "s.parquet"])
 def test_a_sheet_of_what_has_none_is_refused(tmp_path, name):
     """It was ignored where the file was no text."""

@@ -25,7 +25,7 @@ from deniable._notebook import Textual
 from deniable._search import bisect
 from deniable._shown import shown
 from deniable.audit.intervals import Interval
-from deniable.audit.scores import FAILED, REVERSED, seeded_by
+from deniable.audit.scores import FAILED, FEW, REVERSED, seeded_by
 from deniable.audit.supermartingale import GAMMAS, ROUNDING, Capital
 from deniable.audit.verdict import Outcome, in_words, promised_curve
 from deniable.curves import ApproximateTradeoff, GaussianTradeoff, Tradeoff
@@ -205,7 +205,9 @@ class SequentialAudit(Textual):
         said += (FAILED,) * self._capital.constant
         if largest >= needed:
             outcome, at = "violated", int(pairs[np.argmax(wealth >= needed)])
-        elif said or largest >= needed - np.log(2) or not self._could_refute(delta):
+        elif not self._could_refute(delta):
+            outcome, said = "inconclusive", (*said, FEW)
+        elif said or largest >= needed - np.log(2):
             outcome = "inconclusive"
         certain = self.confidence - (1 - curve.confidence)  # a promise that may itself fail uses up confidence
         now, most = (float(np.exp(min(value, MOST_EXPONENT))) for value in (wealth[-1], max(largest, 0.0)))

@@ -209,7 +209,11 @@ def _layout(table: Mapping[str, Any], score: str | None, member: str | None) -> 
         next((name for name in ([asked.lower()] if asked else usual) if name in table), None)
         for asked, usual in ((score, SCORE_NAMES), (member, MEMBER_NAMES))
     ]
-    return None if found[0] is None or found[1] is None else (found[0], found[1])
+    if found[0] is None or found[1] is None:
+        return None
+    if found[0] == found[1]:
+        raise InputError(f"score and member must be two columns, got {found[0]!r} for both")
+    return found[0], found[1]
 
 
 def _lacking(names: list[str], score: str | None, member: str | None) -> str:
