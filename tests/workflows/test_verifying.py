@@ -10,6 +10,7 @@ import pytest
 import deniable as dn
 from deniable.cli._app import run
 from deniable.mechanisms import ZeroConcentratedDP
+from deniable.report import Curve, Number, Section, Series
 from deniable.workflows import verify
 
 RUNS = [
@@ -112,3 +113,60 @@ def test_the_command_tells_a_changed_file(tmp_path, capsys):
     assert "✗ bound.advantage: 0.01 is too small" in capsys.readouterr().out
     path.write_text("{}")
     assert run(["verify", str(path)]) == 2
+
+
+def test_whatever_is_drawn_or_called_proven_has_to_follow_wherever_it_stands():
+    rng = np.random.default_rng(0)
+    scores = dn.audit_scores(rng.normal(0, 1, 300), rng.normal(0, 1, 300))
+    honest = REPORT + dn.assess(dn.release_statistics(pd.DataFrame({"a": [1.0]}), "count()", advantage=0.2))
+    forged = Curve("forged", "provable upper bound", "provable upper bound", [0.01, 1.0], [0.01, 1.0])
+    claim = Number("other.advantage", "Advantage", 0.001, "None.")
+    picture = Series("forged", "Advantage", "ε", "advantage", [0.0, 1.0], {"advantage": [0.0, 0.1]})
+    measured = REPORT + dn.assess(scores)
+    for tampered, named in (
+        (replace(REPORT, sections=(*REPORT.sections, Section("new", "New", "", curves=(forged,)))), "forged (curve)"),
+        (replace(REPORT, sections=(*REPORT.sections, Section("new", "New", "", numbers=(claim,)))), "other.advantage"),
+        (replace(REPORT, sections=(replace(REPORT.sections[0], series=(picture,)), *REPORT.sections[1:])), "pictures"),
+        (REPORT + dn.assess(dn.GaussianDP(0.1)), "bound2.advantage"),
+        (measured, "attack (curve): not checked"),
+        (honest, "bound2.advantage"),
+    ):
+        found = verify(tampered)
+        assert not found.follows, named
+        assert any(named in fault for fault in found.faults), (named, found.faults)
+    promised = REPORT + dn.assess(scores, bound=dn.GaussianDP(0.2))  # it is drawn and follows
+    assert "promise (curve)" in verify(promised).followed
+    assert "attack.advantage" in verify(promised).left
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("sections", 0, "numbers", 2, "at"), {"fpr": "often"}),
+        (("sections", 0, "numbers", 0, "value"), "0.1"),
+        (("sections", 0, "numbers", 0, "value"), True),
+        (("sections", 0, "numbers"), {}),
+        (("sections", 0, "curves", 0, "tpr"), [[]]),
+        (("sections", 0, "holds_for"), 3),
+        (("sections", 0, "kind"), "new"),
+        (("decision", "rules", 0, "outcome"), "fine"),
+        (("decision", "policy", "limits"), "x"),
+        (("decision", "policy", "limits", 0), {"advantage": "x"}),
+        (("assumptions",), None),
+        (("status",), []),
+        (("meta",), {"date": 3}),
+        (("reproduction",), []),
+    ],
+)
+def test_a_value_of_another_type_is_one_clear_line(where, value, tmp_path, capsys):
+    content = REPORT.to_dict()
+    inner = content
+    for key in where[:-1]:
+        inner = inner[key]
+    inner[where[-1]] = value
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(content))
+    for words in (["verify", str(path)], ["annex", str(path), "--kind", "dpia"], ["compare", str(path), "gaussian,1"]):
+        assert run(words) == 2
+        (line,) = capsys.readouterr().err.strip().splitlines()
+        assert f"{path.name}' is no assessment: " in line

@@ -28,8 +28,8 @@ def compare(
     ],
     prior: options.PriorOption = 0.5,
     plot: options.PlotOption = None,
-    policy: options.PolicyOption = None,
-    as_json: options.JsonFlag = False,
+    *,
+    pages: Annotated[options.Pages, "policy", "as_json"],
 ) -> int:
     """Put two or more runs or saved reports side by side."""
     from deniable.report import Assessment
@@ -37,14 +37,16 @@ def compare(
 
     if not 2 <= len(runs) <= len(ascii_uppercase):
         raise InputError(f"runs must be between 2 and {len(ascii_uppercase)} to stand side by side, got {len(runs)}")
-    limits = options.decisive(policy)[0]
+    limits = pages.decisive[0]
     read = [_read(run) for run in runs]  # all of them, before anything is computed
+    saved = all(isinstance(run, Assessment) for run in read)
+    options.refuse("does not go with saved reports alone, which have their own", prior=saved and prior != 0.5)
     decided = [run.decide(limits) if isinstance(run, Assessment) and limits is not None else run for run in read]
     made = alike(decided, prior=prior, policy=limits)
     found = put_together(*made)
     worst = max(options.code(one, limits) for one in made)
     options.draw(found, plot)
-    if as_json:
+    if pages.as_json:
         print(to_json(found) if limits is None else to_json({**plain(found), "met": worst == FINE}))
         return worst
     from rich.console import Console
@@ -61,9 +63,8 @@ def _read(run: str) -> Any:
     """Return the saved report or the mechanism that a word names."""
     import deniable as dn
 
+    saved = None
     if run.lower().endswith(".json") and Path(run).is_file():
         with suppress(ValueError):  # what it is instead is said where a run is read
             saved = read_json(run)
-            if isinstance(saved, dict) and "schema_version" in saved:
-                return dn.Assessment.from_json(run)
-    return read_run(run)
+    return dn.Assessment.from_json(run) if isinstance(saved, dict) and "schema_version" in saved else read_run(run)

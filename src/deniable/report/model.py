@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from deniable import testing
 from deniable._check import InputError
@@ -16,6 +17,7 @@ from deniable._notebook import Textual
 from deniable._optional import require
 from deniable._shown import Unit, shown
 from deniable.curves import Assumptions
+from deniable.limits import Limit
 from deniable.report.decision import Decision, Remedies, changes, decide
 from deniable.report.policy import Policy
 
@@ -316,8 +318,8 @@ class Assessment(Textual):
             )
         try:
             made: Assessment = _read(cls, content)
-        except (KeyError, TypeError) as error:
-            raise InputError(f"{where} is incomplete: {error}") from None
+        except (TypeError, InputError) as error:
+            raise InputError(f"{where} is no assessment: {error}") from None
         return made
 
     def to_text(self, *, full: bool = True, width: int = 100) -> str:
@@ -360,23 +362,42 @@ class Assessment(Textual):
         return self.to_text(full=False)
 
 
-def _read(kind: Any, content: Any) -> Any:
-    """What :func:`asdict` made of an object of this type, back: dataclasses and tuples of them, by the annotations.
+def _read(kind: Any, content: Any, place: str = "") -> Any:
+    """What :func:`asdict` made of an object of this type, back, each part checked by its annotation.
 
-    An upper bound that JSON could not state is an infinite one.
+    An upper bound that JSON could not state is an infinite one; a number of a list that it could not state is NaN.
     """
-    if get_origin(kind) in (tuple, Sequence):
-        return tuple(_read(get_args(kind)[0], item) for item in content)
-    inner = next((one for one in get_args(kind) if is_dataclass(one)), kind)  # of an optional one
-    if content is None or not is_dataclass(inner):
-        return content
-    types = get_type_hints(inner)
-    parts = {
-        name: _read(types[name], value) for name, value in content.items() if (inner, name) != (Assumptions, "unit")
-    }
-    if inner is Number and parts["value"] is None and parts["kind"] == "provable upper bound":
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return None if content is None else _read(inner[0], content, place)
+    if origin in (tuple, list, Sequence) and isinstance(content, list):
+        items = [math.nan if inner[0] is float and item is None else item for item in content]
+        made = [_read(inner[0], item, f"{place}[{i}]") for i, item in enumerate(items)]
+        return made if origin is list else tuple(made)
+    if origin is dict and isinstance(content, dict):
+        return {key: _read(inner[1], item, f"{place}.{key}") for key, item in content.items()}
+    if is_dataclass(kind) and isinstance(content, dict):
+        return _object(kind, content, place)
+    if origin is Literal:
+        fits = content in inner
+    else:
+        wanted = (int, float) if kind is float else origin or kind
+        fits = kind is Any or (isinstance(content, wanted) and isinstance(content, bool) == (kind is bool))
+    if not fits:
+        what = kind.__name__ if isinstance(kind, type) else str(kind)
+        raise TypeError(f"{place.lstrip('.')} must be {what.rpartition('.')[2]}, got {content!r:.60}")
+    return content
+
+
+def _object(kind: Any, content: dict[str, Any], place: str) -> Any:
+    types = {name: Any for name in content} if kind is Limit else get_type_hints(kind)  # a limit checks itself
+    names = [name for name in content if (kind, name) != (Assumptions, "unit")]
+    if unknown := set(names) - set(types):
+        raise TypeError(f"{place.lstrip('.') or 'it'} has no {min(unknown)!r}")
+    parts = {name: _read(types[name], content[name], f"{place}.{name}") for name in names}
+    if kind is Number and parts["value"] is None and parts["kind"] == "provable upper bound":
         parts["value"] = math.inf
-    return inner(**parts)  # type: ignore[operator]  # a class, no instance
+    return kind(**parts)
 
 
 def _renamed(section: Section, taken: set[str]) -> Section:

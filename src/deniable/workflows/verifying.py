@@ -16,7 +16,17 @@ from deniable._check import InputError
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff
 from deniable.mechanisms import GaussianDP, Mechanism, parts_of
-from deniable.report import Asked, Assessment, Number, Section, bound_headline, bound_section, risk_section
+from deniable.report import (
+    Asked,
+    Assessment,
+    Curve,
+    Number,
+    Section,
+    bound_headline,
+    bound_section,
+    risk_section,
+    roc_curve,
+)  # fmt: skip
 from deniable.workflows.run import from_epsilon_alone
 
 _EQUAL = 1e-6  # relative: less than the four digits of a page show
@@ -57,7 +67,8 @@ def verify(report: Assessment) -> Verification:
     """Compute every number of a report again that its stated mechanism decides, and its decision.
 
     A number that is too small, too large, of another kind or with other words does not follow, nor does one that the
-    mechanism does not have. What was measured on records cannot be computed again, and there is no digest of them.
+    mechanism does not have. Nor does any other curve, or number called proven, wherever it stands: it is not checked.
+    What was measured on records cannot be computed again, and there is no digest of them.
 
     Examples
     --------
@@ -78,24 +89,27 @@ def verify(report: Assessment) -> Verification:
     expected = {section.key: section for section in _expected(report, curve)}
     faults += [f"Section {key!r} is missing." for key in expected if report.section(key) is None]
     for section in report.sections:
-        own = expected.get(section.key)
+        own, known = expected.get(section.key), section.key in expected
         if own is None:
-            own = replace(section, numbers=tuple(_alone(section, run, curve)), curves=())
+            same = (roc_curve(one.key, one.label, curve, one.kind) for one in section.curves)
+            own = replace(section, numbers=tuple(_alone(section, run, curve)), curves=tuple(same))
         elif (section.holds_for, section.confidence) != (own.holds_for, own.confidence):
             faults.append(f"{section.key} holds for {own.holds_for}, with probability {own.confidence:g}.")
-        numbers, curves = {one.key: one for one in own.numbers}, {one.key: one for one in own.curves}
-        compared = [
-            *((one.key, _fault(one, numbers.get(one.key), "value")) for one in section.numbers),
-            *((f"{one.key} (curve)", _fault(one, curves.get(one.key), "tpr")) for one in section.curves if curves),
-        ]
-        for key, fault in compared:
-            if section.key not in expected and key not in numbers:
-                left.append(key)
-            elif fault:
-                faults.append(f"{key}: {fault}")
+        if (section.series, section.grids, section.bars) != (own.series, own.grids, own.bars):
+            faults.append(f"{section.key} has pictures or tables that no mechanism gives.")
+        mine = {_name(one): one for one in (*own.numbers, *own.curves)}
+        for one in (*section.numbers, *section.curves):
+            name, claims = _name(one), isinstance(one, Curve) or one.kind == "provable upper bound"
+            if not (fault := _fault(one, mine.get(name))):
+                followed.append(name)
+            elif known or (name in mine and isinstance(one, Number)):
+                faults.append(f"{name}: {fault}")
+            elif claims:  # whatever is drawn or called proven has to follow
+                faults.append(f"{name}: not checked; it does not follow from the mechanism stated.")
             else:
-                followed.append(key)
-        faults += [f"{key} is missing." for key in sorted(set(numbers) - {one.key for one in section.numbers})]
+                left.append(name)
+        stated = {one.key for one in section.numbers}
+        faults += [f"{one.key} is missing." for one in own.numbers if one.key not in stated]
     return Verification(source, tuple(followed), tuple(faults), tuple(left))
 
 
@@ -125,10 +139,15 @@ def _alone(section: Section, run: Mechanism, curve: Tradeoff) -> Iterator[Number
             yield from (replace(number, value=part.mu) for part in parts_of(run) if isinstance(part, GaussianDP))
 
 
-def _fault(stated: Any, own: Any, field: str) -> str:
-    """What is wrong with a number or a curve, whose values are in ``field``; nothing if it follows."""
+def _name(one: Number | Curve) -> str:
+    return f"{one.key} (curve)" if isinstance(one, Curve) else one.key
+
+
+def _fault(stated: Any, own: Any) -> str:
+    """What is wrong with a number or a curve; nothing if it follows."""
     if own is None:
         return "the mechanism has no such number."
+    field = "tpr" if isinstance(stated, Curve) else "value"
     given, exact = np.array(getattr(stated, field), float), np.array(getattr(own, field), float)
     if given.shape != exact.shape or not np.allclose(given, exact, rtol=_EQUAL, atol=1e-15):
         if given.ndim:
