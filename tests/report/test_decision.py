@@ -11,7 +11,6 @@ from hypothesis import given, strategies as st
 
 import deniable as dn
 from deniable.workflows import settings as remedies
-from deniable.workflows.results import _estimated
 
 SCHEMA = json.loads(resources.files("deniable.report").joinpath("schema.json").read_text())
 
@@ -106,7 +105,13 @@ def test_a_certificate_of_a_release_holds_for_its_own_data_and_says_nothing_abou
 
 def test_what_is_only_estimated_proves_nothing():
     made = dn.assess(dn.GaussianDP(0.1))
-    guessed = replace(made, sections=tuple(_estimated(section) for section in made.sections))
+    guessed = replace(
+        made,
+        sections=tuple(
+            replace(section, numbers=tuple(replace(number, kind="estimate") for number in section.numbers))
+            for section in made.sections
+        ),
+    )
     found = guessed.decide(dn.Policy())
     assert rules(found)["advantage"].outcome == rules(found)["reconstruction"].outcome == "not decided"
 
@@ -220,3 +225,23 @@ def test_nothing_is_cut_in_a_narrow_terminal(width):
     words = " ".join(found.to_text(full=False, width=width).split())
     for rule in found.decision.rules:
         assert rule.outcome == "not asked" or " ".join(rule.why.split()) in words
+
+
+def test_an_attack_that_shows_no_advantage_is_an_attack_and_meets_nothing():
+    rng = np.random.default_rng(0)
+    included = rng.integers(0, 2, 400).astype(bool)
+    run = dn.assess(dn.GaussianDP(0.005))
+    assert run.decision.met
+    one = dn.assess(dn.audit.audit_one_run(rng.normal(size=400) + included, included))
+    small = dn.assess(dn.audit_scores(rng.normal(size=900), rng.normal(size=900)))
+    large = dn.assess(dn.audit_scores(rng.normal(2, 1, 900), rng.normal(size=900)))
+    for both in (run + one, one + run, run + small + one, run + one + small):
+        rule = next(rule for rule in both.decision.rules if rule.key == "measured")
+        assert rule.outcome == both.decision.outcome == "not decided"
+        assert "no attack is part" not in both.to_text().lower()
+    assert next(rule for rule in (run + small).decision.rules if rule.key == "measured").outcome == "met"
+    for both in (run + one + large, run + large + one):
+        assert next(rule for rule in both.decision.rules if rule.key == "measured").outcome == "missed"
+    needs = dn.Policy(measured=None, require=["attack"])
+    assert (run + one).decide(needs).decision.met
+    assert not run.decide(needs).decision.met

@@ -160,7 +160,7 @@ def _rules(a: Assessment, policy: Policy) -> Iterable[Rule]:
         yield _secret(a, asked)
     if policy.measured is not None:
         yield _attack(a, policy, attacked, policy.measured)
-    elif "attack" in policy.require and not _numbers(a, r"attack\d*\.advantage"):
+    elif "attack" in policy.require and not _attacks(a):
         yield _missing("attack", "A measured attack", "The policy requires an attack, and none is part of this report.")
     if "records" in policy.require and not _numbers(a, r"records\d*\.worst\.advantage"):
         yield _missing("records", "A record profile", "The policy requires a record profile, and there is none.")
@@ -168,22 +168,27 @@ def _rules(a: Assessment, policy: Policy) -> Iterable[Rule]:
         yield _utility(a, policy)
 
 
-def _shown_by_attacks(a: Assessment, name: str) -> Number | None:
-    """The measured interval whose lower end is largest."""
-    measured = [number for number in _numbers(a, r"attack\d*\." + re.escape(name)) if number.low is not None]
-    return max(measured, key=lambda number: number.low or 0.0, default=None)
+def _attacks(a: Assessment) -> list[Section]:
+    return [section for section in a.sections if re.fullmatch(r"attack\d*", section.key)]
 
 
-def _proven(a: Assessment, policy: Policy, asked: Limit, label: str, attacked: Number | None) -> Rule:
+def _shown_by_attacks(a: Assessment, name: str) -> list[Number]:
+    """What attacks show at least, the largest first; an attack that shows no such thing has no part in it."""
+    found = _numbers(a, r"attack\d*\." + re.escape(name))
+    return sorted((n for n in found if n.low is not None and n.low >= 0), key=lambda n: -(n.low or 0.0))
+
+
+def _proven(a: Assessment, policy: Policy, asked: Limit, label: str, attacks: list[Number]) -> Rule:
     """A rule on what is proven: the bound of the mechanism, or of this data set if the policy allows it."""
     key, limit, rate = asked.kind, asked.most, asked.fpr
     bounds, records = _upper(a, r"bound\d*", key, rate), _upper(a, r"records\d*\.worst", key, rate)
     local = policy.scope == "this data set" and bool(records)
     source = records if local else bounds or records
-    if attacked is not None and (attacked.low or 0.0) > limit:
-        low = shown(attacked.low or 0.0, "rate", "lower")
-        why = f"{label}: an attack shows at least {low}; the policy allows {_percent(limit)}."
-        return Rule(key, label, limit, "missed", attacked.low, attacked.key, why)
+    for attacked in attacks[:1]:
+        low = attacked.low or 0.0
+        why = f"{label}: an attack shows at least {shown(low, 'rate', 'lower')}; the policy allows {_percent(limit)}."
+        if low > limit:
+            return Rule(key, label, limit, "missed", low, attacked.key, why)
     if not source:
         why = f"{label}: nothing is proven in this report; a weak attack does not rule out stronger ones."
         return _missing(key, label, why, limit)
@@ -237,19 +242,22 @@ def _secret(a: Assessment, asked: Limit) -> Rule:
     return Rule("reconstruction", label, limit, "met" if value <= limit else "missed", value, worst.key, why)
 
 
-def _attack(a: Assessment, policy: Policy, attacked: Number | None, limit: float) -> Rule:
+def _attack(a: Assessment, policy: Policy, shows: list[Number], limit: float) -> Rule:
+    """A rule on what attacks show: the largest advantage misses it; one that shows none leaves it open."""
     label = "Advantage shown by an attack"
+    low, key, high = next(((n.low, n.key, n.high) for n in shows), (None, None, None))
     if a.status == "violated":
-        low, key = (None, None) if attacked is None else (attacked.low, attacked.key)
         return Rule("measured", label, limit, "missed", low, key, f"{label}: the attack contradicts the promise.")
-    if attacked is None:
+    if not _attacks(a):
         if "attack" in policy.require:
             return _missing("measured", label, "The policy requires an attack, and none is part of this report.", limit)
         return Rule("measured", label, limit, "not asked", None, None, f"{label}: no attack is part of this report.")
-    low = attacked.low or 0.0
-    rest = "" if attacked.high is None else f", not excluded up to {shown(attacked.high, 'rate', 'upper')}"
+    if low is None or (low <= limit and len(shows) < len(_attacks(a))):
+        why = f"{label}: an attack of this report says nothing about its advantage, small or large."
+        return _missing("measured", label, why, limit)
+    rest = "" if high is None else f", not excluded up to {shown(high, 'rate', 'upper')}"
     why = f"{label}: at least {shown(low, 'rate', 'lower')}{rest}; the policy allows {_percent(limit)} to be shown."
-    return Rule("measured", label, limit, "met" if low <= limit else "missed", low, attacked.key, why)
+    return Rule("measured", label, limit, "met" if low <= limit else "missed", low, key, why)
 
 
 def _utility(a: Assessment, policy: Policy) -> Rule:
@@ -260,11 +268,13 @@ def _utility(a: Assessment, policy: Policy) -> Rule:
         rest = NOTHING if NOTHING in a.alert else "whatever an unprotected one reaches"
         why = f"{label}: the model is no better than guessing on held-out records, {rest}."
         return Rule("utility_loss", label, limit, "missed", None, None, why)
-    lost = a.numbers.get("use.loss")
-    if lost is not None and lost.low is not None and lost.high is not None and limit is not None:
-        outcome: RuleOutcome = "met" if lost.high <= limit else "missed" if lost.low > limit else "not decided"
+    lost = max(_numbers(a, r"use\d*\.loss"), key=lambda n: math.inf if n.high is None else n.high, default=None)
+    if lost is not None and limit is not None:
+        low, high = (-math.inf, math.inf) if lost.low is None or lost.high is None else (lost.low, lost.high)
+        outcome: RuleOutcome = "met" if high <= limit else "missed" if low > limit else "not decided"
         more = " More held-out records would tell." if outcome == "not decided" else ""
-        what = f"{lost.low:.3f} to {lost.high:.3f} of {lost.label.partition(' lost')[0]}, on held-out records"
+        known = "too few records to tell what" if lost.low is None else f"{low:.3f} to {high:.3f}"
+        what = f"{known} of {lost.label.partition(' lost')[0]}, on held-out records"
         why = f"{label}: {what}; the policy allows {limit:g}.{more}"
         return Rule("utility_loss", label, limit, outcome, lost.value, lost.key, why)
     if "utility" in policy.require and not any(key.startswith("use.") for key in a.numbers):
@@ -307,14 +317,14 @@ def _percent(limit: float) -> str:
     return shown(limit, "rate", "nearest")
 
 
-_PROOF = "Proof: assess what ran, for example `deniable assess dpsgd,1,0.01,5000`; an attack proves nothing safe."
-_RUN_ONE = "Attack: run one, for example `deniable attack`, and add its report to this one."
+_PROOF = "Proof: assess what ran (deniable assess dpsgd,1,0.01,5000); an attack proves nothing safe."
+_RUN_ONE = "Attack: run one that measures an advantage (deniable attack), and add its report to this one."
 _ADVICE = {  # where a rule is not decided
     "advantage": _PROOF,
     "tpr": _PROOF,
     "attack": _RUN_ONE,
     "measured": _RUN_ONE,
-    "records": "Records: profile them, for example `deniable profile`, and add that report to this one.",
+    "records": "Records: profile them (deniable profile), and add that report to this one.",
 }
 
 # from limits to sentences: settings of what ran that meet them; None: none are known
@@ -341,12 +351,10 @@ def changes(decision: Decision, policy: Policy, remedies: Remedies | None, *, br
     if broken:
         said.append("Implementation: what ran is not what was promised; find the difference before anything else.")
     elif attacked and remedies is None:
-        said.append(
-            "Model: fit a private one, for example `deniable train`, or one that follows its records less closely."
-        )
+        said.append("Model: fit a private one (deniable train), or one that follows its records less closely.")
     unknown = {rule.key for rule in decision.rules if rule.outcome == "not decided"}
     said += dict.fromkeys(advice for key, advice in _ADVICE.items() if key in unknown)
     if "utility_loss" in unknown:
-        measured = any(rule.key == "utility_loss" and rule.found is not None for rule in decision.rules)
+        measured = any(rule.key == "utility_loss" and rule.number is not None for rule in decision.rules)
         said.append("Usefulness: hold out more records." if measured else "Usefulness: give held-out records.")
     return tuple(said)

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import binomtest, rankdata
+from scipy.stats import binomtest, rankdata, t as student
 
 from deniable._check import FloatArray, InputError
 from deniable._shown import Unit, shown
 from deniable.report import NOTHING, Number, Section
 from deniable.tables import WORD
 
-_Z = 1.959963984540054  # of a normal 95 % interval
+_FEW = 10  # records of a group: of fewer no interval covers as often as it says
 _PARTS = 10  # of the records, by chance, that calibration is measured in
 _LEAST_CHANCE = 1e-15  # that a log loss takes, as scikit-learn's did: a certain mistake costs 35 nats, not infinity
 _MOST_CATEGORIES = 200  # per column, below the 255 that scikit-learn's boosted trees take
@@ -45,12 +45,12 @@ class Score:
 
 @dataclass(frozen=True)
 class ScoreLost:
-    """What the protection costs: of AUC, accuracy or R², with where the truth lies at 95 % confidence."""
+    """What the protection costs, of AUC, accuracy or R², and where the truth lies at 95 %; None: not known."""
 
     of: str
     estimate: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True)
@@ -131,6 +131,7 @@ class Usefulness:
                 value: float | None = getattr(score, field, None)
                 if value is None:
                     continue
+                value = value if kind == "accuracy" else float(f"{value:.3g}")
                 number = Number(
                     f"use.{kind}.{who}", f"{name} (not protected), {words}", value, meaning, "estimate", unit
                 )
@@ -141,9 +142,12 @@ class Usefulness:
                 numbers.append(number)
         if self.loss is not None:
             meaning = "The unprotected model's minus this one's: 95\u00a0% interval, from the same records."
-            low, high = math.floor(1000 * self.loss.low) / 1000, math.ceil(1000 * self.loss.high) / 1000
-            label, estimate = f"{self.loss.of} lost by the protection (not protected)", round(self.loss.estimate, 3)
-            numbers.insert(0, Number("use.loss", label, estimate, meaning, "measured interval", "number", low, high))
+            lost = Number("use.loss", f"{self.loss.of} lost by the protection (not protected)", None,
+                          f"{meaning} They are too few to tell.", "measured interval", "number")  # fmt: skip
+            if self.loss.low is not None and self.loss.high is not None:
+                low, high = math.floor(1000 * self.loss.low) / 1000, math.ceil(1000 * self.loss.high) / 1000
+                lost = replace(lost, value=round(self.loss.estimate, 3), meaning=meaning, low=low, high=high)
+            numbers.insert(0, lost)
         return Section(
             "use", "What the model is good for", "Measured on held-out records, without noise: not covered by the "
             "guarantee.", tuple(numbers),
@@ -152,9 +156,9 @@ class Usefulness:
 
 
 def _wilson(share: float, n: int) -> tuple[float, float]:
-    """The 95 % score interval of a share of ``n`` (Wilson 1927)."""
+    """The 95 % score interval of a share of ``n`` (Wilson 1927), rounded outwards to tenths of a percent."""
     found = binomtest(round(share * n), n).proportion_ci(0.95, "wilson")
-    return float(found.low), float(found.high)
+    return math.floor(1000 * found.low) / 1000, math.ceil(1000 * found.high) / 1000
 
 
 def _rate(value: float) -> str:
@@ -205,15 +209,21 @@ def measure(model: Any, X: Any, y: Any, *, plain: Any = None) -> Usefulness:
 
 
 def _lost(of: str, apart: FloatArray, groups: NDArray[np.bool_]) -> ScoreLost:
-    """The difference of two scores that are means within each group of records, and its normal 95 % interval.
+    """The difference of two scores that are means within each group of records, and its 95 % interval (Welch's t).
 
-    Of the AUC the method of DeLong, DeLong and Clarke-Pearson (1988).
+    Of the AUC the parts are those of DeLong, DeLong and Clarke-Pearson (1988). The squares of a group have one more, as
+    Agresti and Min (2005) add half a record on which either model alone is right: few records seldom show one. Without
+    ten records in a group, or ten that share the spread of R², which one record may have alone, nothing can be said.
     """
     parts = [part for part in (apart[groups], apart[~groups]) if part.size]
-    estimate = float(parts[0].mean())
-    if min(part.size for part in parts) < 2:
-        return ScoreLost(of, estimate, -1.0, 1.0)
-    error = _Z * math.sqrt(sum(float(part.var(ddof=1)) / part.size for part in parts))
+    estimate, sizes = float(parts[0].mean()), np.array([part.size for part in parts])
+    squares = [(part - part.mean()) ** 2 for part in parts]
+    shared = [one.sum() ** 2 >= _FEW * (one**2).sum() for one in squares]
+    if sizes.min() < _FEW or (of == "R²" and not all(shared)):
+        return ScoreLost(of, estimate, None, None)
+    errors = (np.array([one.sum() for one in squares]) + 1) / (sizes - 1) / sizes
+    freedom = errors.sum() ** 2 / (errors**2 / (sizes - 1)).sum()
+    error = float(student.ppf(0.975, freedom) * np.sqrt(errors.sum()))
     return ScoreLost(of, estimate, estimate - error, estimate + error)
 
 
