@@ -278,7 +278,7 @@ def test_who_is_hidden_is_said_as_the_file_says_it(tmp_path, capsys):
         ("people.parquet", None, "record", "records"),
     ):
         made = train_table(tmp_path / name, target="ill", limit=limit, classes=["no", "yes"], holdout=0, group=group)
-        certificate = made.private.certificate_
+        certificate = made.model[-1].certificate_
         assert certificate.unit == unit
         assert f"hides whether any one {unit} was" in str(certificate)
         assert f"for any 2 {several} in or out together" in str(certificate)

@@ -67,7 +67,7 @@ def trained(frame):
     page = made.assessment
     notes = [line for line in page.assumptions.notes if not line.endswith("not protected")]  # for the owner
     said = {"remarks": made.remarks, "warnings": page.warnings, "notes": notes, "public": made.public.to_json()}
-    return handed_out(made.private) | said | {"reading": pickle.dumps(made.model[0]), "run": repr(page.reproduction)}
+    return handed_out(made.model[-1]) | said | {"reading": pickle.dumps(made.model[0]), "run": repr(page.reproduction)}
 
 
 MIXED = FRAME.assign(town=pd.Series([True, "Bern", 1.0, 1] * (N // 4), dtype=object))

@@ -6,6 +6,7 @@ import pytest
 
 import deniable as dn
 from deniable.cli._app import run
+from deniable.report import NOT_COVERED
 from deniable.report.annexing import FILLERS, KINDS, PUBLISHED, TO_FILL, document
 
 
@@ -122,3 +123,28 @@ def test_an_entry_of_a_ledger_is_where_other_releases_stand(tmp_path):
     ledger = dn.Ledger(tmp_path / "people.ledger")
     fitted = dn.PrivateClassifier(ledger=ledger).fit(np.arange(300.0)[:, None], np.arange(300) > 150)
     assert f"Entry 1 of a ledger, head of its chain {ledger.head}" in dn.assess(fitted).annex("nist-800-226")
+
+
+def test_what_is_tested_of_fits_stands_on_pages_of_fits_alone():
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(200, 1)), rng.integers(0, 2, 200)
+    model = dn.assess(dn.PrivateClassifier(advantage=0.2, ranges={0: (0, 1)}, classes=[0, 1]).fit(X, y))
+    table = dn.assess(
+        dn.release_statistics(pd.DataFrame({"a": X[:, 0]}), "mean(a)", advantage=0.2, ranges={"a": (0, 1)})
+    )
+    half = dn.assess(dn.release(lambda rows: rows.mean(axis=0), X, advantage=0.9, rng=0))
+    for made in (dn.assess(dn.SubsampledGaussian(2.0, 0.01, 100)), table, half):
+        assert "retrainings" not in made.annex("edpb")
+    assert "retrainings" in model.annex("edpb")
+    assert "rounded Gaussians" not in half.annex("edpb")
+    assert "rounded Gaussians" in table.annex("edpb")
+    assert "real-valued noise" in dn.assess(dn.GaussianDP(0.1)).annex("edpb")
+
+
+def test_what_is_not_covered_is_picked_by_name():
+    rng = np.random.default_rng(0)
+    model = dn.PrivateClassifier(advantage=0.2, ranges={0: (0, 1)}, classes=[0, 1])
+    made = dn.assess(model.fit(rng.uniform(size=(200, 1)), rng.integers(0, 2, 200)))
+    assert NOT_COVERED.running in made.not_covered  # the noise of a fit is exact, its time is not covered
+    assert NOT_COVERED.mistakes not in made.not_covered
+    assert NOT_COVERED.choices in made.not_covered

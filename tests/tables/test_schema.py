@@ -189,13 +189,13 @@ def test_a_schema_in_an_estimator_can_be_cloned_and_is_kept_with_the_model():
 
 def test_a_trained_table_keeps_target_task_persons_and_dropped_columns():
     made = train_table(PEOPLE, schema=replace(SCHEMA, person="id", task="classification"), advantage=0.2)
-    assert made.private.certificate_.unit == "person"
-    assert [column.name for column in made.private.columns_] == ["age", "wage", "town", "zip"]
+    assert made.model[-1].certificate_.unit == "person"
+    assert [column.name for column in made.model[-1].columns_] == ["age", "wage", "town", "zip"]
     assert made.model.predict(PEOPLE.drop(columns=["id", "ill"])).shape == (N,)
     number = train_table(PEOPLE, schema=dn.Schema({"age": {"kind": "number"}}, target="age"), holdout=0)
-    assert isinstance(number.private, dn.PrivateRegressor)  # by its declared kind: no query asks what it holds
+    assert isinstance(number.model[-1], dn.PrivateRegressor)  # by its declared kind: no query asks what it holds
     whole = replace(SCHEMA, target="age", task="regression")
-    assert "range of the target" not in asked(train_table(PEOPLE, schema=whole, holdout=0).private)
+    assert "range of the target" not in asked(train_table(PEOPLE, schema=whole, holdout=0).model[-1])
 
 
 def test_statistics_by_a_schema():

@@ -68,3 +68,28 @@ def test_the_headline_says_whose_guesses_are_right_and_the_page_has_the_same_int
     assert number.low < number.value < number.high
     assert made.headline in made.to_html().replace("&#39;", "'")
     assert {"use.log_loss.private", "use.calibration.private"} <= set(made.numbers)
+
+
+def test_promises_that_are_merged_are_not_called_proven_and_cut_nothing():
+    rng = np.random.default_rng(0)
+    scores = dn.audit_scores(rng.normal(0.5, 1, 300), rng.normal(0, 1, 300))
+    said = "no attack lies above the provable bound"
+    promised = dn.assess(scores, bound=dn.GaussianDP(1.0))
+    for merged in (promised + promised, promised + promised + promised):
+        assert [curve.kind for curve in merged.curves if "promise" in curve.key] == ["parameter"] * (
+            len(merged.curves) // 2
+        )
+        assert said not in merged.to_html()
+    assert said in (dn.assess(dn.GaussianDP(1.0)) + promised).to_html()
+    low, high = dn.assess(dn.GaussianDP(0.1)), dn.assess(dn.GaussianDP(3.0))
+    whole = dn.report.roc_picture((*low.curves, *promised.curves[1:])).svg
+    both = dn.report.roc_picture((*(low + high).curves, *promised.curves[1:])).svg
+    assert both.count("<line") > whole.count("<line")  # of two bounds it is not known which is the attacked run's
+
+
+def test_no_page_shows_marks_of_code():
+    rng = np.random.default_rng(0)
+    scores = dn.audit_scores(rng.normal(2, 1, 300), rng.normal(0, 1, 300))
+    for made in (dn.assess(scores), dn.assess(dn.GaussianDP(3.0)), dn.assess(scores, bound=dn.GaussianDP(0.1))):
+        assert "`" not in made.to_text()
+        assert made.decision.changes

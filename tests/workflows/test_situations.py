@@ -196,7 +196,7 @@ def test_secret_halves_behind_a_scaler_stay_what_they_are():
 def test_what_is_side_by_side_is_for_the_same_two_worlds():
     drawn = dn.WithoutReplacement(9.0, 10, 100, 2)
     found = dn.compare(DPSGD, drawn)
-    assert found.units == ("record", "record")
+    assert [one.unit for one in found.assumptions] == ["record", "record"]
     assert [stated.adjacency for stated in found.assumptions] == ["replace one record"] * 2
     first = found.row("bound.advantage").numbers[0]
     assert first.value == dn.tradeoff(DPSGD, adjacency="replace").advantage() > dn.tradeoff(DPSGD).advantage()

@@ -164,14 +164,14 @@ def _tests(a: Assessment) -> list[str]:
     who = f"Attacked by {a.meta.get('author', 'the owner')} on {a.meta.get('date', 'the date of the report')}."
     own = [who, *found, *(note for s in a.sections if s.key.startswith("attack") for note in s.notes)]
     version = a.reproduction.get("deniable", "")
-    return [
-        *(own if found else ["No attack is part of this report."]),
+    software = [
         f"The software, deniable {version}, every night: fits are replayed with a neighbour, whose record must move no "
         "sum by more than is certified (tests/guarantees/test_replay.py); 400 retrainings, half of them with one more "
         "record, are attacked, and a fit with a tenth of the noise must be caught "
         "(tests/guarantees/test_attacked_training.py). Each commit runs a third of these tests; 1,000 retrainings of "
         "each of five models are in benchmarks/training/results/retrainings.md.",
-    ]
+    ] * (a.section("shapes") is not None)  # these tests are of fits of models
+    return [*(own if found else ["No attack is part of this report."]), *software]
 
 
 def _attacks(a: Assessment) -> list[str]:
@@ -198,12 +198,13 @@ def _singled_out(a: Assessment) -> list[str]:
 
 
 def _noise(a: Assessment) -> list[str]:
-    if a.section("account") or a.section("release"):
-        return [
+    drawn = a.numbers.get("release.noise")
+    if drawn is not None or a.section("account") or a.section("release"):
+        rounded = (
             "Noise is drawn from the operating system's entropy as rounded Gaussians, exact in law, and added to whole "
-            "numbers, so that floating point adds nothing to what is learnt.",
-            "Time and memory of the run are not covered.",
-        ]
+            "numbers, so that floating point adds nothing to what is learnt."
+        )
+        return [rounded if drawn is None else drawn.meaning, "Time and memory of the run are not covered."]
     return [
         "The bound is for real-valued noise of the stated law. How the run drew it (seed, generator, floating point) "
         "is not known to this report.",

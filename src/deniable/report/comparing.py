@@ -62,7 +62,6 @@ class Comparison(Textual):
     curves: tuple[Curve | None, ...]
     decisions: tuple[str | None, ...] = ()
     assumptions: tuple[Assumptions, ...] = ()
-    units: tuple[str, ...] = ()
 
     def row(self, key: str) -> ComparedRow:
         """Return the row of one number."""
@@ -100,5 +99,4 @@ def compared(made: Sequence[Assessment]) -> Comparison:
         curves=tuple(next(iter(a.curves), None) for a in made),
         decisions=tuple(None if a.decision is None else a.decision.outcome for a in made),
         assumptions=tuple(a.assumptions for a in made),
-        units=tuple(a.assumptions.unit for a in made),
     )

@@ -42,7 +42,7 @@ def to_html(assessment: Assessment) -> str:
     environment.filters["cell"] = cell_text
     environment.filters["rate"] = partial(shown, unit="rate", side="nearest")
     most = _most_right(assessment)
-    decision, unbroken = assessment.decision, assessment.status != "violated"
+    decision, unbroken = assessment.decision, assessment.status != "violated" and not assessment.assumptions.insecure
     page = environment.get_template("page.html.j2").render(
         a=assessment,
         d=decision,
@@ -55,7 +55,7 @@ def to_html(assessment: Assessment) -> str:
         most=most,
         right=0 if most is None else min(100, math.ceil(round(100 * (most.value or 1.0), 6))),
         barred={bars.key: bars_picture(bars) for part in assessment.sections for bars in part.bars},
-        proven=unbroken and any(c.kind == "provable upper bound" and c.key != "promise" for c in assessment.curves),
+        proven=unbroken and any(curve.kind == "provable upper bound" for curve in assessment.curves),
         measured=any(curve.low is not None for curve in assessment.curves),
         infinity=math.inf,
         data=_script_safe(assessment.to_dict()),
@@ -73,15 +73,9 @@ def _rule(rule: Rule, decision: Decision) -> dict[str, Any]:
     elif rule.found is not None:
         lower = rule.number is not None and rule.number.startswith("attack")
         found = f"{'≥' if lower else '≤'} {shown(rule.found, 'rate', 'lower' if lower else 'upper')}"
-    tones = {"met": "good", "missed": "bad", "not decided": "open"}
-    return {
-        "label": rule.label,
-        "limit": limit,
-        "found": found,
-        "outcome": rule.outcome,
-        "tone": tones.get(rule.outcome, "none"),
-        "decides": rule.key == decision.decided_by,
-    }
+    tone = {"met": "good", "missed": "bad", "not decided": "open"}.get(rule.outcome, "none")
+    words = {"limit": limit, "found": found, "tone": tone, "decides": rule.key == decision.decided_by}
+    return {"label": rule.label, "outcome": rule.outcome, **words}
 
 
 def _script_safe(value: Any) -> str:
@@ -120,11 +114,12 @@ class _Axis:
         return math.log10(value) if self.log else value
 
     def ticks(self) -> list[float]:
-        from matplotlib.dates import AutoDateLocator, num2date
         from matplotlib.ticker import LogLocator, MaxNLocator
 
         places: Any = []
         if self.dates:
+            from matplotlib.dates import AutoDateLocator, num2date  # a second to import: only where there are dates
+
             ends = num2date([self.low, self.high])  # type: ignore[no-untyped-call]
             places = AutoDateLocator(minticks=3, maxticks=6).tick_values(*ends)  # type: ignore[no-untyped-call]
         elif self.log:
@@ -150,7 +145,7 @@ def _day(value: float) -> str:
 def roc_picture(curves: Sequence[Curve], *, proven: bool = True) -> Picture | None:
     """Return the log–log ROC: bounds, measured intervals and the diagonal of guessing; None if there is no curve.
 
-    A measured interval that reaches above the bound of the mechanism is drawn up to the bound: what lies beyond it is
+    A measured interval that reaches above the one bound of the mechanism is drawn up to it: what lies beyond it is
     excluded by the proof. Where an attack is provably above it (not ``proven``), the whole interval is drawn.
     """
     if not curves:
@@ -163,7 +158,8 @@ def roc_picture(curves: Sequence[Curve], *, proven: bool = True) -> Picture | No
     legend = [("guess", "guessing"), *((_style(i), curve.label) for i, curve in enumerate(drawn))]
     for i, curve in reversed(list(enumerate(drawn))):
         parts.append(_path(_percent(curve.fpr), _percent(curve.tpr), x, y, _style(i)))
-    roof = next((curve for curve in drawn if curve.key == "bound" and proven), None)
+    proofs = [curve for curve in drawn if curve.key.startswith("bound") and "." not in curve.key and proven]
+    roof = proofs[0] if len(proofs) == 1 and proofs[0].kind == "provable upper bound" else None
     for curve in curves:
         if curve.low is not None:
             parts.append(_bars(curve, roof, x, y))
@@ -189,7 +185,7 @@ def series_picture(series: Series) -> Picture:
 def _most_right(a: Assessment) -> Number | None:
     """The proven accuracy at even odds, of several bounds the weakest; None where one is not proven."""
     proven = [n for key, n in a.numbers.items() if key.startswith("bound") and key.endswith(".accuracy")]
-    if any(n.kind != "provable upper bound" or n.value is None for n in proven):
+    if a.assumptions.insecure or any(n.kind != "provable upper bound" or n.value is None for n in proven):
         return None
     return max(proven, key=lambda n: n.value or 0.0, default=None)
 

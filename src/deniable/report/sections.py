@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from deniable._check import FloatArray
 from deniable._notebook import USUAL_FPRS
 from deniable._shown import plural, shown
 from deniable.curves import TUNING_COUNTED, TUNING_PARTLY_COUNTED, Tradeoff
-from deniable.report.model import Curve, Number, Section, Status
+from deniable.report.model import Curve, Number, NumberKind, Section, Status
 from deniable.risks import replaced
 
 SMALLEST_FPR = 1e-6  # one wrong accusation in a million: where ROC curves begin
@@ -21,15 +21,23 @@ CURVE_POINTS = 181  # 30 per decade from ``SMALLEST_FPR`` to 1, both ends includ
 OTHER_RISKS = (
     "Attribute inference, reconstruction and leakage about groups of records: this curve says nothing about them."
 )
-NOT_COVERED = (
-    "What the result says about people in general, whoever was in the data.",
-    "Anything released besides what was assessed: other models trained on the same data, statistics, logs, "
-    "the training data itself, or a record profile.",
-    "Mistakes in the implementation: the bound holds for the mechanism as described, with real-valued noise.",
-    "Time and memory of a run, files on its owner's disk, and that a run which fails may say why.",
-    "Choices made from the data: hyperparameters, features or stopping times tuned on the same records leak too, "
-    "and are not counted.",
-)
+
+
+class NotCovered(NamedTuple):
+    """What no report covers, each by its name."""
+
+    people: str = "What the result says about people in general, whoever was in the data."
+    besides: str = "Anything else that was released: other models, statistics, logs, the data, or a record profile."
+    mistakes: str = (
+        "Mistakes in the implementation: the bound is for the mechanism as described, with real-valued noise."
+    )
+    running: str = "Time and memory of a run, files on its owner's disk, and that a run which fails may say why."
+    choices: str = (
+        "Choices made from the data (hyperparameters, features, stopping times) leak too and are not counted."
+    )
+
+
+NOT_COVERED = NotCovered()
 _OTHER_CHOICES = (
     "Other choices made from the data: features, stopping times or the list of settings, if they were chosen on "
     "the same records, leak too, and are not counted."
@@ -71,7 +79,7 @@ def caveats(tradeoff: Tradeoff) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what a curve does not cover and what its readers are warned of, by whether it counts tuning in."""
     notes = tradeoff.assumptions.notes
     if TUNING_COUNTED in notes:
-        return (*NOT_COVERED[:-1], _OTHER_CHOICES), ()
+        return NOT_COVERED._replace(choices=_OTHER_CHOICES), ()
     return NOT_COVERED, (_PARTLY_TUNED if TUNING_PARTLY_COUNTED in notes else TUNING_WARNING,)
 
 
@@ -173,11 +181,11 @@ def risk_section(curve: Tradeoff, baselines: Sequence[float], *, replacing: Trad
     )
 
 
-def roc_curve(key: str, label: str, tradeoff: Tradeoff) -> Curve:
+def roc_curve(key: str, label: str, tradeoff: Tradeoff, kind: NumberKind = "provable upper bound") -> Curve:
     """Return the upper ROC as points, from FPR 0.0001 % to 100 %."""
     fpr = np.geomspace(SMALLEST_FPR, 1.0, CURVE_POINTS)
     tpr: FloatArray = tradeoff.tpr(fpr)
-    return Curve(key, label, "provable upper bound", fpr.tolist(), tpr.tolist())
+    return Curve(key, label, kind, fpr.tolist(), tpr.tolist())
 
 
 def bound_headline(tradeoff: Tradeoff) -> str:
@@ -277,8 +285,8 @@ def of_verdict(verdict: Any, status: Status) -> str:
 
 
 def promise_curve(verdict: Any, bound: Tradeoff) -> Curve:
-    """Return the picture of what was promised, named as the verdict names it."""
-    return roc_curve("promise", f"promised: {verdict.promise}", bound)
+    """Return the picture of what was promised, named as the verdict names it; a promise is never called proven."""
+    return roc_curve("promise", f"promised: {verdict.promise}", bound, "parameter")
 
 
 def _interval(key: str, label: str, interval: Any, meaning: str) -> Number:

@@ -84,7 +84,7 @@ def _summary(assessment: Assessment) -> Iterator[RenderableType]:
 
 
 def _decided(decision: Decision, style: str) -> Iterator[RenderableType]:
-    yield head(decision, style)
+    yield Text.assemble((decision.verdict.upper(), f"bold {style}"), f" ({decision.policy.name})")
     if decision.basis:
         yield Text(decision.basis.strip())
     asked = [rule for rule in decision.rules if rule.outcome != "not asked"]
@@ -100,11 +100,6 @@ def _decided(decision: Decision, style: str) -> Iterator[RenderableType]:
     if decision.changes:
         yield Text("What would change it:", "bold")
         yield from (_hanging("•", change) for change in decision.changes)
-
-
-def head(decision: Decision, style: str) -> Text:
-    """Return the decision in one line, in its colour."""
-    return Text.assemble((decision.verdict.upper(), f"bold {style}"), f" ({decision.policy.name})")
 
 
 def _hanging(mark: str, text: str) -> RenderableType:

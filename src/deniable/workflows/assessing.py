@@ -56,22 +56,18 @@ class Adapter:
 
 COMMON = ("prior", "fpr", "delta", "title", "command", "policy", "meta")
 
-# a class of deniable or scikit-learn → module and function that assess its objects, and what messages call them
+# classes of deniable or scikit-learn → module and function that assess their objects, and what messages call them
 _ADAPTERS = {
-    "Mechanism": ("run", "assess_mechanism", "a mechanism or a trade-off"),
-    "Tradeoff": ("run", "assess_mechanism", "a mechanism or a trade-off"),
+    "Mechanism Tradeoff": ("run", "assess_mechanism", "a mechanism or a trade-off"),
     "PrivateRun": ("run", "assess_run", "a record of a training run"),
     "PrivateModel": ("private_model", "assess_private", "a fitted private model"),
     "PrivateSynthesizer": ("synthetic", "assess_synthesizer", "a fitted synthesizer"),
     "SequentialAudit": ("audited", "assess_sequential", "a sequential audit"),
     "PromiseCheck": ("audited", "assess_check", "a checked promise"),
     "OneRunAudit": ("audited", "assess_one_run", "an audit of one run"),
-    "AttackScores": ("results", "assess_audit", "the scores of an attack"),
-    "ScoreAudit": ("results", "assess_audit", "the scores of an attack"),
-    "Release": ("results", "assess_half", "a release or its certificate"),
-    "HalfCertificate": ("results", "assess_half", "a release or its certificate"),
-    "StatisticsRelease": ("results", "assess_queries", "a table of statistics, or the certificate of private queries"),
-    "Certificate": ("results", "assess_queries", "a table of statistics, or the certificate of private queries"),
+    "AttackScores ScoreAudit": ("results", "assess_audit", "the scores of an attack"),
+    "Release HalfCertificate": ("results", "assess_half", "a release or its certificate"),
+    "StatisticsRelease Certificate": ("results", "assess_queries", "statistics, or the certificate of private queries"),
     "PrivacyProfile": ("results", "assess_profile", "a record profile"),
     "Ledger": ("ledgered", "assess_ledger", "a ledger"),
     "BaseEstimator": ("fitted_estimator", "assess_estimator", "a fitted model"),
@@ -86,8 +82,9 @@ def adapter_for(source: Any) -> Adapter:
     InputError
         If there is none; the message lists what can be assessed.
     """
+    rows = {name: row for names, row in _ADAPTERS.items() for name in names.split()}
     kinds = [kind for kind in type(source).__mro__ if kind.__module__.partition(".")[0] in ("deniable", "sklearn")]
-    known = next((kind.__name__ for kind in kinds if kind.__name__ in _ADAPTERS), None)
+    known = next((kind.__name__ for kind in kinds if kind.__name__ in rows), None)
     recorded = any(hasattr(source, name) for name in ("accountant", "history", "private_run"))
     if recorded or isinstance(source, dict) or type(source).__name__.endswith(("DpEvent", "ExecutionPlanConfig")):
         known = known or "PrivateRun"
@@ -97,7 +94,7 @@ def adapter_for(source: Any) -> Adapter:
             "deniable (of a table: train a PrivateClassifier, or make its privacy_profile), got "
             f"{source!r:.200}"
         )
-    module, function, what = _ADAPTERS[known]
+    module, function, what = rows[known]
     return Adapter(what, getattr(importlib.import_module(f"deniable.workflows.{module}"), function))
 
 
@@ -299,8 +296,6 @@ def compare(*sources: Any, **options: Any) -> Comparison:
     >>> isinstance(comparison, dn.report.Comparison), comparison.titles
     (True, ('GaussianDP with mu = 0.2', 'DP-SGD: noise multiplier 1, sample rate 0.01, 1,000 steps'))
     """
-    if len(sources) == 1 and isinstance(sources[0], Sequence) and not isinstance(sources[0], str):
-        sources = tuple(sources[0])
     if len(sources) < 2:
         raise InputError(f"sources must be at least two to compare, got {len(sources)}")
     return compared(alike(sources, **options))

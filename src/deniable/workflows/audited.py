@@ -17,6 +17,7 @@ from deniable.report import (
     Assessment,
     Curve,
     Number,
+    Section,
     Status,
     attack_section,
     of_verdict,
@@ -24,7 +25,23 @@ from deniable.report import (
     sure_of,
 )
 
-_TWO_WORLDS = "two neighbouring inputs are fixed; the attacker is given a fresh release of one and says of which"
+
+def curve_of(promise: Tradeoff | Mechanism) -> Tradeoff:
+    """Return the curve that was promised."""
+    return tradeoff(promise) if isinstance(promise, Mechanism) else promise
+
+
+def measured_page(
+    title: str, outcome: tuple[Status, str], warnings: tuple[str, ...], section: Section, *, promise: Tradeoff | None,
+    game: str, adjacency: str, note: str, uncovered: str = "",
+) -> Assessment:  # fmt: skip
+    """Return the page of what an attack measured; ``outcome`` is the status and the headline."""
+    insecure = promise is not None and promise.assumptions.insecure
+    access = "whatever the attack that made the scores was given"
+    return Assessment(
+        title, *outcome, (section,), Assumptions(game, adjacency, access, testing.marked((note,), insecure)),
+        (OTHER_ATTACKS, *filter(None, [uncovered]), *NOT_COVERED), warnings, alert=" ".join(warnings),
+    )  # fmt: skip
 
 
 def assess_sequential(source: SequentialAudit, asked: Asked) -> Assessment:
@@ -81,30 +98,16 @@ def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mecha
         verdict = source.compare(bound)
         status, headline = verdict.outcome, of_verdict(verdict, verdict.outcome).strip()
         notes.append(f"Verdict: {verdict}")
-        curves = (promise_curve(verdict, tradeoff(bound) if isinstance(bound, Mechanism) else bound),)
-    return Assessment(
-        title=asked.title or "An audit of one training run",
-        status=status,
-        headline=headline,
-        warnings=source.warnings,
-        alert=" ".join(source.warnings),
-        sections=(attack_section(numbers, sure, notes, curves),),
-        assumptions=Assumptions(
-            game="each canary is in by a fair coin tossed before the one training; the attacker guesses the coins",
-            adjacency="add or remove one canary",
-            access="whatever the attack that made the scores was given",
-            notes=testing.marked(
-                ("The coins are fair, independent, and not known to whoever scores the canaries.",),
-                isinstance(bound, Tradeoff) and bound.assumptions.insecure,
-            ),
-        ),
-        not_covered=(
-            OTHER_ATTACKS,
-            "Rare disasters: a mechanism that seldom leaks everything about all records at once promises a small "
-            "advantage for each, and one run cannot tell it from a harmless one.",
-            *NOT_COVERED,
-        ),
-    )
+        curves = (promise_curve(verdict, curve_of(bound)),)
+    return measured_page(
+        asked.title or "An audit of one training run", (status, headline), source.warnings,
+        attack_section(numbers, sure, notes, curves), promise=None if bound is None else curve_of(bound),
+        game="each canary is in by a fair coin tossed before the one training; the attacker guesses the coins",
+        adjacency="add or remove one canary",
+        note="The coins are fair, independent, and not known to whoever scores the canaries.",
+        uncovered="Rare disasters: a mechanism that seldom leaks everything about all records at once promises a small "
+        "advantage for each, and one run cannot tell it from a harmless one.",
+    )  # fmt: skip
 
 
 def _against_a_promise(audit: SequentialAudit, asked: Asked, attack: str, title: str) -> Assessment:
@@ -117,27 +120,17 @@ def _against_a_promise(audit: SequentialAudit, asked: Asked, attack: str, title:
         Number("attack.pairs", "Pairs of scores", float(verdict.pairs),
                "Of a member's and a nonmember's score, each of a fresh training.", "exact", unit="count"),
     )  # fmt: skip
-    return Assessment(
-        title=asked.title or title,
-        status=verdict.outcome,
-        headline=of_verdict(verdict, verdict.outcome).strip(),
-        warnings=verdict.warnings,
-        alert=" ".join(verdict.warnings),
-        sections=(
-            attack_section(
-                numbers, sure, [f"{attack}; {sure}.", f"Verdict: {verdict}"], [promise_curve(verdict, audit.promise)]
-            ),
+    return measured_page(
+        asked.title or title, (verdict.outcome, of_verdict(verdict, verdict.outcome).strip()), verdict.warnings,
+        attack_section(
+            numbers, sure, [f"{attack}; {sure}.", f"Verdict: {verdict}"], [promise_curve(verdict, audit.promise)]
         ),
-        assumptions=Assumptions(
-            game=_TWO_WORLDS,
-            adjacency="the two neighbouring inputs that were run, and no others",
-            access="whatever the attack that made the scores was given",
-            notes=testing.marked(
-                ("Every release is a fresh run, independent of all others.",), audit.promise.assumptions.insecure
-            ),
-        ),
-        not_covered=(OTHER_ATTACKS, "Other neighbouring inputs: a promise covers all of them.", *NOT_COVERED),
-    )
+        promise=audit.promise,
+        game="two neighbouring inputs are fixed; the attacker is given a fresh release of one and says of which",
+        adjacency="the two neighbouring inputs that were run, and no others",
+        note="Every release is a fresh run, independent of all others.",
+        uncovered="Other neighbouring inputs: a promise covers all of them.",
+    )  # fmt: skip
 
 
 def _shown(audit: SequentialAudit | OneRunAudit, delta: float, sure: str) -> list[Number]:

@@ -12,7 +12,8 @@ from deniable.workflows.run import assess_mechanism
 
 def assess_ledger(source: Ledger, asked: Asked) -> Assessment:
     """Return the bounds on every attack against everything together, with a row an entry."""
-    made = assess_mechanism(source.tradeoff(), replace(asked, title=asked.title or "Everything that was released"))
+    title = f"Everything that was released{'' if source.limit is None else ', and all that the limit still admits'}"
+    made = assess_mechanism(source.tradeoff(), replace(asked, title=asked.title or title))
     said, entries = source.lines(), source.to_dict()["entries"]
     key, words = ("together", "together, at most") if source.limit is None else ("remaining_mu", "μ that remains")
     heads = ["entry", "time (UTC)", "name", "purpose", "source", "advantage alone, at most", words, "head of the chain"]

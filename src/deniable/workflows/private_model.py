@@ -82,8 +82,9 @@ def assess_fit(fit: Any, asked: Asked, title: str, access: str, section: Callabl
             section(fit),
         ),
         assumptions=replace(curve.assumptions, access=access, notes=notes),
-        not_covered=(*NOT_COVERED[:2], "What is listed as public in the account: it was taken as known to everybody.",
-                     NOT_COVERED[-1]),
+        not_covered=NOT_COVERED._replace(
+            mistakes="What is listed as public in the account: it was taken as known to everybody."
+        ),
         warnings=(TUNING_WARNING,),
         reproduction=proof_of(certificate),
         remedies=partial(fit_again, certificate.mu, certificate.delta),
@@ -182,7 +183,7 @@ def _categories(fitted: Any, j: int, values: Any, key: str) -> Bars:
     cells = [int(cell) for cell in fitted.occupied(j) if cell < len(known)]
     cells.sort(key=lambda cell: -abs(float(values[cell])))
     return Bars(
-        key, f"What each category of {name} adds to the score.", f"{name}: adds to the score",
+        key, f"What each category of {name} adds to the score; its noise is not known.", f"{name}: adds to the score",
         [str(known[cell]) for cell in cells], [float(values[cell]) for cell in cells], [], [],
         alt=f"Terms of {len(cells)} categories of {name}, the largest first.",
     )  # fmt: skip

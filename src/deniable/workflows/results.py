@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 from deniable import testing
 from deniable._shown import plural, shown
-from deniable.accounting import tradeoff
 from deniable.audit import AttackScores, ScoreAudit
 from deniable.curves import Assumptions, Tradeoff
 from deniable.mechanisms import Mechanism
@@ -17,7 +15,6 @@ from deniable.records import PrivacyProfile
 from deniable.releases import HalfCertificate, Release
 from deniable.report import (
     NOT_COVERED,
-    OTHER_ATTACKS,
     OTHER_RISKS,
     POPULATION_GAME,
     TUNING_WARNING,
@@ -31,6 +28,7 @@ from deniable.report import (
     risk_section,
 )
 from deniable.statistics import StatisticsRelease
+from deniable.workflows.audited import curve_of, measured_page
 from deniable.workflows.private_model import proof_of
 from deniable.workflows.profiled import NOT_FOR_PUBLICATION, profile_section
 from deniable.workflows.published import table_sections
@@ -41,36 +39,20 @@ def assess_audit(
 ) -> Assessment:
     """Return what an attack measured; ``bound`` is the promise that it is compared with."""
     audit = source.audit() if isinstance(source, AttackScores) else source
-    curve = tradeoff(bound) if isinstance(bound, Mechanism) else bound
-    section, status, headline = audit_section(
-        audit, fpr=asked.fpr, attack="Scores of an attack", bound=curve, promise=bound,
-        command=asked.command,
-    )  # fmt: skip
-    return Assessment(
-        title=asked.title or "A measured attack",
-        status=status,
-        headline=headline,
-        sections=(section,),
-        assumptions=Assumptions(
-            game=POPULATION_GAME,
-            adjacency="members and non-members come from one population",
-            access="whatever the attack that made the scores was given",
-            notes=testing.marked(
-                ("The scores of members, and of non-members, are independent.",),
-                curve is not None and curve.assumptions.insecure,
-            ),
-        ),
-        not_covered=(OTHER_ATTACKS, *NOT_COVERED),
-        warnings=audit.warnings,
-        alert=" ".join(audit.warnings),
+    curve = None if bound is None else curve_of(bound)
+    section, *outcome = audit_section(
+        audit, fpr=asked.fpr, attack="Scores of an attack", bound=curve, promise=bound, command=asked.command
     )
+    return measured_page(
+        asked.title or "A measured attack", (outcome[0], outcome[1]), audit.warnings, section, promise=curve,
+        game=POPULATION_GAME, adjacency="members and non-members come from one population",
+        note="The scores of members, and of non-members, are independent.",
+    )  # fmt: skip
 
 
 def assess_half(source: Release | HalfCertificate, asked: Asked) -> Assessment:
     """Return what the certificate of a release from a secret half proves."""
     certificate = source.certificate if isinstance(source, Release) else source
-    sure = shown(certificate.confidence, "rate", "lower")
-    certain = f" Certified with confidence {sure}." * (certificate.confidence < 1)
     return _released(
         certificate,
         asked,
@@ -86,7 +68,6 @@ def assess_half(source: Release | HalfCertificate, asked: Asked) -> Assessment:
             Number("release.noise", "Largest noise standard deviation", float(certificate.noise_scale.max(initial=0.0)),
                    f"{certificate.noise} noise; {certificate.sampler}.", "exact", unit="number"),
         ),
-        certain,
     )  # fmt: skip
 
 
@@ -127,28 +108,25 @@ def _released(
     summary: str,
     assumptions: tuple[str, ...],
     numbers: tuple[Number, ...],
-    certain: str = "",
     *,
     more: tuple[Section, ...] = (),
     risks: tuple[Section, ...] = (),
 ) -> Assessment:
     """Return the page of what was released: its bound, and what the release was made of."""
-    curve, holds = certificate.tradeoff, certificate.holds
-    unproven = "" if holds else " Nothing is proven about this release."
-    bound = bound_section(curve, asked)
+    curve = certificate.tradeoff
     certified = Number(
         "release.advantage", "Certified advantage", certificate.advantage,
         "Twice the accuracy of the best attack above guessing, for every record, is at most this.",
-        "provable upper bound" if holds else "estimate",
     )  # fmt: skip
     return Assessment(
         title=asked.title or f"{'Statistics of a table' if more else 'A release'}, with a membership certificate",
-        status="bounded" if holds else "inconclusive",
-        headline=bound_headline(curve) + (certain or unproven),
+        status="bounded",
+        headline=bound_headline(curve),
         sections=(
             *more,
-            *((bound, *risks) if holds else (_estimated(bound),)),
-            Section("release", "The release and its noise", summary + unproven, (certified, *numbers)),
+            bound_section(curve, asked),
+            *risks,
+            Section("release", "The release and its noise", summary, (certified, *numbers)),
         ),
         assumptions=Assumptions(
             game=curve.assumptions.game,
@@ -160,11 +138,6 @@ def _released(
         warnings=(TUNING_WARNING,),
         reproduction=proof_of(certificate) if isinstance(certificate, Certificate) else {},
     )
-
-
-def _estimated(section: Section) -> Section:
-    """The same numbers, called what they are where a certificate proves nothing."""
-    return replace(section, numbers=tuple(replace(n, kind="estimate") for n in section.numbers))
 
 
 def assess_profile(profile: PrivacyProfile, asked: Asked, *, group: tuple[str, Any] | None = None) -> Assessment:

@@ -7,8 +7,8 @@ from itertools import combinations
 
 import numpy as np
 
-from deniable._shown import plural, shown
-from deniable.report import Asked, Assessment, Grid, Number, Section, Series
+from deniable._shown import plural, shown, with_error
+from deniable.report import Asked, Assessment, Bars, Grid, Number, Section, Series
 from deniable.synthesis import Marginal, PrivateSynthesizer
 from deniable.workflows.private_model import assess_fit
 
@@ -34,6 +34,7 @@ def _table(model: PrivateSynthesizer) -> Section:
     found = Number("synthesis.n", f"{units} in the table, about", model.n_, "A noisy count.", "estimate", "number",
                    low=model.n_ - _Z * model.n_sd_, high=model.n_ + _Z * model.n_sd_)  # fmt: skip
     labels = sum(model.certificate_.shares()[f"model of {name}"] for name in model.labels_)
+    words = _words(model, alone, units)
     notes = (
         f"{rest} of {rest + len(pairs)} pairs of columns were not counted: they are independent given the others, so "
         "combinations may appear that cannot be.",
@@ -52,25 +53,32 @@ def _table(model: PrivateSynthesizer) -> Section:
         (found,),
         series=tuple(_picture(c.name, i, c.bounds, c.counts[: c.numbers], c.sds[: c.numbers]) for i, c in
                      enumerate(numbers)),
+        bars=words[:_PICTURES],
         grids=(
-            Grid("words", f"How many {units} have a word, with error bars (nine in ten)",
-                 ["column", "word", "count", "give or take"], _words(model, alone)),
+            Grid("words", f"How many {units} have a word, with its noise (nine in ten)", ["word", units],
+                 [[f"{bars.x_label}: {label}", with_error(value, high - value)] for bars in words
+                  for label, value, high in zip(bars.labels, bars.values, bars.high, strict=True)][:_ROWS]),
             Grid("pairs", "Pairs that were counted, with the error of each cell (nine in ten)",
-                 ["pair", "cells", "give or take"],
-                 [[" and ".join(map(str, one.columns)), int(one.counts.size), round(_Z * float(one.sds.max()), 1)]
+                 ["pair", "cells", "error"],
+                 [[" and ".join(map(str, one.columns)), int(one.counts.size), f"± {round(_Z * float(one.sds.max())):,}"]
                   for one in pairs][:_ROWS]),
         ),
         notes=notes,
     )  # fmt: skip
 
 
-def _words(model: PrivateSynthesizer, alone: list[Marginal]) -> list[list[object]]:
-    rows: list[list[object]] = []
-    for column, one in zip(model.columns_, alone, strict=True):
-        for i in range(column.numbers, len(one.counts)):
-            if column.words or one.counts[i] > _Z * one.sds[i]:
-                rows.append([str(column.name), one.cells[0][i], round(float(one.counts[i])), round(_Z * one.sds[i])])
-    return rows[:_ROWS]
+def _words(model: PrivateSynthesizer, alone: list[Marginal], units: str) -> tuple[Bars, ...]:
+    """Draw how many have each word, of each column that has some, with error bars."""
+    made = []
+    for place, (column, one) in enumerate(zip(model.columns_, alone, strict=True)):
+        counts, errors = one.counts, _Z * one.sds
+        known = [i for i in range(column.numbers, len(counts)) if column.words or counts[i] > errors[i]]
+        known = sorted(known, key=lambda i: -counts[i])[:_ROWS]
+        low, high = np.maximum(counts - errors, 0.0)[known].tolist(), (counts + errors)[known].tolist()
+        title = f"How many {units} have each word of {column.name}; dark lines, its noise (nine in ten)."
+        labels = [str(one.cells[0][i]) for i in known]
+        made.append(Bars(f"words{place}", title, str(column.name), labels, counts[known].tolist(), low, high))
+    return tuple(bars for bars in made if bars.labels)
 
 
 def _picture(name: object, place: int, bounds: np.ndarray, counts: np.ndarray, sds: np.ndarray) -> Series:

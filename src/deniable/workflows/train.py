@@ -68,12 +68,6 @@ class Trained:
     public: Assessment
     remarks: tuple[str, ...]
 
-    @property
-    def private(self) -> PrivateClassifier | PrivateRegressor:
-        """The fitted private model inside the pipeline."""
-        found: PrivateClassifier | PrivateRegressor = self.model[-1]
-        return found
-
 
 @only_our_words()
 def train_table(
