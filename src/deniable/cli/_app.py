@@ -77,7 +77,7 @@ def _ungrouped(function: Callable[..., Any]) -> Any:
 
     @wraps(function)
     def called(**given: Any) -> Any:
-        _check_apart(given, written)
+        _keep_apart(given, written)
         made = {group: kind(**{name: given.pop(name) for name in names}) for group, (kind, names) in groups.items()}
         return function(**given, **made)
 
@@ -88,13 +88,29 @@ def _ungrouped(function: Callable[..., Any]) -> Any:
     return whole
 
 
-def _check_apart(given: Mapping[str, Any], written: Sequence[str]) -> None:
-    """Refuse a file to write that another parameter reads or writes: it would be replaced."""
-    files = {name: Path(value).resolve() for name, value in given.items() if value and isinstance(value, str | Path)}
-    for name in written:
-        if other := [one for one, path in files.items() if one != name and path == files.get(name)]:
-            both = " and ".join(f"--{one.replace('_', '-')}" if one in written else one for one in (name, other[0]))
-            raise InputError(f"{both} name the same file, {str(given[name])!r}, which would be replaced")
+_written: ContextVar[Mapping[str, Path]] = ContextVar("written")  # option → file that the command is to write
+
+
+def _keep_apart(given: Mapping[str, Any], written: Sequence[str]) -> None:
+    """Refuse a file to write that any parameter reads, or another one writes."""
+    from deniable.cli.run import files_of
+
+    files: dict[str, Path] = {}
+    for name in sorted(given, key=lambda name: name not in written):  # first what is written
+        _written.set(dict(files))
+        for word in given[name] if isinstance(given[name], list) else [given[name]]:
+            if word and isinstance(word, str | Path):
+                keep(name, word, *files_of(str(word)), whole=isinstance(word, Path) or name == "data")
+        if name in written and given[name]:
+            files[f"--{name.replace('_', '-')}"] = given[name]
+
+
+def keep(what: str, *paths: str | Path, whole: bool = False) -> None:
+    """Refuse to replace one of ``paths``, or with ``whole`` any file in these folders, by a file that is written."""
+    for option, target in _written.get().items():
+        real = target.resolve()
+        if any(real == one or (whole and one in real.parents) for one in (Path(path).resolve() for path in paths)):
+            raise InputError(f"{option} {str(target)!r} would replace what {what} names; choose another file")
 
 
 def _show_version(asked: bool) -> None:
@@ -144,16 +160,11 @@ def suggest(*words: str) -> None:
         print(f"next: deniable {shlex.join(words)}", file=sys.stderr)
 
 
-def write(path: Path, content: str | bytes) -> None:
-    """Write a file, complete or not at all, and say so on stderr."""
-    write_atomically(path, content)
-    wrote(path)
-
-
-def write_all(files: Mapping[Path, str | bytes]) -> None:
-    """Write several files, in their order."""
+def write(files: Mapping[Path, str | bytes]) -> None:
+    """Write files in their order, each complete or not at all, and say so on stderr."""
     for path, content in files.items():
-        write(path, content)
+        write_atomically(path, content)
+        wrote(path)
 
 
 def wrote(path: Path) -> None:

@@ -10,11 +10,11 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +22,7 @@ import typer
 
 from deniable._check import InputError
 from deniable._files import check_writable
-from deniable.cli._app import FINE, MISSED, command_line, suggest, write
+from deniable.cli._app import FINE, MISSED, command_line, keep, suggest, write
 from deniable.cli.run import is_run, read_run
 
 if TYPE_CHECKING:
@@ -34,13 +34,25 @@ if TYPE_CHECKING:
 more = partial(typer.Option, hidden=True)  # an option for --help-all
 
 
-def file(option: str, what: str, *endings: str, hidden: bool = False) -> Any:
-    """Return an option for a file to write, which is refused if none with one of ``endings`` can be written there."""
+def file(option: str, what: str, *endings: str) -> Any:
+    """Return an option for a file to write, which is refused if none with one of ``endings`` can be written there.
+
+    A name without dashes is an argument.
+    """
 
     def writable(path: Path | None) -> Path | None:
         return None if path is None else check_writable(option, path, suffixes=endings)
 
-    return typer.Option(option, help=f"{what}: {' or '.join(endings[:2])}.", callback=writable, hidden=hidden)
+    usual = [ending for ending in endings if ending not in (".htm", ".yml")]
+    words: Any = {"help": f"{what}: {' or '.join(usual)}.", "callback": writable}
+    return typer.Option(option, **words) if option.startswith("-") else typer.Argument(metavar=option, **words)
+
+
+def refuse(why: str, **given: Any) -> None:
+    """Refuse the first of these options that is given: it would be ignored."""
+    for name, value in given.items():
+        if value:
+            raise InputError(f"--{name.replace('_', '-')} {why}")
 
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON to stdout and nothing else.")]
@@ -78,7 +90,7 @@ def draw(result: Any, path: Path | None) -> None:
 
     figure = Figure(figsize=(6.4, 4.8), layout="constrained")
     result.plot(ax=figure.subplots())
-    write(path, picture(figure, path))
+    write({path: picture(figure, path)})
 
 
 def picture(figure: Any, path: Path) -> bytes:
@@ -184,14 +196,7 @@ class Pages:
         Path | None, file("--report", "Write a report that may be published here", ".html", ".json", ".htm")
     ] = None
     owner_report: Annotated[
-        Path | None,
-        file(
-            "--owner-report",
-            "Write a report for the owner of the data alone",
-            ".html",
-            ".json",
-            ".htm",
-        ),
+        Path | None, file("--owner-report", "Write a report for the owner of the data alone", ".html", ".json", ".htm")
     ] = None
     policy: PolicyOption = None
     junit: Annotated[
@@ -204,6 +209,17 @@ class Pages:
     full: Annotated[bool, typer.Option("--full", help="Print every number, not only the decision.")] = False
     as_json: JsonFlag = False
 
+    @cached_property
+    def decisive(self) -> tuple[Policy | None, Path]:
+        """The policy that decides the exit code, and its file: it is read once, and no output may replace it."""
+        from deniable.report import Policy
+
+        if self.policy is not None:
+            return None if self.policy == "none" else Policy.from_toml(self.policy), Path(self.policy)
+        found = Policy.set_once() or (None, Path("pyproject.toml"))
+        keep("the project's policy", found[1])
+        return found
+
     def prepared(self) -> dict[str, Any]:
         """Read --policy and --meta, before any work; return options of assess. The date is today's unless it is given.
 
@@ -212,22 +228,20 @@ class Pages:
         from deniable.report import read_meta
 
         meta = {"date": date.today(), **({} if self.meta is None else read_meta(self.meta))}
-        return {"command": command_line(), "policy": decisive(self.policy)[0], "meta": meta}
+        return {"command": command_line(), "policy": self.decisive[0], "meta": meta}
 
     def files(self, made: Assessment, public: Assessment | None = None) -> dict[Path, str]:
         """Return the content of each file that was asked for; ``public`` is what may be published of ``made``."""
-        rules = Path(os.path.relpath(decisive(self.policy)[1])).as_posix()
-        makers: dict[Path | None, Callable[[], str]] = {
-            self.report: partial(_page, public or made, self.report),
-            self.owner_report: partial(_page, made, self.owner_report),
-            self.junit: made.to_junit,
-            self.sarif: partial(made.to_sarif, rules),
-        }
-        return {path: make() for path, make in makers.items() if path is not None}
+        from deniable.report import Assessment
+
+        sarif = partial(Assessment.to_sarif, where=Path(os.path.relpath(self.decisive[1])).as_posix())
+        forms: Any = {".json": Assessment.to_json, ".xml": Assessment.to_junit, ".sarif": sarif}
+        of = {self.report: public or made, self.owner_report: made, self.junit: made, self.sarif: made}
+        return {path: forms.get(path.suffix.lower(), Assessment.to_html)(one) for path, one in of.items() if path}
 
     def show(self, made: Assessment, following: Sequence[str] = (), lines: Sequence[str] = ()) -> int:
         """Print an assessment and ``lines`` below it, suggest what follows, and return the exit code."""
-        found = code(made, decisive(self.policy)[0])
+        found = code(made, self.decisive[0])
         if self.as_json:
             print(made.to_json())
             return found
@@ -245,20 +259,9 @@ class Pages:
     def annex(self) -> tuple[str, ...]:
         """Return the command that makes an annex of a report that was written as JSON; nothing of another."""
         page = self.report or self.owner_report
-        return ("annex", str(page), "--kind", "edpb") if page is not None and page.suffix.lower() == ".json" else ()
-
-
-def _page(made: Assessment, path: Path | None) -> str:
-    return made.to_json() if path is not None and path.suffix.lower() == ".json" else made.to_html()
-
-
-def decisive(policy: str | None) -> tuple[Policy | None, Path]:
-    """Return the policy that decides the exit code, and the file that holds it."""
-    from deniable.report import Policy
-
-    if policy is not None:
-        return None if policy == "none" else Policy.from_toml(policy), Path(policy)
-    return Policy.set_once() or (None, Path("pyproject.toml"))
+        if page is None or page.suffix.lower() != ".json":
+            return ()
+        return ("annex", str(page), "--kind", "edpb", *["--owner"] * (self.report is None))
 
 
 def code(made: Assessment, policy: Policy | None) -> int:
@@ -281,8 +284,7 @@ class Workers:
         if self.cluster is None:
             _start_processes(self.jobs)
             return nullcontext()
-        if self.jobs is not None:
-            raise InputError("--jobs goes with processes of this machine and not with --cluster; leave one of them out")
+        refuse("goes with processes of this machine and not with --cluster", jobs=self.jobs is not None)
         from deniable._parallel import cluster
 
         return cluster(self.cluster)

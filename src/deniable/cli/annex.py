@@ -23,7 +23,7 @@ def annex(
     kind: Annotated[AnnexKind, typer.Option(help="Kind of document to fill in.")],
     meta: options.MetaOption = None,
     owner: Annotated[bool, typer.Option("--owner", help="Also of a report with what no noise protects.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Write it here: .md, or .yaml for dp-registry.")] = None,
+    out: Annotated[Path | None, options.file("--out", "Write it here", ".md", ".yaml", ".yml")] = None,
     as_json: options.JsonFlag = False,
 ) -> None:
     """Fill the fields of a document from a report's numbers.
@@ -44,7 +44,7 @@ def annex(
         made = replace(made, meta={**made.meta, **read_meta(meta)})
     text = made.annex(kind, owner=owner)
     if out is not None:
-        write(out, text)
+        write({out: text})
     if as_json:
         print(to_json({"kind": kind, "text": text, "written_to": None if out is None else str(out)}))
     elif out is None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from deniable.cli import _options as options
-from deniable.cli._app import again, command, write_all
+from deniable.cli._app import again, command, write
 from deniable.cli.ledger import LedgerOption, UnitOption, run_of, there
 from deniable.cli.run import RunArgument, read_run, with_unknown
 
@@ -38,6 +38,7 @@ def assess(
     import deniable as dn
     from deniable.mechanisms import entered, fields_of
 
+    options.refuse("goes with --ledger", unit=ledger is None and unit)
     said = pages.prepared()
     ran = read_run(run)
     entry = None if ledger is None else there(ledger).charge(run_of(run), unit=unit, what=run)
@@ -48,7 +49,7 @@ def assess(
     if pages.report is None:
         missed = made.decision is not None and not made.decision.met
         following = (missed and _enough(run, made.decision)) or again("--report", "report.html")
-    write_all(pages.files(made))
+    write(pages.files(made))
     return pages.show(made, following)
 
 

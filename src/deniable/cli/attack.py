@@ -13,7 +13,7 @@ import typer
 from deniable._check import InputError
 from deniable._optional import require
 from deniable.cli import _options as options
-from deniable.cli._app import FINE, MISSED, command, of_table, write_all, wrote
+from deniable.cli._app import FINE, MISSED, command, of_table, write, wrote
 
 if TYPE_CHECKING:
     from deniable.tables import Schema
@@ -66,7 +66,7 @@ def attack(
     made = dn.assess(found, title=f"{scores.method} against {model}", **said)
     leaks = found.advantage().low > 0
     private = ("train", *of_table(data, target, drop, **vars(reading)), "--report", "private.html") if leaks else ()
-    write_all(pages.files(made))
+    write(pages.files(made))
     return max(pages.show(made, private), MISSED if found.warnings else FINE)
 
 

@@ -12,7 +12,7 @@ import typer
 from deniable._check import InputError
 from deniable._progress import stage
 from deniable.cli import _options as options
-from deniable.cli._app import FINE, MISSED, again, command, write_all
+from deniable.cli._app import FINE, MISSED, again, command, write
 from deniable.cli.run import read_run
 
 _STREAM = "-"
@@ -84,7 +84,7 @@ def audit(
         streamed = _sequential(scores, promised, confidence, reverse, columns)
         options.draw(streamed, plot)
         judged = dn.assess(streamed, **said)
-        write_all(pages.files(judged))
+        write(pages.files(judged))
         return max(pages.show(judged), MISSED if judged.warnings else FINE)
     if what == "scores":
         inside, outside = read_scores(scores, sheet=reading.sheet, **columns)
@@ -101,7 +101,7 @@ def audit(
     rates: dict[str, Any] = {"fpr": tuple(fpr)} if fpr else {}
     with stage("comparing scores"):
         made = dn.assess(found, bound=promised, title=title, **said, **rates)
-    write_all(pages.files(made))
+    write(pages.files(made))
     following = again("--owner-report", "audit.html") if pages.owner_report is None else ()
     return max(pages.show(made, following), MISSED if found.warnings else FINE)
 

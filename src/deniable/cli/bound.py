@@ -62,8 +62,8 @@ def bound(
     mechanism = read_run(run)
     if proof and explain:
         raise InputError("--explain and --proof print different things; leave one of them out")
-    if explain and prior != 0.5:
-        raise InputError(f"--explain answers at even priors, got --prior {prior:g}; leave it out")
+    options.refuse("does not go with --explain or --proof", baseline=(explain or proof) and baseline != 0.001)
+    options.refuse("does not go with --explain, which answers at even priors", prior=explain and prior != 0.5)
     curve = dn.tradeoff(mechanism)
     asked = {"prior": prior, "fpr": fpr, "delta": delta}
     stated = {name: getattr(curve.assumptions, name) for name in ("adjacency", "unit", "batches")}
@@ -74,11 +74,8 @@ def bound(
         from deniable.proof import prove
 
         found = prove(mechanism, **asked)
-        answers, lines, agrees = (
-            {"agrees": found.agrees, "proof": found, **asked, **stated},
-            found.lines(),
-            found.agrees,
-        )
+        agrees, lines = found.agrees, found.lines()
+        answers = {"agrees": agrees, "proof": found, **asked, **stated}
     elif explain:
         at = mechanism.epsilon if isinstance(mechanism, dn.PureDP | dn.ApproximateDP) else curve.epsilon(delta)
         answers = [curve.explain(), curve.explain(fpr=fpr), *([curve.explain(epsilon=at)] * math.isfinite(at))]

@@ -52,7 +52,7 @@ def check(
             found = replace(found, problems=(_NOTHING,))
         drafted = "" if schema_out is None else draft_schema(source, target, drop=left, schema=told)
     if schema_out is not None:
-        write(schema_out, drafted)
+        write({schema_out: drafted})
     if as_json:
         print(to_json(_facts(found)))
     else:

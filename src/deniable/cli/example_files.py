@@ -11,7 +11,7 @@ import typer
 from deniable._check import InputError
 from deniable._files import to_json
 from deniable.cli import _options as options
-from deniable.cli._app import command, suggest, write_all
+from deniable.cli._app import command, suggest, write
 
 SCRIPTS = Path(__file__).with_name("scripts")
 
@@ -27,7 +27,7 @@ def write_examples(
         if taken := [name for name in scripts if (out / name).exists()]:
             raise InputError(f"out: {', '.join(taken)} exists in {out} already; name another folder")
         out.mkdir(parents=True, exist_ok=True)
-        write_all({out / name: text for name, text in scripts.items()})
+        write({out / name: text for name, text in scripts.items()})
     about = {name: ast.get_docstring(ast.parse(text)) for name, text in scripts.items()}
     if as_json:
         print(to_json({"written_to": None if out is None else str(out), "examples": about}))

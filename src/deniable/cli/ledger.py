@@ -9,9 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from deniable._check import InputError
-from deniable._files import check_writable, write_atomically
 from deniable.cli import _options as options
-from deniable.cli._app import FINE, MISSED, app, command
+from deniable.cli._app import FINE, MISSED, app, command, write
 from deniable.cli.run import RunArgument, read_run, whom
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The ledger.")]
@@ -127,13 +126,13 @@ def verify(
 
 
 @command("deniable ledger export people.ledger year.html", of=ledger)
-def export(file: FileArgument, out: Annotated[Path, typer.Argument(help="A .csv, .json or .html file.")]) -> None:
+def export(
+    file: FileArgument, out: Annotated[Path, options.file("OUT", "Where they go", ".csv", ".json", ".html")]
+) -> None:
     """Write all entries as CSV, JSON or a page with the total curve."""
     import deniable as dn
 
-    check_writable("OUT", out, suffixes=(".csv", ".json", ".html"))
     book = there(file)
     own = None if book.limit is None else dn.Policy(limits=(book.limit,), name="the limit of the ledger")
     kinds = {".csv": book.to_csv, ".json": book.to_json, ".html": lambda: dn.assess(book, policy=own).to_html()}
-    write_atomically(out, kinds[out.suffix.lower()]())
-    print(f"written: {out}")
+    write({out: kinds[out.suffix.lower()]()})

@@ -63,8 +63,7 @@ def plan(
         raise InputError(f"run must be dpsgd,?,RATE,STEPS, whose noise is to be found, got {run!r}; see calibrate")
     shared: dict[str, Any] = {"records_per_person": ran.records_per_person, "noise_multipliers": (low, high)}
     if precision is None:
-        if rate:
-            raise InputError("--rate goes with --precision")
+        options.refuse("goes with --precision", fpr=fpr is not None, delta=delta is not None, rate=rate)
         goal, count = asked.one(), integer("records", records, at_least=2)
         batch = _whole("RATE·records", ran.sample_rate * count)
         epochs = _whole("RATE·STEPS", ran.sample_rate * ran.steps)
@@ -76,6 +75,7 @@ def plan(
             print(f"{compared.limit.words()}; batches of {batch:,} of {count:,} records, epochs: {epochs:,}\n")
             _show_samplers(compared, "record" if ran.records_per_person == 1 else "person", high)
         return FINE if any(row.noise_multiplier < math.inf for row in compared.rows) else MISSED
+    options.refuse("does not go with --precision, which is the limit", **vars(asked))
     if fpr is None:
         raise InputError("--precision needs --fpr, the false positive rate at which it is promised")
     sizes: dict[str, Any] = {"batch_size": ran.sample_rate * records, "epochs": ran.sample_rate * ran.steps}

@@ -55,7 +55,7 @@ def predict(
         found = found.astype(object).set_axis(sorted({*lines} - {*opened.odd})).reindex(lines)
         print(f"warning: no prediction for lines that are no records: {len(opened.odd)}", file=sys.stderr)
     if out is not None:
-        write(out, found.to_csv(index=False))
+        write({out: found.to_csv(index=False)})
     if as_json:
         print(to_json(found.to_dict("records")))
     elif out is None:

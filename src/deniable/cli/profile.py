@@ -10,7 +10,7 @@ import typer
 
 from deniable._progress import stage
 from deniable.cli import _options as options
-from deniable.cli._app import again, command, write, write_all, wrote
+from deniable.cli._app import again, command, write, wrote
 
 ProfileNoise = Literal["norm-laplace", "gaussian"]
 
@@ -67,32 +67,28 @@ def profile(
     }
     table = None
     if in_blocks:
-        for name, given in {"drop": drop, "by": by, **vars(reading)}.items():
-            if given:
-                raise dn.InputError(f"--{name} does not go with --in-blocks, which takes the columns as they are")
+        told = {"drop": drop, "by": by, **vars(reading)}
+        options.refuse("does not go with --in-blocks, which takes the columns as they are", **told)
         with workers.start(), stage(f"leaving each record of {data} out"):
             found = dn.privacy_profile(Path(data), target=target, **fit)
     else:
-        for name, wanted in vars(workers).items():
-            if wanted is not None:
-                raise dn.InputError(f"--{name} goes with --in-blocks")
-        if row_bound != 1:
-            raise dn.InputError("--row-bound goes with --in-blocks: without it rows are scaled to norm 1")
-        source, told = reading.opened(data)
+        alone = {"jobs": workers.jobs is not None, "cluster": workers.cluster, "row_bound": row_bound != 1}
+        options.refuse("goes with --in-blocks: without it one process scales rows to norm 1", **alone)
+        source, schema = reading.opened(data)
         with only_our_words():
-            table = understand(source, target, drop=tuple(drop or ()), schema=told)
+            table = understand(source, target, drop=tuple(drop or ()), schema=schema)
         if by is not None and by not in table.frame.columns:
             raise dn.InputError(f"--by {by!r} is not a column; known are {', '.join(map(str, table.frame.columns))}")
         X, y = encode(table)
         with stage(f"leaving each of {len(y):,} records out"):
             found = dn.privacy_profile(X, y, **fit)
     if out is not None and out.suffix == ".csv":
-        write(out, found.to_frame(fpr).to_csv(index=False))
+        write({out: found.to_frame(fpr).to_csv(index=False)})
     if out is not None and out.suffix == ".parquet":
         found.to_parquet(out, fpr)
         wrote(out)
     rates = (0.1, 0.01, fpr) if fpr not in (0.1, 0.01) else (0.1, 0.01)
     group = None if by is None or table is None else (by, table.frame[by].to_numpy())
     made = dn.assess(found, fpr=rates, group=group, **said)
-    write_all(pages.files(made))
+    write(pages.files(made))
     return replace(pages, full=True).show(made, () if pages.owner_report else again("--owner-report", "profile.html"))

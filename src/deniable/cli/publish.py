@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from deniable.cli import _options as options
-from deniable.cli._app import again, command, suggest, write_all
+from deniable.cli._app import again, command, suggest, write
 from deniable.cli.ledger import LedgerOption, there
 
 
@@ -72,7 +72,7 @@ def publish(
     if out is not None:
         files[out] = made.to_csv() if out.suffix.lower() == ".csv" else made.to_json()
     owners = page if pages.owner_report is None else for_owner(page, table, made, told)
-    write_all(files | pages.files(owners, page))
+    write(files | pages.files(owners, page))
     print(made.to_json() if pages.as_json else made)
     if not pages.as_json:
         if page.decision is not None:

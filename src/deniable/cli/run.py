@@ -28,6 +28,7 @@ NAMES = (
 )  # fmt: skip
 PREFIXES = ("person", "tuned")
 _LISTS = ("orders", "epsilons", "p", "q")
+_FILES = ("path", "strategy")
 _PLUS = re.compile(r"\s+\+\s+|\+(?=[A-Za-z-]+,)")  # 1e+5 is a number
 _PREFIX = re.compile(r"\s*([A-Za-z]+),([^:,]*):\s*(?=\S)(.*)", re.DOTALL)
 _ALSO = {"sigma": "noise_multiplier", "noise": "noise_multiplier", "q": "sample_rate", "rate": "sample_rate"}
@@ -98,6 +99,15 @@ def with_unknown(text: str) -> str | None:
         return None
     head = text.rfind(":") + 1
     return text[:head] + re.sub(r",([^,=]*=)?[^,]*", rf",\1{UNKNOWN}", text[head:], count=1)
+
+
+def files_of(text: str) -> list[str]:
+    """Return the files that a run names; none of what is no run."""
+    try:
+        parts = _words(text)[1]
+    except InputError:
+        return []
+    return [value for part in parts for name, value in part.given.items() if name in _FILES]
 
 
 def is_run(text: str) -> bool:
@@ -198,7 +208,7 @@ def forms() -> list[str]:
 
 
 def _value(text: str, parameter: str, word: str, sought: float | None) -> Any:
-    if parameter in ("strategy", "path"):
+    if parameter in _FILES:
         return _matrix(Path(word)) if parameter == "strategy" else word
     if word == UNKNOWN:
         if sought is None:

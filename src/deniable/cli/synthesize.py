@@ -9,7 +9,7 @@ import typer
 
 from deniable._progress import stage
 from deniable.cli import _options as options
-from deniable.cli._app import command, write_all
+from deniable.cli._app import command, write
 from deniable.cli.ledger import LedgerOption, there
 
 
@@ -50,5 +50,5 @@ def synthesize(
         drawn = made.sample(rows)
     page = assess(made, title=f"Made-up rows of {Path(data).name}: {made.certificate_.target}", **said)
     rows_of = {} if out is None else {out: drawn.to_csv(index=False)}
-    write_all(pages.files(page) | rows_of)  # no rows without their page
+    write(pages.files(page) | rows_of)  # no rows without their page
     return pages.show(page)

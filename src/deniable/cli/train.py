@@ -10,7 +10,7 @@ import typer
 from deniable._optional import require
 from deniable._progress import stage
 from deniable.cli import _options as options
-from deniable.cli._app import again, command, write_all
+from deniable.cli._app import again, command, write
 from deniable.cli.ledger import LedgerOption, there
 
 
@@ -79,7 +79,7 @@ def train(
     files: dict[Path, Any] = {**pages.files(made.assessment, made.public)}
     if out is not None:
         files[out] = skops.dumps(made.model)
-    write_all(files)
+    write(files)
     lines = [f"{line} (why: deniable check)" if line.endswith(": dropped") else line for line in made.remarks]
     if not pages.full:
         lines = [line for line in lines if line in made.assessment.warnings or line.endswith("check)")]
