@@ -41,9 +41,10 @@ def test_rows_and_a_page_are_written_and_no_record_stands_in_either(people, caps
     assert made.shape == (300, 4)
     assert set(made["ill"]) == {"yes", "no"}
     text = page.read_text()
-    for words in ("Rows are draws from a model, about nobody", "Pairs that were counted", "give or take",
+    for words in ("Rows are draws from a model, about nobody", "Pairs that were counted", "its noise (nine in ten)",
                   "rows equal to real ones is not protected", "What the made-up rows follow"):  # fmt: skip
         assert words in text
+    assert 'class="noise"' in text  # on the bars of words
     assert not re.search(r"Q\d+x", text + out.read_text())
     assert "1,500" not in text  # the exact number of records
     assert "DOES NOT MEET" in capsys.readouterr().out.upper()

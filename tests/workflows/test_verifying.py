@@ -146,6 +146,7 @@ def test_whatever_is_drawn_or_called_proven_has_to_follow_wherever_it_stands():
         (("sections", 0, "numbers", 0, "value"), "0.1"),
         (("sections", 0, "numbers", 0, "value"), True),
         (("sections", 0, "numbers"), {}),
+        (("sections", 0, "numbers", 0), {"key": "bound.advantage", "kind": "provable upper bound"}),
         (("sections", 0, "curves", 0, "tpr"), [[]]),
         (("sections", 0, "holds_for"), 3),
         (("sections", 0, "kind"), "new"),
@@ -159,7 +160,7 @@ def test_whatever_is_drawn_or_called_proven_has_to_follow_wherever_it_stands():
     ],
 )
 def test_a_value_of_another_type_is_one_clear_line(where, value, tmp_path, capsys):
-    content = REPORT.to_dict()
+    content = json.loads(REPORT.to_json())
     inner = content
     for key in where[:-1]:
         inner = inner[key]

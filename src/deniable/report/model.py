@@ -395,7 +395,7 @@ def _object(kind: Any, content: dict[str, Any], place: str) -> Any:
     if unknown := set(names) - set(types):
         raise TypeError(f"{place.lstrip('.') or 'it'} has no {min(unknown)!r}")
     parts = {name: _read(types[name], content[name], f"{place}.{name}") for name in names}
-    if kind is Number and parts["value"] is None and parts["kind"] == "provable upper bound":
+    if kind is Number and parts.get("kind") == "provable upper bound" and parts.get("value", 0.0) is None:
         parts["value"] = math.inf
     return kind(**parts)
 

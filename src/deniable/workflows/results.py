@@ -40,11 +40,11 @@ def assess_audit(
     """Return what an attack measured; ``bound`` is the promise that it is compared with."""
     audit = source.audit() if isinstance(source, AttackScores) else source
     curve = None if bound is None else curve_of(bound)
-    section, *outcome = audit_section(
+    section, status, headline = audit_section(
         audit, fpr=asked.fpr, attack="Scores of an attack", bound=curve, promise=bound, command=asked.command
     )
     return measured_page(
-        asked.title or "A measured attack", (outcome[0], outcome[1]), audit.warnings, section, promise=curve,
+        asked.title or "A measured attack", (status, headline), audit.warnings, section, promise=curve,
         game=POPULATION_GAME, adjacency="members and non-members come from one population",
         note="The scores of members, and of non-members, are independent.",
     )  # fmt: skip

@@ -97,8 +97,10 @@ def verify(report: Assessment) -> Verification:
             faults.append(f"{section.key} holds for {own.holds_for}, with probability {own.confidence:g}.")
         if (section.series, section.grids, section.bars) != (own.series, own.grids, own.bars):
             faults.append(f"{section.key} has pictures or tables that no mechanism gives.")
-        mine = {_name(one): one for one in (*own.numbers, *own.curves)}
-        for one in (*section.numbers, *section.curves):
+        follow: list[Number | Curve] = [*own.numbers, *own.curves]
+        given: list[Number | Curve] = [*section.numbers, *section.curves]
+        mine = {_name(one): one for one in follow}
+        for one in given:
             name, claims = _name(one), isinstance(one, Curve) or one.kind == "provable upper bound"
             if not (fault := _fault(one, mine.get(name))):
                 followed.append(name)
