@@ -98,19 +98,21 @@ def _keep_apart(given: Mapping[str, Any], written: Sequence[str]) -> None:
     files: dict[str, Path] = {}
     for name in sorted(given, key=lambda name: name not in written):  # first what is written
         _written.set(dict(files))
+        what = f"--{name.replace('_', '-')}" if name in written else name
         for word in given[name] if isinstance(given[name], list) else [given[name]]:
             if word and isinstance(word, str | Path):
-                keep(name, word, *files_of(str(word)), whole=isinstance(word, Path) or name == "data")
+                keep(what, word, *files_of(str(word)), whole=isinstance(word, Path) or name == "data")
         if name in written and given[name]:
-            files[f"--{name.replace('_', '-')}"] = given[name]
+            files[what] = given[name]
 
 
 def keep(what: str, *paths: str | Path, whole: bool = False) -> None:
     """Refuse to replace one of ``paths``, or with ``whole`` any file in these folders, by a file that is written."""
     for option, target in _written.get().items():
-        real = target.resolve()
-        if any(real == one or (whole and one in real.parents) for one in (Path(path).resolve() for path in paths)):
-            raise InputError(f"{option} {str(target)!r} would replace what {what} names; choose another file")
+        real, named = target.resolve(), [Path(path).resolve() for path in paths]
+        if real in named or (whole and set(named) & set(real.parents)):
+            kind = "file" if real in named else "folder"
+            raise InputError(f"{option} and {what} name the same {kind}, {str(target)!r}, which would be replaced")
 
 
 def _show_version(asked: bool) -> None:
