@@ -297,7 +297,7 @@ def main() -> None:
             alarms, refused, n = counted(draw, simulations)
             low, high = binomtest(alarms, n).proportion_ci(0.95)
             within = f"{low:.2%} to {high:.2%}" + (" **above**" if low > level else "")
-            print(f"| {name} | {n} | {alarms / n:.2%} | {within} | {level:.0%} | {refused / n:.2%} |", flush=True)
+            print(f"| {name} | {n} | {alarms / n:.2%} | {within} | {level:.1%} | {refused / n:.2%} |", flush=True)
         return
     print("| a leak | n | found |\n|---|---|---|")
     for name, draw, part in (row for row in POWER if word in row[0]):

@@ -119,6 +119,7 @@ class Path:
         weight = math.sqrt(PAIRS_NORM / max(len(self.born), 1)) / self.first.usual
         self.pairs = [replace(pair, weight=weight) for pair in (*self.pairs, *found)]
         old, length = self.descent.basis, self.length
+        del self.descent  # before the next one: each holds the records
         self.descent = self._descent()
         new, self.length = self.descent.basis, self._length()
         where = [*range(old.scale.size - 1), new.scale.size - 1]  # the intercept stays the last one
@@ -171,6 +172,7 @@ def fit_table(task: Task, declared: Declared, model: str, most: int) -> tuple[Ad
             residuals = path.descent.residuals(settled, loss)
             name, left = f"pairs at step {step}", most - len(path.pairs)
             found = query.found(look, name, ask, path.codes, residuals, path.pairs, left)
+            del residuals  # as large as the target
         if found or loss is not path.loss:
             path.go_on(step, loss, found)
         settled = path.walk(step, end)
