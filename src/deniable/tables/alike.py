@@ -108,7 +108,7 @@ def _refuse_two_ways(title: Any, texts: dict[str, list[str]], own: ColumnSchema)
     """Refuse what may be read in two ways unless each table shows which, and all the same: copies would be missed."""
     for settles, (example, *ways) in _TWO_WAYS.items():
         meant = {name: _meant(found, own, settles, ways) for name, found in texts.items()}
-        if _UNKNOWN in meant.values() or len(set(meant.values())) > 1:
+        if (settles == "order" and _UNKNOWN in meant.values()) or len(set(meant.values())) > 1:
             where = next(name for name, way in meant.items() if way)
             raise InputError(
                 f"column {title!r} may be read in two ways, and not all tables show the same one: {where} has cells "
@@ -129,8 +129,9 @@ def _meant(texts: list[str], own: ColumnSchema, settles: str, ways: list[str]) -
     if not doubtful.any():
         return ""
     shows_first, shows_second = np.any(np.isnan(second) > np.isnan(first)), np.any(np.isnan(first) > np.isnan(second))
-    if shows_first == shows_second:
-        return _UNKNOWN
+    if shows_first == shows_second:  # 1,234 in all tables is one number; the first days of months are others
+        marks = {mark for text, doubt in zip(texts, doubtful, strict=True) for mark in ".," if doubt and mark in text}
+        return _UNKNOWN if settles == "order" else f"{_UNKNOWN} {sorted(marks)}"
     way, meant = (ways[0], first) if shows_first else (ways[1], second)
     return "" if np.array_equal(own.read(texts).number[doubtful], meant[doubtful]) else way
 
