@@ -1,5 +1,6 @@
 """Work on processes and on a cluster of two: the same bits for any number of workers, whoever dies on the way."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -15,6 +16,8 @@ import pytest
 import deniable as dn
 from deniable import InputError
 from deniable._parallel import WorkerWarning, _same_versions, in_order
+from deniable.training import fitting
+from guarantees.replay import Tape
 
 
 class Counted:
@@ -170,6 +173,75 @@ def test_blocks_and_partitions_travel_to_workers_that_see_no_file_of_this_proces
             dn.privacy_profile(bad, **options)
         parts = as_source([frame[:100], frame[100:]], "y").tasks
         assert {type(one) for part in parts for chunk in part.table.parts for one in chunk.columns} == {bytes}
+
+
+class _Killer(Tape):
+    """Noise that can be repeated; while the fifth sum of gradients is answered, one of the workers is killed."""
+
+    sums = 0
+    process: int | None = None
+
+    def answer(self, label, sums, sd):
+        self.sums += label.startswith("coefficients")
+        if self.sums == 5 and self.process is not None:
+            os.kill(self.process, signal.SIGKILL)
+            self.process = None
+        return super().answer(label, sums, sd)
+
+
+def _people(n=4000):
+    import pandas as pd
+
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(rng.normal(size=(n, 4)), columns=["a", "b", "c", "d"]).assign(
+        town=rng.choice(["Ulm", "Rome", None], n), person=rng.integers(0, n // 2, n)
+    )
+    score = frame["a"] + 2 * frame["b"] * frame["c"] + rng.logistic(size=n)
+    return frame, score
+
+
+KINDS = {
+    "two classes": (dn.PrivateClassifier, lambda s: s > 0, {"limit": dn.GaussianDP(3.0)}),
+    "three classes": (dn.PrivateClassifier, lambda s: np.digitize(s, [-1, 1]), {"limit": dn.GaussianDP(1.0)}),
+    "a regression by persons": (
+        dn.PrivateRegressor, lambda s: s.to_numpy(), {"limit": dn.GaussianDP(3.0), "group": "person"}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_private_model_on_a_cluster_is_that_of_one_process_whoever_dies(two_workers, kind, monkeypatch):
+    """Coefficients, certificate and each record's exposure, which the dead worker had added up in part."""
+    monkeypatch.setattr(fitting, "STEPS", 40)
+    make, target, options = KINDS[kind]
+    X, score = _people()
+    X = X if "group" in options else X.drop(columns="person")
+    alone, quiet, deadly = (make(**options) for _ in range(3))
+    alone._fit(X, target(score), _Killer(3))
+    with dn.records.cluster(two_workers) as client:
+        quiet._fit(X, target(score), _Killer(3))
+        source = _Killer(3)
+        source.process = next(iter(client.run(os.getpid).values()))
+        deadly._fit(X, target(score), source)
+        assert source.process is None
+    assert alone.model_.pairs  # two walks, at least, with descents of their own
+    for found in (quiet, deadly):
+        np.testing.assert_array_equal(found.model_.coefficients, alone.model_.coefficients)
+        np.testing.assert_array_equal(found.record_tradeoffs_.mu, alone.record_tradeoffs_.mu)
+        assert str(found.certificate_) == str(alone.certificate_)
+
+
+def test_a_dask_frame_fits_on_a_cluster_as_here(two_workers, monkeypatch):
+    frames = pytest.importorskip("dask.dataframe")
+    monkeypatch.setattr(fitting, "STEPS", 40)
+    X, score = _people(600)
+    frame = frames.from_pandas(X.drop(columns="person").assign(y=np.where(score > 0, "ill", "well")), npartitions=3)
+    made = []
+    for where in (contextlib.nullcontext(), dn.records.cluster(two_workers)):
+        with where, dn.testing.insecure_noise(np.random.default_rng(0)):
+            made.append(dn.PrivateClassifier(advantage=0.5).fit(frame, target="y"))
+    np.testing.assert_array_equal(made[0].model_.coefficients, made[1].model_.coefficients)
 
 
 class _killing:  # noqa: N801

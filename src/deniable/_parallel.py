@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from deniable._check import InputError, integer
@@ -16,6 +18,7 @@ from deniable._optional import require
 T = TypeVar("T")
 R = TypeVar("R")
 
+_joined: ContextVar[Any] = ContextVar("cluster", default=None)  # the client with whose workers parts of data stay
 _ATTEMPTS = 3  # of joblib's processes; Dask runs the tasks of a dead worker again by itself
 
 
@@ -102,6 +105,37 @@ def _by_dask(client: Any, call: Callable[..., R], tasks: Sequence[Any], shared: 
         client.cancel([future for future in futures if future is not None])
 
 
+@dataclass(frozen=True)
+class Parts:
+    """Parts of some data, here or each with a worker of a cluster, to which calls come.
+
+    One that is lost with its worker is made again, from what it was made of.
+    """
+
+    parts: Sequence[Any]
+    client: Any = None
+
+    @classmethod
+    def of(cls, cut: Callable[[int], Sequence[Any]]) -> Parts:
+        """Return the parts that ``cut`` makes, at most as many as it is told: one here, or one for each thread."""
+        if (client := _joined.get()) is None:
+            return cls(cut(1))
+        many = max(sum(client.nthreads().values()), 1)
+        return cls([client.submit(_held, _Whole(part), pure=False) for part in cut(many)], client)
+
+    def then(self, call: Callable[[Any], Any]) -> Parts:
+        """Return the parts that ``call`` makes of these, each where the one is that it is made of."""
+        if self.client is None:
+            return Parts([call(part) for part in self.parts])
+        task = _Whole((call,))
+        return Parts([self.client.submit(_called, task, part, pure=False) for part in self.parts], self.client)
+
+    def each(self, call: Callable[[Any], Any]) -> list[Any]:
+        """Return what ``call`` makes of each part."""
+        made = self.then(call).parts
+        return [*made] if self.client is None else [whole.value for whole in self.client.gather(made)]
+
+
 class _Whole:
     """A value whose arrays lie in memory as here wherever it is sent.
 
@@ -131,7 +165,7 @@ def _called(held: _Whole, task: _Whole) -> _Whole:
 
 @contextmanager
 def cluster(address: Any) -> Iterator[Any]:
-    """Run everything that takes ``n_jobs`` on a Dask cluster while the block lasts: attacks, releases, profiles.
+    """Run attacks, releases, profiles and the sums of private models on a Dask cluster while the block lasts.
 
     Each task is seeded by its number, so results do not depend on how many workers there are, nor on which of them die.
     Files that are named must be readable by the workers under the same path.
@@ -171,9 +205,11 @@ def cluster(address: Any) -> Iterator[Any]:
             raise InputError(f"cluster must be the address of a running scheduler, got {address!r}: {error}") from error
     try:
         _same_versions(client)
+        _joined.set(client)
         with joblib.parallel_config(backend="dask", client=client, n_jobs=-1):
             yield client
     finally:
+        _joined.set(None)
         if own:
             client.close()
 

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from deniable.training import losses
+from deniable.training.descent import Descent, Lattice, Rows
 from deniable.training.design import Basis, DenseDesign, SharedDesign, SparseDesign, _indicators, design_of
 from deniable.training.encoders import Levels, Listed, Thermometer
-from deniable.training.losses import RESIDUAL, SCORE
+from deniable.training.losses import RESIDUAL, SCORE, ClippedLogistic, ClippedLoss, ClippedSoftmax
 
 ENCODERS = (
     Thermometer("a", np.array([0.5]), 0.0, 1.0, 0.8),
@@ -82,3 +84,32 @@ def test_the_number_of_records_does_not_choose_how_scores_are_rounded():
         assert isinstance(design_of(iter(few), basis, n_rows, 6, 1e3, 1), DenseDesign)
         assert not isinstance(design_of(iter(few), basis, n_rows, 6, 1e9, 1), DenseDesign)
         assert isinstance(design_of(iter(few), basis, n_rows, 1, 1e3, 1), SparseDesign)
+
+
+@pytest.mark.parametrize("loss", [ClippedLogistic(), ClippedSoftmax(outputs=3)])
+@pytest.mark.parametrize("heaviest", [1, 12])
+def test_sums_over_parts_are_those_of_all_records(loss: ClippedLoss, heaviest, monkeypatch):
+    """Whatever the number of parts; and one that missed steps takes them again, in their order."""
+    n = 900
+    codes, basis, rng = records(3, n)
+    weights = None if heaviest == 1 else rng.integers(0, heaviest + 1, n).astype(float)
+    rows = Rows(codes, rng.integers(0, max(loss.outputs, 2), n).astype(float), weights)
+    lattice = Lattice.of(basis, loss, heaviest, 1e3, 0.1)
+    losses._logistic_table.cache_clear()
+    losses._exponential_table.cache_clear()
+    taken = [rng.normal(size=(basis.scale.size, loss.outputs)) for _ in range(3)]
+    found = {}
+    monkeypatch.setattr(losses, "_grid", lambda: pytest.fail("workers look up what the caller made"))
+    for many in (1, 2, 7):
+        parts = [Descent(lattice, (), part) for part in rows.cut(many)]
+        assert len(parts) == many
+        sums = [sum(part.gradient(step, w) for part in parts) for step, w in enumerate(taken, 5)]
+        squares = np.concatenate([part.squares(range(5, 8), ()) for part in parts])
+        found[many] = [*sums, squares]
+    late = Descent(lattice, (), rows)
+    late.gradient(7, taken[2])
+    found["late"] = [*found[1][:3], late.squares(range(5, 8), taken)]
+    for others in found.values():
+        for one, another in zip(found[1], others, strict=True):
+            np.testing.assert_array_equal(one, another)
+    assert found[1][-1].min() > 0 or heaviest > 1

@@ -9,9 +9,7 @@ import deniable as dn
 from deniable.noise.queries import Paid, Queries, QueryBudget, SumNoise, Units
 from deniable.testing import insecure_noise
 from deniable.training import levels, regressor
-from deniable.training.additive import Additive
-from deniable.training.features import FeatureTable
-from deniable.training.fitting import Task
+from deniable.training.looks import Task
 from deniable.training.losses import ClippedLogistic, ClippedPoisson, ClippedSquared
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
@@ -30,28 +28,18 @@ class Watched(SumNoise):
         return answer
 
 
-class Scored(Additive):
-    """A model whose scores are the first column."""
-
-    def scores(self, table):
-        return np.asarray(table.numbers(table.columns[0]))[:, None]
-
-
 @pytest.mark.parametrize("loss", [ClippedSquared(), ClippedPoisson()])
 @pytest.mark.parametrize("heaviest", [1, 3])
 def test_no_record_moves_the_sums_by_more_than_was_paid(loss, heaviest):
     """Every extreme record by itself: its sums in units of the noise have a norm of at most μ, some above 0.6 μ."""
-    base = dn.PrivateRegressor()
-    fitted = base.fit(np.arange(60.0)[:, None], np.arange(60.0)).model_
-    model = Scored(fitted.encoders, fitted.pairs, fitted.basis, fitted.coefficients)
+    model = dn.PrivateRegressor().fit(np.arange(60.0)[:, None], np.arange(60.0)).model_
     mu, reached = 0.2, []
     for score in (-1e6, -2.0, -0.3, 0.0, 1.0, 2.0, 5.0, 1e6):
         for target in (0.0, 1e-9, 1.0, 30.0, 1e9, *(() if isinstance(loss, ClippedPoisson) else (-1e9,))):
             source = Watched()
             units = Units() if heaviest == 1 else Units("person", np.array([float(heaviest)]), heaviest)
-            table = FeatureTable(pd.DataFrame({"score": [score]}), dn.Schema())
-            task = Task(Queries(QueryBudget(1.0), source, units), 3000.0, table, np.array([target]), loss)
-            moved = regressor.levelled(task, model, Paid(mu, source), 12.5)
+            task = Task(Queries(QueryBudget(1.0), source, units), 3000.0, None, np.array([target]), loss)
+            moved, _ = regressor.levelled(task, model, np.array([[score]]), Paid(mu, source), 12.5)
             assert np.isfinite(moved.coefficients).all()
             reached.append(np.linalg.norm(source.asked[0] / source.asked[1]))
     assert max(reached) <= mu
@@ -59,15 +47,13 @@ def test_no_record_moves_the_sums_by_more_than_was_paid(loss, heaviest):
 
 
 def test_no_record_moves_a_classifiers_look_by_more_than_was_paid():
-    fitted = dn.PrivateRegressor().fit(np.arange(60.0)[:, None], np.arange(60.0)).model_
-    model = Scored(fitted.encoders, fitted.pairs, fitted.basis, fitted.coefficients)
+    model = dn.PrivateRegressor().fit(np.arange(60.0)[:, None], np.arange(60.0)).model_
     reached = []
     for score in (-1e6, -20.0, -4.0, -1.0, 0.0, 0.3, 2.0, 4.0, 1e6):
         for target in (0.0, 1.0):
             source = Watched()
-            table = FeatureTable(pd.DataFrame({"score": [score]}), dn.Schema())
-            task = Task(Queries(QueryBudget(1.0), source), 3000.0, table, np.array([target]), ClippedLogistic())
-            moved, loss = levels.calibrated(task, model, Paid(0.2, source))
+            task = Task(Queries(QueryBudget(1.0), source), 3000.0, None, np.array([target]), ClippedLogistic())
+            moved, loss = levels.calibrated(task, model, np.array([[score]]), Paid(0.2, source))
             assert np.isfinite(moved.coefficients).all()
             assert np.isfinite(loss.link)
             reached.append(np.linalg.norm(source.asked[0] / source.asked[1]))

@@ -149,7 +149,7 @@ def test_products_are_those_of_a_slow_count():
         for j, size in enumerate(sizes)
     ]
     residuals = [np.rint(rng.normal(0, 1e4, n))]
-    found = products(residuals, sides, codes, 1e18, 1.0)
+    found = products(residuals, codes, sides, 1e18, 1.0)
     kept = 1 - 2.0**-40  # shares are rounded down
     for place, (a, b) in enumerate(((0, 1), (0, 2), (1, 2))):
         for i in (0, 1):

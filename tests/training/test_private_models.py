@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import deniable as dn
 from deniable.testing import insecure_noise
 from deniable.training import TrainingWarning, fitting
-from deniable.training.fitting import Task
+from deniable.training.looks import Task
 from deniable.training.losses import ClippedSquared
 from guarantees.replay import Tape
 

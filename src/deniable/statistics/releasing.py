@@ -334,9 +334,5 @@ def _persons(column: Any, schema: Schema) -> Units:
 def numbers_of(cells: ColumnCells, dates: bool) -> FloatArray:
     """Return the dates of a column in days, or its numbers, yes and no among them as 1 and 0; NaN for other cells."""
     out = np.where(cells.kind == (DATE if dates else NUMBER), cells.number, np.nan)
-    return out if dates else np.where(cells.kind == WORD, _flags(cells), out)
-
-
-def _flags(cells: ColumnCells) -> FloatArray:
-    """Return 1 and 0 for yes and no, NaN for all other cells."""
-    return np.array([*(_FLAGS[flag_of(word)] for word in cells.words), np.nan])[cells.word]
+    flags = np.array([*(_FLAGS[flag_of(word)] for word in cells.words), np.nan])[cells.word]
+    return out if dates else np.where(cells.kind == WORD, flags, out)

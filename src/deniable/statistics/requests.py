@@ -210,14 +210,10 @@ def shared(queries: list[Query]) -> list[Query]:
     for query in queries:
         if isinstance(query, Ranks):
             ranks.setdefault(replace(query, probabilities=()), set()).update(query.probabilities)
-    queries = [
-        replace(query, probabilities=tuple(sorted(ranks[replace(query, probabilities=())])))
-        if isinstance(query, Ranks)
-        else query
-        for query in queries
-    ]
 
     def widest(query: Query) -> Query:
+        if isinstance(query, Ranks):
+            return replace(query, probabilities=tuple(sorted(ranks[replace(query, probabilities=())])))
         wide = next((other for other in queries if other.answers(query)), None)
         return query if wide is None else widest(wide)
 

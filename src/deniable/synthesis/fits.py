@@ -54,8 +54,9 @@ class Synthesis(Fit):
     @classmethod
     def begin(cls, model: Any, data: Any, source: NoiseSource) -> Synthesis:
         """Check the options and the columns; no cell is looked at but those that name persons."""
-        frame, unit = _opened(data, as_schema(model.schema))
-        names, schema = list(frame.columns), as_schema(model.schema)
+        schema = as_schema(model.schema)
+        opened = open_table(data, schema).checked()  # its columns have names that are texts
+        frame, unit, names = opened.frame, opened.unit, list(opened.frame.columns)
         person = schema.person if model.group is None else str(model.group)
         asked = [model.targets] if isinstance(model.targets, str) else list(model.targets)
         targets = tuple(map(str, asked or [schema.target] * (schema.target is not None)))
@@ -178,9 +179,3 @@ class Synthesis(Fit):
             said.append(f"{few(self.table.left_out)}: nearly unique words; running numbers stand in their place")
         for text in said:
             warnings.warn(text, SynthesisWarning, stacklevel=5)
-
-
-def _opened(table: Any, schema: Any) -> tuple[Any, str]:
-    """Return the columns of any table under names that are texts, and what a row is."""
-    opened = open_table(table, schema).checked()
-    return opened.frame, opened.unit

@@ -128,16 +128,13 @@ def interval(
         (i, touched), z = asked[0], float(ndtri((1 + level) / 2))
         low, high, middle = _alone(columns[i], touched, z)
         return CountInterval(middle, low, min(high, n + z * n_sd), level)
-    (i, first), (j, second) = asked
+    i, j = (place for place, _ in asked)
     z = float(ndtri(1 - (1 - level) / 8))  # at most eight one-sided limits
-    one, other = _alone(columns[i], first, z), _alone(columns[j], second, z)
+    one, other = (_alone(columns[k], touched, z) for k, touched in asked)
     low, high = max(0.0, one[0] + other[0] - n - z * n_sd), min(one[1], other[1])
     middle = one[2] * other[2] / n
     for _, counts, sd in (pair for pair in pairs if pair[0] == (i, j)):
-        (rows, share, beside), (cols, part, beyond) = (
-            _by_groups(columns[i], first, z),
-            _by_groups(columns[j], second, z),
-        )
+        (rows, share, beside), (cols, part, beyond) = (_by_groups(columns[k], touched, z) for k, touched in asked)
         block = counts[np.ix_(rows, cols)]
         middle = float(np.sum(counts * np.outer(share, part)))
         noise = z * sd * math.sqrt(block.size)

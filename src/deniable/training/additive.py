@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from deniable._check import FloatArray, IntArray
 from deniable.training.design import Basis
-from deniable.training.encoders import Codes, Encoder, Pair
+from deniable.training.encoders import Codes, Encoder, Pair, with_pairs
 from deniable.training.features import FeatureTable
 
 
@@ -33,10 +33,14 @@ class Additive:
 
     def scores(self, table: FeatureTable) -> FloatArray:
         """Return the scores of a table's rows, (rows, outputs)."""
+        return self.summed(codes_of(table, self.encoders))
+
+    def summed(self, codes: Sequence[Codes]) -> FloatArray:
+        """Return the scores of records in these cells, of the columns and of the intercept, (rows, outputs)."""
         cells, starts = self.cell_scores(), self.basis.starts
-        out = np.zeros((table.n_rows, cells.shape[1]))
-        for start, codes in zip(starts, all_codes(table, self.encoders, self.pairs), strict=True):
-            out += cells[start + codes.astype(np.int64)]
+        out = np.zeros((codes[-1].size, cells.shape[1]))
+        for start, block in zip(starts, with_pairs(codes, self.pairs), strict=True):
+            out += cells[start + block.astype(np.int64)]
         return out
 
     def block(self, j: int) -> FloatArray:
@@ -67,15 +71,7 @@ class Additive:
         return np.flatnonzero(lowest < 0) if (lowest < 0).any() else np.arange(encoder.size - 1)
 
 
-def all_codes(table: FeatureTable, encoders: Sequence[Encoder], pairs: Sequence[Pair] = ()) -> Iterator[Codes]:
-    """Return each block's cells in turn: columns, pairs, the intercept."""
-    paired = {j for pair in pairs for j in (pair.first, pair.second)}
-    kept: dict[int, Codes] = {}
-    for j, (column, encoder) in enumerate(zip(table.columns, encoders, strict=True)):
-        codes = encoder.codes(table.cells(column))
-        if j in paired:
-            kept[j] = codes
-        yield codes
-    for pair in pairs:
-        yield pair.codes(kept[pair.first], kept[pair.second])
-    yield np.zeros(table.n_rows, dtype=np.uint16)
+def codes_of(table: FeatureTable, encoders: Sequence[Encoder]) -> list[Codes]:
+    """Return the cells of each column, and of the intercept."""
+    codes = [encoder.codes(table.cells(column)) for column, encoder in zip(table.columns, encoders, strict=True)]
+    return [*codes, np.zeros(table.n_rows, dtype=np.uint16)]

@@ -16,14 +16,11 @@ from sklearn.utils.validation import column_or_1d
 
 from deniable._check import FloatArray, InputError, choice
 from deniable._floats import MANY_ROUNDINGS
-from deniable.noise import Paid
 from deniable.tables import NUMBER, ColumnCells, ColumnSchema, read_cell, spelled
 from deniable.training import levels
-from deniable.training.additive import Additive
 from deniable.training.base import PrivateModel, estimator
 from deniable.training.features import target_cells
 from deniable.training.fits import ModelFit
-from deniable.training.fitting import Task
 from deniable.training.losses import ClippedLogistic, ClippedLoss, ClippedSoftmax
 
 CLASSES_SHARE, MOST_CLASSES = 0.05, 0.30  # of μ²: which classes there are, where they are to be discovered
@@ -108,17 +105,9 @@ class ClassifierFit(ModelFit):
             raise InputError(f"y must have at least two classes{lost or ', got one class'}")
         loss: ClippedLoss = ClippedLogistic() if len(found) == 2 else ClippedSoftmax(outputs=len(found))
         self.advise()
-        bent = [loss]
-
-        def calibrated(task: Task, model: Additive, paid: Paid) -> Additive:
-            model, bent[0] = levels.calibrated(task, model, paid)
-            return model
-
         told = len(found) == 2 and levels.tells(self.n * self.look.ledger.mu)
-        level = (levels.CLASSES_LEVEL_SHARE, calibrated) if told else None
-        fitted = self.finished(codes, loss, public, level, classes_=found, loss_=loss)
-        fitted.loss_ = bent[0]
-        return fitted
+        level = (levels.CLASSES_LEVEL_SHARE, levels.calibrated) if told else None
+        return self.finished(codes, loss, public, level, classes_=found)
 
 
 @estimator

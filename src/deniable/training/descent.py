@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from deniable._check import FloatArray, IntArray
 from deniable._floats import MANY_ROUNDINGS
-from deniable.noise import Units
-from deniable.training.design import Basis, Design, design_of, shares
-from deniable.training.encoders import Codes
+from deniable.training.design import Basis, design_of, shares
+from deniable.training.encoders import Codes, Pair, with_pairs
 from deniable.training.losses import RESIDUAL, ClippedLoss
+from deniable.training.pairs import products
 
 MOMENTUM = 0.95  # weight of the past in the velocity
 _LARGEST_NOISE = 2.0**36  # lattice points: above it the sampler is slow
@@ -31,83 +32,118 @@ def length_of_step(loss: ClippedLoss, mu: float, n: float, steps: int, usual: fl
     return min(reach * (1 - MOMENTUM) / steps * longer, _STABLE / (loss.bend.largest * n))
 
 
-@dataclass(eq=False)
-class Descent:
-    """What sums of gradients are made of: records as rows, targets, whole-number weights (None: each weighs 1).
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """What sums of gradients need besides the records: public or released, and made once, wherever the records are.
 
     ``unit`` is lattice points of a residual of 1, ``sd`` the noise of each coordinate of a sum, in lattice points.
 
     ``coarser``, a power of ½, makes the lattice of the residuals coarser where the noise is so large that fine steps
-    would be wasted. ``shares``, at most 1, are factors on the residuals of records whose rows are long; ``row`` is each
-    record's Σ (basis entry / noise)² over the coordinates, for a residual of 1. ``squares`` adds up each record's
-    squared contribution in units of the noise.
+    would be wasted. ``norms`` holds each cell's Σ (basis entry / noise)² over the coordinates, for a residual of 1, and
+    ``longest`` what counts of a row's in full; ``table`` is the loss's. ``n`` is about how many records there are.
     """
 
-    design: Design
     basis: Basis
     loss: ClippedLoss
-    target: FloatArray
-    weights: FloatArray | None
+    heaviest: int
+    n: float
     coarser: float
-    shares: FloatArray
-    row: FloatArray
     unit: float
     sd: FloatArray
-    squares: FloatArray = field(default_factory=lambda: np.zeros(0))
+    norms: FloatArray
+    longest: float
+    table: FloatArray
 
-    @property
-    def scale(self) -> FloatArray:
-        """Return what turns a noisy sum into a gradient with respect to the coefficients, (coordinates, 1)."""
-        return np.asarray(self.basis.scale[:, None] / self.unit)
+    @classmethod
+    def of(cls, basis: Basis, loss: ClippedLoss, heaviest: int, n: float, mu: float) -> Lattice:
+        """Return the lattice with the noise that makes each sum ``mu``-GDP.
 
-    @property
-    def noise(self) -> float:
-        """Return the noise of each coordinate of a gradient, the same for all."""
-        return float(self.sd[0] * self.basis.scale[0]) / self.unit
+        A record's part of a sum is r·z: r has norm ≤ clip (in lattice points), z one basis row per block. In units of
+        the noise its square is at most clip²·:meth:`Basis.longest_row`, the same in each step.
+        """
+        shape = 1 / basis.scale  # after scaling, every coordinate has the same noise
+        noise = shape * (loss.clip * math.sqrt(basis.longest_row(shape)) / mu * (1 + MANY_ROUNDINGS))
+        unit = RESIDUAL * float(heaviest)
+        coarser = 2.0 ** -max(math.ceil(math.log2(float(noise.max()) * unit / _LARGEST_NOISE)), 0)
+        unit *= coarser
+        sd, longest = noise * unit, basis.longest_row(noise * unit)
+        if not loss.clip * unit * math.sqrt(longest) * (1 + MANY_ROUNDINGS / 32) <= mu:
+            raise RuntimeError("the noise of a descent does not cover its budget")
+        return cls(basis, loss, heaviest, n, coarser, unit, sd, basis.squared_norms(sd), longest, loss.table)
 
-    def gradient(self, w: FloatArray) -> IntArray:
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some records: their cells in each block, the intercept's last, targets and whole-number weights (None: all 1)."""
+
+    codes: Sequence[Codes]
+    target: FloatArray
+    weights: FloatArray | None
+
+    def cut(self, many: int) -> list[Rows]:
+        """Return the records in at most so many parts."""
+        ends = np.linspace(0, self.target.size, min(many, self.target.size) + 1).astype(int).tolist()
+        return [
+            Rows([c[a:b] for c in self.codes], self.target[a:b], None if self.weights is None else self.weights[a:b])
+            for a, b in pairwise(ends)
+        ]
+
+
+class Descent:
+    """Sums of gradients over some records.
+
+    ``shares``, at most 1, are factors on the residuals of records whose rows are long; ``row`` is each record's
+    Σ (basis entry / noise)² over the coordinates, for a residual of 1.
+    """
+
+    def __init__(self, lattice: Lattice, pairs: Sequence[Pair], rows: Rows) -> None:
+        codes, self._rows, self._lattice = with_pairs(rows.codes, pairs), rows, lattice
+        row = np.zeros(rows.target.size)
+        for start, cells in zip(lattice.basis.starts, codes, strict=True):
+            row += lattice.norms[start + cells.astype(np.int64)]
+        self._shares = shares(row, lattice.longest)
+        self._row = row * np.square(self._shares * lattice.coarser)
+        outputs, heaviest = lattice.loss.outputs, lattice.heaviest
+        self._design = design_of(iter(codes), lattice.basis, row.size, outputs, lattice.n, heaviest)
+        self._squares, self._steps = np.zeros(row.size), list[int]()
+
+    def gradient(self, step: int, w: FloatArray) -> IntArray:
         """Return the sum of residuals times rows, (coordinates, outputs): exact, whatever the order of the records."""
-        sums: Any = self.design.empty(self.loss.outputs)
-        for rows, residuals in self._pass(w):
-            self.squares[rows] += sum(r * r for r in residuals) * self.row[rows]
-            shares = self.shares[rows] * self.coarser
-            self.design.add(sums, [np.trunc(r * shares) for r in self._weighted(residuals, rows)], rows)
-        return self.design.total(sums)
+        sums: Any = self._design.empty(self._lattice.loss.outputs)
+        for rows, residuals in self._pass(w, self._lattice.loss):
+            self._squares[rows] += sum(r * r for r in residuals) * self._row[rows]
+            shares = self._shares[rows] * self._lattice.coarser
+            self._design.add(sums, [np.trunc(r * shares) for r in self._weighted(residuals, rows)], rows)
+        self._steps.append(step)
+        return self._design.total(sums)
 
-    def residuals(self, w: FloatArray, loss: ClippedLoss | None = None) -> list[FloatArray]:
+    def squares(self, steps: Sequence[int], taken: Sequence[FloatArray]) -> FloatArray:
+        """Return the sum of each record's squared contributions to these steps, in units of the noise.
+
+        Records that were lost with a worker and are here anew take all steps again, at the weights ``taken``.
+        """
+        if self._steps != [*steps]:
+            self._squares, self._steps = np.zeros(self._row.size), []
+            for step, w in zip(steps, taken, strict=True):
+                self.gradient(step, w)
+        found, self._squares, self._steps = self._squares, np.zeros(self._row.size), []
+        return found
+
+    def residuals(self, w: FloatArray, loss: ClippedLoss) -> list[FloatArray]:
         """Return each record's residuals without its weight, one array per output, also those of another ``loss``."""
         parts = [residuals for _, residuals in self._pass(w, loss)]
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
-    def _pass(self, w: FloatArray, loss: ClippedLoss | None = None) -> Iterator[tuple[slice, list[FloatArray]]]:
-        prepared: Any = self.design.prepare(self.basis.scale[:, None] * w)
-        loss = loss or self.loss
-        for rows in self.design.chunks():
-            yield rows, loss.residuals(self.design.scores(prepared, rows), self.target[rows])
+    def products(self, w: FloatArray, loss: ClippedLoss, *query: Any) -> IntArray:
+        """Return sums of residuals times functions of pairs of columns: :func:`pairs.products`."""
+        return products(self._weighted(self.residuals(w, loss), slice(None)), self._rows.codes, *query)
+
+    def _pass(self, w: FloatArray, loss: ClippedLoss) -> Iterator[tuple[slice, list[FloatArray]]]:
+        prepared: Any = self._design.prepare(self._lattice.basis.scale[:, None] * w)
+        for rows in self._design.chunks():
+            scores = self._design.scores(prepared, rows)
+            yield rows, loss.residuals(scores, self._rows.target[rows], self._lattice.table)
 
     def _weighted(self, residuals: list[FloatArray], rows: slice) -> list[FloatArray]:
-        return residuals if self.weights is None else [r * self.weights[rows] for r in residuals]
-
-
-def descent_of(
-    codes: Sequence[Codes], basis: Basis, loss: ClippedLoss, target: FloatArray, units: Units, n: float, mu: float
-) -> Descent:
-    """Return sums of gradients for these blocks, with the noise that makes each of them ``mu``-GDP.
-
-    A record's part of a sum is r·z: r has norm ≤ clip (in lattice points), z one basis row per block. In units of the
-    noise its square is at most clip²·:meth:`Basis.longest_row`, the same in each step.
-    """
-    shape = 1 / basis.scale  # after scaling, every coordinate has the same noise
-    noise = shape * (loss.clip * math.sqrt(basis.longest_row(shape)) / mu * (1 + MANY_ROUNDINGS))
-    unit = RESIDUAL * float(units.heaviest)
-    coarser = 2.0 ** -max(math.ceil(math.log2(float(noise.max()) * unit / _LARGEST_NOISE)), 0)
-    unit *= coarser
-    sd = noise * unit
-    if not loss.clip * unit * math.sqrt(basis.longest_row(sd)) * (1 + MANY_ROUNDINGS / 32) <= mu:
-        raise RuntimeError("the noise of a descent does not cover its budget")
-    norms, row = basis.squared_norms(sd), np.zeros(target.size)
-    for start, cells in zip(basis.starts, codes, strict=True):
-        row += norms[start + cells.astype(np.int64)]
-    kept = shares(row, basis.longest_row(sd))
-    design = design_of(iter(codes), basis, target.size, loss.outputs, n, units.heaviest)
-    return Descent(design, basis, loss, target, units.weights, coarser, kept, row * np.square(kept * coarser), unit, sd)
+        weights = self._rows.weights
+        return residuals if weights is None else [r * weights[rows] for r in residuals]

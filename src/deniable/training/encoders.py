@@ -8,6 +8,7 @@ Encoders hold public constants and noised numbers only; they are what a fitted m
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -302,6 +303,11 @@ class Pair:
         signs = np.zeros((PAIR_LEVELS + 1, m))
         signs[:PAIR_LEVELS] = np.where(np.arange(PAIR_LEVELS)[:, None] > np.arange(m)[None, :], 1.0, -1.0)
         return np.asarray(np.kron(signs, signs), dtype=np.float64), np.full(m * m, self.weight / m)
+
+
+def with_pairs(codes: Sequence[Codes], pairs: Sequence[Pair]) -> list[Codes]:
+    """Return the cells of columns, of pairs of them, and of the intercept, whose cells are the last ones."""
+    return [*codes[:-1], *(pair.codes(codes[pair.first], codes[pair.second]) for pair in pairs), codes[-1]]
 
 
 def levels_of(encoder: Encoder, effects: FloatArray, mass: FloatArray) -> Codes:

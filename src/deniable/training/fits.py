@@ -33,8 +33,8 @@ from deniable.tables import ColumnCells, ColumnSchema, ColumnsOnDisk, as_schema,
 from deniable.training.account import RecordTradeoffs
 from deniable.training.additive import Additive
 from deniable.training.features import Declared, FeatureTable, asks_discovery, declare, public_inputs
-from deniable.training.fitting import Task, fit_table
-from deniable.training.looks import KINDS_SHARE, kinds
+from deniable.training.fitting import exposures, fit_table
+from deniable.training.looks import KINDS_SHARE, Task, kinds
 from deniable.training.losses import ClippedLoss
 from deniable.training.pairs import MOST_PAIRS
 
@@ -185,7 +185,7 @@ class ModelFit(Fit, ABC):
         target: FloatArray,
         loss: ClippedLoss,
         public: tuple[str, ...],
-        level: tuple[float, Callable[[Task, Additive, Paid], Additive]] | None = None,
+        level: tuple[float, Callable[[Task, Additive, FloatArray, Paid], tuple[Additive, ClippedLoss]]] | None = None,
         **attributes: Any,
     ) -> Any:
         """Fit the coefficients and set all attributes; ``level``: a share of μ² for a last look, and what follows."""
@@ -194,16 +194,18 @@ class ModelFit(Fit, ABC):
         pairs = asked if self.model.model == "additive" else 0
         task = Task(look, self.n, self.table, target, loss)
         look.ledger.kept = kept = 0.0 if level is None else look.ledger.mu * math.sqrt(level[0])
-        additive, spent = fit_table(task, self.declared, self.model.model, pairs)
+        path = fit_table(task, self.declared, self.model.model, pairs)
+        additive, spent = path.ended(), exposures(look, path.squares)
         look.ledger.kept = 0.0
         if level is not None:
             paid = look.pay("level", "the level and the slope of the predictions", kept)
-            additive = level[1](task, additive, paid)
+            additive, loss = level[1](task, additive, path.scores(additive), paid)
         mu = look.ledger.mu
         exposure = RecordTradeoffs(np.minimum(np.hypot(spent, kept), mu), mu, look.units.labels)
         return self.stored(
             public,
             model_=additive,
+            loss_=loss,
             columns_=self.table.columns,
             _record_tradeoffs=exposure,
             **self.seen,

@@ -9,49 +9,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
+from dataclasses import replace
+from functools import partial, reduce
 from itertools import pairwise
+from operator import methodcaller
 
 import numpy as np
 
-from deniable._check import FloatArray, InputError
+from deniable._check import FloatArray
 from deniable._floats import MANY_ROUNDINGS
+from deniable._parallel import Parts
 from deniable.noise import Queries
-from deniable.training.additive import Additive, all_codes
+from deniable.training.additive import Additive, codes_of
 from deniable.training.clipping import CLIP_SHARE, WIDEST, reclipped, tells
-from deniable.training.descent import MOMENTUM, Descent, descent_of, length_of_step
+from deniable.training.descent import MOMENTUM, Descent, Lattice, Rows, length_of_step
 from deniable.training.design import Basis
 from deniable.training.encoders import Pair, Thermometer
-from deniable.training.features import Declared, FeatureTable
-from deniable.training.looks import CENTRES_SHARE, Columns, bins_mu, centred, encoders_for
-from deniable.training.losses import RESIDUAL, ClippedLoss
+from deniable.training.features import Declared
+from deniable.training.looks import Columns, Task
+from deniable.training.losses import ClippedLoss
 from deniable.training.pairs import ASKS, Ask, PairQuery, asks_for
 from deniable.training.shrinkage import Directions, Response, shrunk_coefficients
 
 STEPS = 400  # sums of gradients in a descent; matters for convergence only (:func:`length_of_step`)
 PAIRS_NORM = 0.6  # mean square norm of all pairs' rows together, as a share of the columns'
-_EXACT = 2**53  # whole numbers below are exact in double precision
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """What is fitted: a table, its target, a loss, about how many units there are."""
-
-    look: Queries
-    n: float
-    table: FeatureTable
-    target: FloatArray
-    loss: ClippedLoss
-
-    def columns(self, declared: Declared, model: str) -> Columns:
-        """Look at the columns; the ledger may have been charged for the count and the target already."""
-        look, table = self.look, self.table
-        if not look.units.total(table.n_rows) * max(self.loss.clip, 1.0) * RESIDUAL < _EXACT:
-            raise InputError(f"X must have few enough rows for exact sums in double precision, got {table.n_rows}")
-        mu = bins_mu(look, table, declared, self.n)
-        encoders = encoders_for(look, table, declared, model, mu, self.n, self.loss.outputs)
-        return centred(look, table, encoders, look.ledger.mu * math.sqrt(CENTRES_SHARE), self.n)
 
 
 class Path:
@@ -62,54 +43,59 @@ class Path:
 
     def __init__(self, task: Task, columns: Columns, mu: float) -> None:
         self.task, self.columns, self.mu, self.loss = task, columns, mu, task.loss
-        self.codes = list(all_codes(task.table, columns.encoders))
+        rows = Rows(codes_of(task.table, columns.encoders), task.target, task.look.units.weights)
+        self.rows = Parts.of(rows.cut)
         self.pairs: list[Pair] = []
         self.born: list[int] = []  # the step at which each pair was added
         self.squares: dict[str, FloatArray] = {}  # of each unit's contributions, by the uses' names
         self.averaged = STEPS // 2  # the first step whose coefficients enter the mean
-        self.descent: Descent = self._descent()
-        self.first: Basis = self.descent.basis
+        self._set_out()
+        self.first: Basis = self.lattice.basis
         self.length, self.noise = self._length(), np.zeros(STEPS)
         self.w, self.velocity, self.sum = (np.zeros((self.first.scale.size, self.loss.outputs)) for _ in range(3))
 
-    def _descent(self) -> Descent:
+    def _set_out(self) -> None:
         task, columns = self.task, self.columns
         basis = Basis.of((*columns.encoders, *self.pairs), columns.masses_with(self.pairs))
-        paired = (pair.codes(self.codes[pair.first], self.codes[pair.second]) for pair in self.pairs)
-        codes, mu = [*self.codes[:-1], *paired, self.codes[-1]], self.mu / math.sqrt(STEPS)
-        return descent_of(codes, basis, self.loss, task.target, task.look.units, task.n, mu)
+        mu = self.mu / math.sqrt(STEPS)
+        self.lattice = Lattice.of(basis, self.loss, task.look.units.heaviest, task.n, mu)
+        self.descent = self.rows.then(partial(Descent, self.lattice, self.pairs))
 
     def _length(self) -> float:
         """Return the length of the steps: with longer rows shorter steps move the scores as much."""
-        longer = float(self.first.scale[-1] / self.descent.basis.scale[-1]) ** 2
+        longer = float(self.first.scale[-1] / self.lattice.basis.scale[-1]) ** 2
         return length_of_step(self.loss, self.mu, self.task.n, STEPS, self.first.usual, longer)
 
     def walk(self, start: int, end: int) -> FloatArray:
         """Pay for the steps from ``start`` to ``end``, make them, and return the coefficients' mean over them."""
-        descent, name = self.descent, "coefficients" + f", from step {start}" * bool(start)
+        lattice, name = self.lattice, "coefficients" + f", from step {start}" * bool(start)
         price = self.mu * math.sqrt((end - start) / STEPS)
         paid = self.task.look.pay(name, f"{STEPS} sums of gradients for the coefficients", price)
-        channel = paid.channel(name, np.repeat(descent.sd[:, None], self.loss.outputs, axis=1), end - start)
-        self.noise[start:end], descent.squares = descent.noise, np.zeros(descent.row.size)
+        channel = paid.channel(name, np.repeat(lattice.sd[:, None], self.loss.outputs, axis=1), end - start)
+        scale, taken = lattice.basis.scale[:, None], list[FloatArray]()
+        self.noise[start:end] = float(lattice.sd[0] * scale[0, 0]) / lattice.unit  # the same in each coordinate
         recent, since = np.zeros_like(self.w), max(start, end // 2)
         for step in range(start, end):
-            self.velocity = MOMENTUM * self.velocity + channel(descent.gradient(self.w)) * descent.scale
+            taken += [self.w] if self.rows.client else []  # rows that are here are not lost
+            sums = sum(self.descent.each(methodcaller("gradient", step, self.w)))
+            self.velocity = MOMENTUM * self.velocity + channel(sums) * (scale / lattice.unit)
             self.w = self.w - self.length * self.velocity
             self.sum += self.w * (step >= self.averaged)
             recent += self.w * (step >= since)
-        self.squares[name] = descent.squares
+        self.squares[name] = np.concatenate(self.descent.each(methodcaller("squares", range(start, end), taken)))
         return recent / (end - since)
 
     def effects(self, w: FloatArray) -> list[FloatArray]:
         """Return what each column's cells add to the scores."""
-        basis = self.descent.basis
+        basis = self.lattice.basis
         cells = basis.entries @ (basis.scale[:, None] * w)
         starts = basis.starts.tolist()
         return [cells[s : s + e.size] for s, e in zip(starts, self.columns.encoders, strict=False)]
 
     def reclipped(self, settled: FloatArray) -> ClippedLoss:
         """Ask how large the residuals are and return the loss with the best clip."""
-        (residuals,) = self.descent.residuals(settled, replace(self.loss, clip=WIDEST))
+        found = self.descent.each(methodcaller("residuals", settled, replace(self.loss, clip=WIDEST)))
+        residuals = np.concatenate([one for (one,) in found])
         return reclipped(self.task.look, self.loss, residuals, self.task.n, self.mu, len(self.columns.encoders))
 
     def go_on(self, step: int, loss: ClippedLoss, found: Sequence[Pair]) -> None:
@@ -118,10 +104,10 @@ class Path:
         self.born = [*self.born, *[step] * len(found)]
         weight = math.sqrt(PAIRS_NORM / max(len(self.born), 1)) / self.first.usual
         self.pairs = [replace(pair, weight=weight) for pair in (*self.pairs, *found)]
-        old, length = self.descent.basis, self.length
+        old, length = self.lattice.basis, self.length
         del self.descent  # before the next one: each holds the records
-        self.descent = self._descent()
-        new, self.length = self.descent.basis, self._length()
+        self._set_out()
+        new, self.length = self.lattice.basis, self._length()
         where = [*range(old.scale.size - 1), new.scale.size - 1]  # the intercept stays the last one
         ratio = (old.scale / new.scale[where])[:, None]
 
@@ -138,7 +124,7 @@ class Path:
 
     def ended(self) -> Additive:
         """Return the model: the mean of the coefficients, shrunk."""
-        basis, encoders = self.descent.basis, self.columns.encoders
+        basis, encoders = self.lattice.basis, self.columns.encoders
         masses, pairs = self.columns.masses_with(self.pairs), tuple(self.pairs)
         sizes = [block.basis()[1].size for block in encoders] + [pair.basis()[1].size for pair in pairs]
         rows = [slice(int(end) - size, int(end)) for size, end in zip(sizes, np.cumsum(sizes), strict=True)]
@@ -150,9 +136,13 @@ class Path:
         found = shrunk_coefficients(mean, groups, basis, self.loss, self.task.n, response)
         return Additive(encoders, pairs, basis, found)
 
+    def scores(self, model: Additive) -> FloatArray:
+        """Return the scores of all records, (rows, outputs)."""
+        return np.concatenate(self.rows.each(lambda rows: model.summed(rows.codes)))
 
-def fit_table(task: Task, declared: Declared, model: str, most: int) -> tuple[Additive, FloatArray]:
-    """Fit ``model`` with at most ``most`` pairs of columns; return it, and each unit's own Gaussian DP parameter."""
+
+def fit_table(task: Task, declared: Declared, model: str, most: int) -> Path:
+    """Fit ``model`` with at most ``most`` pairs of columns; return the descent at its end."""
     columns, look = task.columns(declared, model), task.look
     asks = asks_for(task.loss, task.n * look.ledger.mu) if most and len(columns.encoders) > 1 else ()
     clips = task.loss.by_size and tells(look, task.n)
@@ -169,14 +159,12 @@ def fit_table(task: Task, declared: Declared, model: str, most: int) -> tuple[Ad
         found: Sequence[Pair] = ()
         if (ask := pauses[step]) is not None:
             query = PairQuery(loss, columns, path.effects(settled), task.n)
-            residuals = path.descent.residuals(settled, loss)
             name, left = f"pairs at step {step}", most - len(path.pairs)
-            found = query.found(look, name, ask, path.codes, residuals, path.pairs, left)
-            del residuals  # as large as the target
+            found = query.found(look, name, ask, path.descent, settled, path.pairs, left)
         if found or loss is not path.loss:
             path.go_on(step, loss, found)
         settled = path.walk(step, end)
-    return path.ended(), exposures(look, path.squares)
+    return path
 
 
 def exposures(look: Queries, squares: Mapping[str, FloatArray]) -> FloatArray:

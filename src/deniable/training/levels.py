@@ -21,8 +21,8 @@ from deniable._check import FloatArray
 from deniable._floats import MANY_ROUNDINGS
 from deniable.noise import Paid
 from deniable.training.additive import Additive
-from deniable.training.fitting import Task
-from deniable.training.losses import ClippedLogistic, ClippedPoisson, link_gap, tabled
+from deniable.training.looks import Task
+from deniable.training.losses import ClippedLogistic, ClippedLoss, ClippedPoisson, link_gap, tabled
 
 LEVEL_SHARE = 0.04  # of μ²: a last look at the level of a regression's predictions
 CLASSES_LEVEL_SHARE = 0.02  # of μ²: the same of a classifier's scores
@@ -57,22 +57,22 @@ def wide_clip(mu: float, n: float, clip: float, count: float | None = None, *, o
     return wide if wide >= (worth * clip if count is None else max(clip, count)) else None
 
 
-def levelled(task: Task, model: Additive, paid: Paid, wide: float) -> Additive:
-    """Return the model with its scores shifted and stretched; from one query that is paid for."""
-    scores, mu = model.scores(task.table)[:, 0], paid.mu
+def levelled(task: Task, model: Additive, scores: FloatArray, paid: Paid, wide: float) -> tuple[Additive, ClippedLoss]:
+    """Return the model with its ``scores`` shifted and stretched; from one query that is paid for."""
+    scores, mu = scores[:, 0], paid.mu
     if isinstance(task.loss, ClippedPoisson):
         narrow = min(wide, math.sqrt(mu * task.n / _NARROW))  # rates are not whole numbers: their clip needs no floor
         felt = math.sqrt(_POISSON) / (mu * task.n)
         rates = np.exp(np.minimum(scores, math.log(narrow))) / narrow
         counts, predicted = means_of(task, [np.minimum(task.target / wide, 1), rates], paid, _POISSON)
-        return _moved(model, math.log(wide * max(counts, felt) / (narrow * max(predicted, felt))), 1.0)
+        return _moved(model, math.log(wide * max(counts, felt) / (narrow * max(predicted, felt))), 1.0), task.loss
     felt = wide * math.sqrt(_SQUARED) / (mu * task.n)
     place = np.clip(scores / _FAR, -1, 1)
     left = np.clip((task.target - scores) / wide, -1, 1)
     left_mean, product, middle, square = means_of(task, [left, left * place, place / 2, place**2 / 2], paid, _SQUARED)
     middle, square = 2 * middle, 2 * square
     steeper = _steeper(wide * (product - left_mean * middle), square - middle**2, felt, 2 * felt / wide)
-    return _moved(model, wide * left_mean - steeper * middle, 1 + steeper / _FAR)
+    return _moved(model, wide * left_mean - steeper * middle, 1 + steeper / _FAR), task.loss
 
 
 def _steeper(product: float, spread: float, felt: float, unsure: float) -> float:
@@ -107,14 +107,13 @@ def tells(strength: float) -> bool:
     return strength * math.sqrt(CLASSES_LEVEL_SHARE) >= TOLD
 
 
-def calibrated(task: Task, model: Additive, paid: Paid) -> tuple[Additive, ClippedLogistic]:
+def calibrated(task: Task, model: Additive, scores: FloatArray, paid: Paid) -> tuple[Additive, ClippedLoss]:
     """Return a classifier of two classes with its scores shifted and stretched and its link bent: one Newton step.
 
     The three are functions of a record's score, at most 1; what is left of it, y minus its probability, is at most 1
     and the curvature at most ¼, so its ten numbers have squared norm at most 3 + 6/16.
     """
-    loss = cast(ClippedLogistic, task.loss)
-    scores = model.scores(task.table)[:, 0]
+    loss, scores = cast(ClippedLogistic, task.loss), scores[:, 0]
     shares, gap = tabled(scores, loss.probabilities, link_gap)
     features = np.stack([np.ones_like(scores), np.clip(scores / _FLAT, -1, 1), gap / math.log(2)])
     which = np.triu_indices(3)

@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from deniable._check import FloatArray, IntArray
+from deniable._check import FloatArray, InputError, IntArray
 from deniable._floats import MANY_ROUNDINGS
 from deniable.noise import ColumnKind, Queries, ask_kinds, find_range
 from deniable.tables import ColumnCells
 from deniable.training import bins
 from deniable.training.encoders import PAIR_LEVELS, Encoder, Hashed, Levels, Listed, Pair, Thermometer
 from deniable.training.features import Declared, FeatureColumn, FeatureTable
+from deniable.training.losses import RESIDUAL, ClippedLoss
 
 KINDS_SHARE = 0.03  # of μ²: how many records there are, and what the columns hold
 BINS_SHARE = 0.09  # of μ²: ranges and bins of all numeric columns together, where records are many
@@ -43,6 +44,7 @@ CENTRES_SHARE = 0.03  # of μ²: the masses of columns that no other look provid
 _PLACES = 127  # lattice points between the middle and the end of a column
 _MOST = 0.998  # farthest mean place, as a share of the way from the middle to an end
 _STEEPEST = 1e4  # largest |θ| of :func:`tilted`; the mean place _MOST needs at most 1/(1 − _MOST) = 500
+_EXACT = 2**53  # whole numbers below are exact in double precision
 _CLEAR = 3.0  # standard deviations of noise by which the count of a category must stand out
 
 
@@ -70,11 +72,28 @@ def kinds(
     return n, ColumnKind() if target is None else told[-1]
 
 
-def bins_mu(look: Queries, table: FeatureTable, declared: Declared, n: float) -> float:
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is fitted: a table, its target, a loss, about how many units there are."""
+
+    look: Queries
+    n: float
+    table: FeatureTable
+    target: FloatArray
+    loss: ClippedLoss
+
+    def columns(self, declared: Declared, model: str) -> Columns:
+        """Look at the columns; the ledger may have been charged for the count and the target already."""
+        look, rows = self.look, self.table.n_rows
+        if not look.units.total(rows) * max(self.loss.clip, 1.0) * RESIDUAL < _EXACT:
+            raise InputError(f"X must have few enough rows for exact sums in double precision, got {rows}")
+        return centred(self, encoders_for(self, declared, model), look.ledger.mu * math.sqrt(CENTRES_SHARE))
+
+
+def bins_mu(task: Task, declared: Declared) -> float:
     """Return what ranges and bins may cost: enough for ranges to be found, between 9 % and 30 % of μ²."""
-    unknown = sum(column.measured and column.name not in declared.ranges for column in table.columns)
-    share = unknown * (FOUND / (n * look.ledger.mu)) ** 2
-    return look.ledger.mu * math.sqrt(min(max(share, BINS_SHARE), MOST_BINS))
+    unknown, mu = sum(c.measured and c.name not in declared.ranges for c in task.table.columns), task.look.ledger.mu
+    return mu * math.sqrt(min(max(unknown * (FOUND / (task.n * mu)) ** 2, BINS_SHARE), MOST_BINS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,24 +182,14 @@ class NumberColumn:
         return bins.look_twice(*span, counts, 1 / each)
 
 
-def encoders_for(
-    look: Queries,
-    table: FeatureTable,
-    declared: Declared,
-    model: str,
-    mu: float,
-    n: float,
-    outputs: int = 1,
-) -> tuple[Encoder, ...]:
-    """Return one encoder per column; numeric ones share ``mu``.
-
-    ``outputs`` is the number of scores per record: the more there are, the fewer records tell about each.
-    """
+def encoders_for(task: Task, declared: Declared, model: str) -> tuple[Encoder, ...]:
+    """Return one encoder per column; the more scores a record has, the fewer records tell about each."""
+    look, table = task.look, task.table
     sought = [c for c in table.columns if c.name in declared.discover and c.words == "many"]
     measured = [c for c in table.columns if c.measured]
-    each = mu / math.sqrt(max(len(measured) + len(sought), 1)) * (1 - MANY_ROUNDINGS)
-    known, cells = n * each >= INFORMATIVE, _cells(look, table, declared, measured, each, n)
-    line = min(max(LINE * outputs / (n * each), LEAST_LINE), MOST_LINE)
+    each = bins_mu(task, declared) / math.sqrt(max(len(measured) + len(sought), 1)) * (1 - MANY_ROUNDINGS)
+    known, cells = task.n * each >= INFORMATIVE, _cells(task, declared, measured, each)
+    line = min(max(LINE * task.loss.outputs / (task.n * each), LEAST_LINE), MOST_LINE)
     out: list[Encoder] = []
     for column in table.columns:
         word: Listed | Hashed | None = None
@@ -199,17 +208,17 @@ def encoders_for(
     return tuple(out)
 
 
-def _cells(
-    look: Queries, table: FeatureTable, declared: Declared, measured: Sequence[FeatureColumn], mu: float, n: float
-) -> Iterator[bins.NoisyCells]:
+def _cells(task: Task, declared: Declared, measured: Sequence[FeatureColumn], mu: float) -> Iterator[bins.NoisyCells]:
     """Yield the noisy cells of each column of numbers, for ``mu`` each; the way is chosen once, by the records.
 
     Where they are many: two histograms. Where they are few: a declared range as it is, or one histogram over octaves,
     read with the other columns' in view (:mod:`deniable.training.bins`).
     """
 
+    n = task.n
+
     def numbers(column: FeatureColumn) -> NumberColumn:
-        return NumberColumn.of(look, column.name, table.numbers(column), mu, n)
+        return NumberColumn.of(task.look, column.name, task.table.numbers(column), mu, n)
 
     many, spans = n * mu >= INFORMATIVE, [declared.ranges.get(column.name) for column in measured]
     unknown = [] if many else [c for c, span in zip(measured, spans, strict=True) if span is None]
@@ -259,26 +268,19 @@ class Columns:
         return np.asarray(joint.ravel())
 
 
-def centred(look: Queries, table: FeatureTable, encoders: tuple[Encoder, ...], mu: float, n: float) -> Columns:
+def centred(task: Task, encoders: tuple[Encoder, ...], mu: float) -> Columns:
     """Return the columns with the masses of their cells; pays at most ``mu``, nothing if all are known."""
     found = {j: encoder.mass for j, encoder in enumerate(encoders) if encoder.mass is not None}
     unknown = [j for j in range(len(encoders)) if j not in found]
-    found |= _released(look, table, encoders, unknown, mu, n) if unknown else {}
+    found |= _released(task, encoders, unknown, mu) if unknown else {}
     return Columns(encoders, tuple(found[j] for j in range(len(encoders))))
 
 
-def _released(
-    look: Queries,
-    table: FeatureTable,
-    encoders: tuple[Encoder, ...],
-    unknown: list[int],
-    mu: float,
-    n: float,
-) -> dict[int, FloatArray]:
+def _released(task: Task, encoders: tuple[Encoder, ...], unknown: list[int], mu: float) -> dict[int, FloatArray]:
     """Return the masses from one noisy sum: each column moves it by at most 1 (in norm), a unit by √columns."""
     rows = [_rows(encoders[j]) for j in unknown]
-    paid = look.pay("centres", "how the records lie in columns without bins of known mass", mu)
-    units = look.units
+    paid = task.look.pay("centres", "how the records lie in columns without bins of known mass", mu)
+    units, table = task.look.units, task.table
     sums = []
     for j, row in zip(unknown, rows, strict=True):
         codes = encoders[j].codes(table.cells(table.columns[j]))
@@ -286,9 +288,10 @@ def _released(
         sums.append(row.T @ counts)
     sd = math.sqrt(len(unknown)) * _PLACES * units.heaviest / mu * (1 + MANY_ROUNDINGS)
     whole = np.concatenate(sums)
-    noised = paid.channel("centres", np.full(whole.size, sd))(whole) / (_PLACES * units.heaviest * n)
+    unit = _PLACES * units.heaviest * task.n
+    noised = paid.channel("centres", np.full(whole.size, sd))(whole) / unit
     parts = np.split(noised, np.cumsum([row.shape[1] for row in rows])[:-1])
-    felt = sd / (_PLACES * units.heaviest * n)
+    felt = sd / unit
     found = {j: _clear(part, felt) for j, part in zip(unknown, parts, strict=True) if part.size > 1}
     numbers = [(j, row, float(part[0])) for j, row, part in zip(unknown, rows, parts, strict=True) if part.size == 1]
     if numbers:

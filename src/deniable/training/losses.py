@@ -67,8 +67,13 @@ class ClippedLoss(ABC):
     def bend(self) -> Bend:
         """Second derivatives and the sizes that follow from them."""
 
+    @property
+    def table(self) -> FloatArray:
+        """What residuals are looked up in: made once, as another processor's exponentials may differ in a last bit."""
+        return _exponential_table()
+
     @abstractmethod
-    def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
+    def residuals(self, scores: list[Scores], target: FloatArray, table: FloatArray) -> list[FloatArray]:
         """Return one array of whole numbers per output; ``target`` holds one number per record."""
 
 
@@ -105,9 +110,13 @@ class ClippedLogistic(ClippedLoss):
 
     bend = Bend(largest=0.25, usual=0.25, scatter=0.25, travel=3.0, reach=3.0)
 
-    def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
+    @property
+    def table(self) -> FloatArray:
+        """The residuals of both classes."""
+        return _logistic_table(self.clip)
+
+    def residuals(self, scores: list[Scores], target: FloatArray, table: FloatArray) -> list[FloatArray]:
         """Return σ(score) − y, clipped, on the lattice."""
-        table = _logistic_table(self.clip)
         return [table.take(_position(scores[0]) + target.astype(np.int32) * (table.size // 2))]
 
     def probabilities(self, scores: FloatArray) -> FloatArray:
@@ -133,12 +142,11 @@ class ClippedSoftmax(ClippedLoss):
         usual = (1 - 1 / self.outputs) / self.outputs
         return Bend(0.5, usual, min(usual, self.clip**2 / self.outputs), travel=3.0, reach=3.0)
 
-    def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
+    def residuals(self, scores: list[Scores], target: FloatArray, table: FloatArray) -> list[FloatArray]:
         """Return the clipped residual vectors, one array per class."""
         largest = scores[0]
         for s in scores[1:]:
             largest = np.maximum(largest, s)
-        table = _exponential_table()
         weights = [table.take(_position(s - largest)) for s in scores]
         total = weights[0].copy()
         for w in weights[1:]:  # in this order for every record: a library's sum may depend on its place in memory
@@ -168,7 +176,7 @@ class ClippedSquared(ClippedLoss):
         """A residual's mean square is half of the target's variance, or what the clip leaves."""
         return Bend(1.0, 1.0, min(self.clip**2, 0.5), **_paths(self))
 
-    def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
+    def residuals(self, scores: list[Scores], target: FloatArray, table: FloatArray) -> list[FloatArray]:
         """Return the clipped differences; targets are in the units of the scores."""
         end = self.clip * RESIDUAL
         aimed = np.rint(np.clip(target, -1e4, 1e4) * SCORE)
@@ -185,7 +193,7 @@ class ClippedPoisson(ClippedLoss):
         """At rates near their typical size."""
         return Bend(2.0, 1.0, 0.25, **_paths(self))
 
-    def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
+    def residuals(self, scores: list[Scores], target: FloatArray, table: FloatArray) -> list[FloatArray]:
         """Return the clipped differences between rate and count."""
-        rate = _exponential_table().take(_position(scores[0]))
+        rate = table.take(_position(scores[0]))
         return [np.trunc(np.clip(rate - target, -self.clip, self.clip) * RESIDUAL)]

@@ -13,11 +13,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from operator import methodcaller
 
 import numpy as np
 
 from deniable._check import FloatArray, IntArray
 from deniable._floats import MANY_ROUNDINGS
+from deniable._parallel import Parts
 from deniable.noise import Queries
 from deniable.training.design import shares
 from deniable.training.encoders import PAIR_LEVELS, Codes, Pair, levels_of
@@ -109,28 +111,20 @@ class PairQuery:
     n: float
 
     def found(
-        self,
-        look: Queries,
-        name: str,
-        ask: Ask,
-        codes: Sequence[Codes],
-        residuals: Sequence[FloatArray],
-        known: Sequence[Pair],
-        most: int,
+        self, look: Queries, name: str, ask: Ask, descent: Parts, w: FloatArray, known: Sequence[Pair], most: int
     ) -> list[Pair]:
         """Pay, ask, and return up to ``most`` pairs that stand out and are not ``known``, the strongest first.
 
         A record's products have squared norm Σ q·q over pairs of columns, q the squares of a column's functions: the
-        noise is made for usual records, longer ones are scaled down to these.
+        noise is made for usual records, longer ones are scaled down to these. Residuals are those at ``w``.
         """
         mu, units = look.ledger.mu * math.sqrt(ask.share), look.units
         paid = look.pay(name, "which pairs of columns act together", mu)
         sides = self.sides(clarity(ask, self.loss, self.n * look.ledger.mu))
         usual = max(float(_of_pairs(np.array([side.energy.sum() for side in sides]))), 1.0)
         coarser = 2.0 ** -math.ceil(math.log2(units.heaviest))  # persons' weights on the lattice of the residuals
-        weighted = residuals if units.weights is None else [r * units.weights for r in residuals]
         unit = RESIDUAL * units.heaviest * coarser
-        sums = products(weighted, sides, codes, usual, coarser)
+        sums = np.sum(descent.each(methodcaller("products", w, self.loss, sides, usual, coarser)), axis=0)
         sd = self.loss.clip * unit * math.sqrt(usual) / mu * (1 + MANY_ROUNDINGS)
         released = np.asarray(paid.channel(name, np.full(sums.shape, sd))(sums) / unit)
         factors = self.factors(released, sides, sd / unit)
@@ -167,9 +161,9 @@ class PairQuery:
 
 
 def products(
-    residuals: Sequence[FloatArray], sides: Sequence[PairColumn], codes: Sequence[Codes], usual: float, coarser: float
+    residuals: Sequence[FloatArray], codes: Sequence[Codes], sides: Sequence[PairColumn], usual: float, coarser: float
 ) -> IntArray:
-    """Return Σ residual · f(a) · f(b), (outputs, pairs, 4): exact in whole numbers, in any order."""
+    """Return Σ weighted residual · f(a) · f(b), (outputs, pairs, 4): exact in whole numbers, in any order."""
     tables = [side.functions[side.levels] for side in sides]
     total = np.zeros((len(residuals), 2 * len(sides), 2 * len(sides)), dtype=np.int64)
     for start in range(0, residuals[0].size, _CHUNK):
