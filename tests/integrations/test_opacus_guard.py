@@ -396,3 +396,44 @@ def test_records_whose_gradient_is_not_finite_add_nothing():
     for total, row in zip(without, rows, strict=True):
         factors = (1 / (norms + 1e-6)).clamp(max=1.0)[:2]
         torch.testing.assert_close(total, torch.einsum("i,i...", factors, row[:2]))
+
+
+def test_a_run_that_released_is_not_rewound():
+    """Five models of 48 steps came from one state, and each said what one run of 16 steps may tell."""
+    module, optimizer, loss, loader = private()
+    train(module, optimizer, loss, loader, 1)
+    run = optimizer.private_run
+    saved = run.state_dict()
+    train(module, optimizer, loss, loader, 1)
+    with pytest.raises(dn.InputError, match="6 were taken and count"):
+        run.load_state_dict(saved)
+    again = private()[1].private_run
+    for taken in (0, 4):
+        with pytest.raises(dn.InputError, match="must hold the"):
+            again.load_state_dict(saved | {"taken": taken})
+    again.load_state_dict(saved)
+    assert again.engine.accountant.history is not saved["accountant"]["history"]
+
+
+def test_a_broken_run_is_added_to_nothing(tmp_path):
+    """The sum of releases and a ledger asked for the mechanism past the guard: .300 for whatever had run."""
+    module, optimizer, loss, loader = private()
+    train(module, optimizer, loss, loader, 1)
+    ledger = dn.Ledger(tmp_path / "l")
+    assert dn.tradeoff([optimizer]).advantage() == optimizer.private_run.tradeoff().advantage()
+    optimizer.original_optimizer.step()
+    for use in (
+        lambda: dn.tradeoff([optimizer]),
+        lambda: dn.tradeoff([optimizer.private_run]),
+        lambda: ledger.add(optimizer),
+    ):
+        with pytest.raises(StepNotCoveredError, match="no certificate"):
+            use()
+    assert not ledger.entries
+
+
+def test_a_run_hides_a_record_and_is_no_part_of_a_sum_that_hides_persons():
+    table = {"who": [0, 0, 1, 1, 2, 2] * 20, "x": [1.0, 2.0, 3.0] * 40}
+    released = dn.release_statistics(table, ["count()"], advantage=0.2, group="who")
+    with pytest.raises(dn.InputError, match="same unit"):
+        dn.tradeoff([released, private()[1]])

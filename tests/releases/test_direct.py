@@ -67,6 +67,22 @@ def test_the_certified_curve_holds_against_the_likelihood_ratio_attack(fraction)
             assert np.all(tpr[chosen] <= r.certificate.tradeoff.tpr(fpr[chosen].clip(0, 1)) + 1e-6)
 
 
+@pytest.mark.parametrize("fraction", [0.2, 0.5, 0.8])
+@pytest.mark.parametrize("algorithm", [lambda part: np.sort(part)[-2], lambda part: float((part > 25).any())])
+def test_the_certified_curve_holds_where_most_records_are_in_or_out(algorithm, fraction):
+    """The gain at uneven odds bounds one direction: .80 of the members were found where .25 was certified."""
+    column, rng = np.append(np.random.default_rng(0).normal(size=98), [50.0, 60.0]), np.random.default_rng(1)
+    r = dn.release(algorithm, column, advantage=0.1, bound="direct", fraction=fraction, rng=0)
+    parts = [rng.permutation(100)[: r.certificate.n_train] for _ in range(3000)]
+    seen = np.array([algorithm(column[part]) for part in parts]) + rng.normal(0, float(r.noise_scale), len(parts))
+    member = np.array([98 in part for part in parts])
+    for side in (seen, -seen):
+        for cut in np.quantile(side, np.linspace(0.02, 0.98, 25)):
+            hit, wrong = (side[member] > cut), (side[~member] > cut)
+            allowed = r.certificate.tradeoff.tpr(min(1.0, wrong.mean() + 4 * (0.25 / len(wrong)) ** 0.5))
+            assert hit.mean() <= allowed + 4 * (0.25 / len(hit)) ** 0.5
+
+
 @pytest.mark.parametrize(
     "law", [GaussianNoise(0.3, np.ones(1)), NormLaplaceNoise(0.3, np.ones(1))], ids=["gauss", "laplace"]
 )

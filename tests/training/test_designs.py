@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deniable.training import losses
-from deniable.training.descent import Descent, Lattice, Rows
+from deniable.training.descent import Coded, Descent, Lattice
 from deniable.training.design import Basis, DenseDesign, SharedDesign, SparseDesign, _indicators, design_of
 from deniable.training.encoders import Levels, Listed, Thermometer
 from deniable.training.losses import RESIDUAL, SCORE, ClippedLogistic, ClippedLoss, ClippedSoftmax
@@ -93,7 +93,7 @@ def test_sums_over_parts_are_those_of_all_records(loss: ClippedLoss, heaviest, m
     n = 900
     codes, basis, rng = records(3, n)
     weights = None if heaviest == 1 else rng.integers(0, heaviest + 1, n).astype(float)
-    rows = Rows(codes, rng.integers(0, max(loss.outputs, 2), n).astype(float), weights)
+    rows = Coded(codes, rng.integers(0, max(loss.outputs, 2), n).astype(float), weights)
     lattice = Lattice.of(basis, loss, heaviest, 1e3, 0.1)
     losses._logistic_table.cache_clear()
     losses._exponential_table.cache_clear()

@@ -12,8 +12,6 @@ import typer
 from deniable._optional import require
 from deniable.cli._app import command
 
-HOST = "127.0.0.1"
-
 
 @command("deniable app", "deniable app --port 8600 --no-browser", name="app")
 def local_page(
@@ -27,7 +25,7 @@ def local_page(
     require("streamlit", purpose="The local page")
     page = Path(__file__).parents[1] / "app.py"
     options = {
-        "server.address": HOST,
+        "server.address": "127.0.0.1",
         "server.port": port,
         "server.headless": str(not browser).lower(),
         "server.showEmailPrompt": "false",

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
+from deniable._check import InputError
 from deniable._optional import require
 
 
@@ -45,7 +46,7 @@ class Guard:
         self._steps, self._noise, self._rate = steps, noise_multiplier, loader.sample_rate
         self._own = {id(p) for p in optimizer.params}
         self._start = [_some(p) for p in optimizer.params]
-        self._before = recorded_steps(accountant)
+        self._before = recorded_steps(accountant.history)
         self.taken, self._updates = 0, 0
         self.broken: str | None = None
         self._handed: list[int] = []  # sizes of the batches that the loop got from the loader since the last step
@@ -86,10 +87,14 @@ class Guard:
         whole = getattr(self._module, "_module", self._module)
         return {name: value.detach().cpu().clone() for name, value in whole.state_dict().items()}
 
-    def resume(self, taken: int) -> None:
-        """Go on after ``taken`` steps, which the accountant holds."""
+    def resume(self, taken: int, history: dict[str, Any]) -> None:
+        """Go on after ``taken`` steps, which the saved history of an accountant holds after those of before."""
+        if (held := recorded_steps(history["history"])) - taken != self._before:
+            raise InputError(
+                f"state must hold the {self._before + taken:,} steps of its run, got {held:,}; save it anew"
+            )
+        self._accountant.load_state_dict(history)
         self.taken = self._updates = taken
-        self._before = recorded_steps(self._accountant) - taken
 
     def _updated(self, *_: Any) -> None:
         self._updates += 1
@@ -142,7 +147,7 @@ class Guard:
                 "the module once a batch (it may call its layers on several views of each record), and under "
                 "torch.no_grad() or after eval() to look at its predictions"
             )
-        if (found := recorded_steps(self._accountant)) != self._before + self.taken:
+        if (found := recorded_steps(self._accountant.history)) != self._before + self.taken:
             return (
                 f"the accountant holds {found:,} steps and not {self._before + self.taken:,}: another run uses this "
                 "engine, or a checkpoint replaced its history; give each run an engine of its own, and resume with "
@@ -275,6 +280,6 @@ def _leave_out_records_that_are_not_finite(optimizer: Any) -> None:
         p.grad_sample, p.summed_grad = gradient.where(rows, gradient.new_zeros(())), None
 
 
-def recorded_steps(accountant: Any) -> int:
-    """Return how many steps an accountant of Opacus holds."""
-    return sum(int(steps) for _, _, steps in accountant.history)
+def recorded_steps(history: Any) -> int:
+    """Return how many steps the history of an accountant of Opacus holds."""
+    return sum(int(steps) for _, _, steps in history)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from deniable._check import InputError, integer, number
 from deniable._files import write_atomically
@@ -33,6 +34,8 @@ NOTES = (
     "or loss mixes records or takes one twice",
     "nobody knows a seed of the generator of PyTorch or of the loader, and noise in floating point counts as Gaussian "
     "noise (an engine with secure_mode=True, where torchcsprng installs, draws it more carefully)",
+    "weights at the start, learning rates and whatever else moves or selects parameters follow from nothing of the "
+    "records but these noisy gradients; a run that goes on from a saved state uses nothing made after it",
     "buffers, which are saved with a model, hold nothing of the data: only gradients are clipped and noisy",
     "Opacus clips in the precision of the gradients: tensors of 10⁷ parameters and more may exceed the norm slightly",
 )
@@ -44,7 +47,7 @@ class PrivateRun:
 
     Attributes
     ----------
-    mechanism
+    planned
         The whole run, including steps that the engine had recorded before.
     noise_multiplier, sample_rate, steps
         The calibrated noise, the Poisson rate and the number of steps that the target covers.
@@ -58,7 +61,8 @@ class PrivateRun:
         Number and head of its entry in a :class:`deniable.Ledger`, if there is one, and where that stood then.
     """
 
-    mechanism: Mechanism
+    unit: ClassVar[str] = "record"
+    planned: Mechanism
     noise_multiplier: float
     sample_rate: float
     steps: int
@@ -68,12 +72,17 @@ class PrivateRun:
     entry: tuple[int, str] | None = None
     standing: str = ""
 
+    @property
+    def mechanism(self) -> Mechanism:
+        """The whole run; raises :class:`StepNotCoveredError` if a step was another one than was planned."""
+        self.guard.require_whole()
+        return self.planned
+
     def tradeoff(self) -> Tradeoff:
         """Return the exact curve of the whole planned run, add or remove one record; it meets the target.
 
         Raises :class:`StepNotCoveredError` if a step was another mechanism than the one that was planned.
         """
-        self.guard.require_whole()
         return with_assumptions(tradeoff(self.mechanism), notes=(*NOTES, *entered(self.entry, self.standing)))
 
     def spent(self) -> Tradeoff:
@@ -90,12 +99,17 @@ class PrivateRun:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on with a run that was saved: call ``make_private`` with the same arguments first, then this.
 
-        Raises ``InputError`` if the saved run was planned with other noise, another sampling rate or other steps.
+        What was made after the state was saved must not have been used. Raises ``InputError`` if the saved run was
+        planned with other noise, another sampling rate or other steps, if its accountant holds other steps than it
+        took, and if this run has taken a step: what that step told counts.
         """
+        if self.guard.taken:
+            raise InputError(
+                f"state must be loaded before a step, {self.guard.taken:,} were taken and count; go on from here"
+            )
         if other := [name for name, value in self._plan().items() if state.get(name) != value]:
             raise InputError(f"state is of a run with another {', '.join(other)}; call make_private as it was called")
-        self.engine.accountant.load_state_dict(state["accountant"])
-        self.guard.resume(integer("taken", state["taken"], at_least=0))
+        self.guard.resume(integer("taken", state["taken"], at_least=0), copy.deepcopy(state["accountant"]))
         for name in ("entry", "standing"):  # those of the run which goes on
             object.__setattr__(self, name, state.get(name, getattr(PrivateRun, name)))
 

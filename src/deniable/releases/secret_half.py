@@ -24,7 +24,7 @@ from deniable.releases.direct import direct_share, plan_by_direct
 from deniable.releases.evidence import ExactRows, NoGuaranteeError, ReleaseError
 from deniable.releases.plans import ROUNDING, NoisePlan, ReleaseTask
 from deniable.releases.resampling import Algorithm, Population, Runner, evaluate
-from deniable.releases.statistics import ExactSwap
+from deniable.releases.statistics import swaps_known
 
 _FEW_NUMBERS = 3  # up to which "auto" compares a closed form with thousands of runs
 _WORTH_RUNNING = 0.5  # largest share of the gain that the runs may cost the direct bound for "auto" to try it
@@ -201,20 +201,17 @@ def choose(task: ReleaseTask) -> tuple[Settled, tuple[Alternative, ...]]:
     The ways share one game, in which the whole data set is known, so comparing them on it is free; at most one of them
     is sampled. All lose the same by training on a part, so the least noise has the least error.
     """
-    closed = isinstance(task.algorithm, ExactSwap)
+    closed = swaps_known(task.algorithm)
     settled = [settle(task, "swap")] if closed else []
     few = not settled or 0 < settled[0].plan.coordinates.free.size <= _FEW_NUMBERS
-    if few and direct_share(task) <= _WORTH_RUNNING:
+    direct = few and direct_share(task) <= _WORTH_RUNNING
+    if direct or not settled:
         try:
-            settled.append(settle(task, "direct"))
-        except NoGuaranteeError:  # known before any run that certifies
-            if not settled:
-                settled.append(settle(task, "centre"))
-        except ReleaseError:
-            if not settled:
+            settled.append(settle(task, "direct" if direct else "centre"))
+        except ReleaseError as error:
+            if not settled and not (direct and isinstance(error, NoGuaranteeError)):
                 raise
-    elif not settled:
-        settled.append(settle(task, "centre"))
+            settled = settled or [settle(task, "centre")]  # known before any run that certifies
     best = min(settled, key=_relative)
     return best, tuple(_row(one, one is best) for one in settled)
 
@@ -250,7 +247,7 @@ def _rms(values: FloatArray) -> float:
 
 
 def _by_swap(task: ReleaseTask) -> NoisePlan:
-    if isinstance(task.algorithm, ExactSwap):
+    if swaps_known(task.algorithm):
         return plans.plan_from_closed_form(task, task.algorithm)
     raise NoGuaranteeError(
         "bound='swap' is proven for Mean, SecondMoment and Histogram of deniable.releases, not for this; use "
@@ -351,14 +348,15 @@ def _on_training_part(
 def _certified_curve(found: Settled) -> Tradeoff:
     """Return the certified ROC: H_γ at a grid of γ ≥ 1, which the gain itself bounds from its own γ on.
 
-    It is extended by H_γ(P‖Q) = 1 − γ + γ·H_{1/γ}(Q‖P), as the bounds are equal in both directions.
+    It is extended by H_γ(P‖Q) = 1 − γ + γ·H_{1/γ}(Q‖P), as the bounds are equal in both directions. The gain of the
+    direct way at uneven odds is of one direction alone: it bounds neither then.
     """
     task, plan, population = found.task, found.plan, found.task.population
     log_gammas, bound = _LOG_GAMMAS, np.zeros_like(_LOG_GAMMAS)
     if found.law is not None:
         log_gammas = np.unique(np.append(_LOG_GAMMAS, task.log_gamma))
         bound = np.minimum(task.inflation * plan.evidence.curve(found.law, log_gammas), 1.0)
-        far = log_gammas >= task.log_gamma
+        far = (log_gammas >= task.log_gamma) & (task.bound != "direct" or task.log_gamma == 0)
         bound[far] = np.minimum(bound[far], found.gain * (1 - ROUNDING) / task.rare)
         bound = np.minimum.accumulate(bound)
     small = np.exp(-log_gammas[:0:-1])

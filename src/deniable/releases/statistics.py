@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -49,6 +49,11 @@ class ExactSwap(ABC):
     @abstractmethod
     def swap_rows(self, population: Population, law: NoiseLaw, coordinates: Indices) -> ExactRows:
         """Return the swap distances of every record under ``law`` (scale 1), on these coordinates of the value."""
+
+
+def swaps_known(algorithm: Any) -> TypeGuard[ExactSwap]:
+    """Return whether the swap distances are those of a class of this file; a subclass may compute something else."""
+    return isinstance(algorithm, ExactSwap) and type(algorithm).__module__ == __name__
 
 
 class LinearStatistic(ExactSwap):

@@ -204,6 +204,8 @@ class Assessment(Textual):
         alert = (self.alert,) if self.alert else ()
         marked = self.assumptions.insecure and testing.INSECURE not in self.alert
         object.__setattr__(self, "alert", " ".join(testing.marked(alert, marked)))
+        if self.assumptions.insecure and self.status == "bounded":
+            object.__setattr__(self, "status", "inconclusive")
 
     @property
     def numbers(self) -> dict[str, Number]:

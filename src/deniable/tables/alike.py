@@ -130,7 +130,7 @@ def _meant(texts: list[str], own: ColumnSchema, settles: str, ways: list[str]) -
         return ""
     shows_first, shows_second = np.any(np.isnan(second) > np.isnan(first)), np.any(np.isnan(first) > np.isnan(second))
     if shows_first == shows_second:  # 1,234 in all tables is one number; the first days of months are others
-        marks = {mark for text, doubt in zip(texts, doubtful, strict=True) for mark in ".," if doubt and mark in text}
+        marks = {mark for text, two in zip(texts, doubtful, strict=True) for mark in ".," if two and mark in text}
         return _UNKNOWN if settles == "order" else f"{_UNKNOWN} {sorted(marks)}"
     way, meant = (ways[0], first) if shows_first else (ways[1], second)
     return "" if np.array_equal(own.read(texts).number[doubtful], meant[doubtful]) else way

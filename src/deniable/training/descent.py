@@ -73,18 +73,18 @@ class Lattice:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class Coded:
     """Some records: their cells in each block, the intercept's last, targets and whole-number weights (None: all 1)."""
 
     codes: Sequence[Codes]
     target: FloatArray
     weights: FloatArray | None
 
-    def cut(self, many: int) -> list[Rows]:
+    def cut(self, many: int) -> list[Coded]:
         """Return the records in at most so many parts."""
         ends = np.linspace(0, self.target.size, min(many, self.target.size) + 1).astype(int).tolist()
         return [
-            Rows([c[a:b] for c in self.codes], self.target[a:b], None if self.weights is None else self.weights[a:b])
+            Coded([c[a:b] for c in self.codes], self.target[a:b], None if self.weights is None else self.weights[a:b])
             for a, b in pairwise(ends)
         ]
 
@@ -96,7 +96,7 @@ class Descent:
     Σ (basis entry / noise)² over the coordinates, for a residual of 1.
     """
 
-    def __init__(self, lattice: Lattice, pairs: Sequence[Pair], rows: Rows) -> None:
+    def __init__(self, lattice: Lattice, pairs: Sequence[Pair], rows: Coded) -> None:
         codes, self._rows, self._lattice = with_pairs(rows.codes, pairs), rows, lattice
         row = np.zeros(rows.target.size)
         for start, cells in zip(lattice.basis.starts, codes, strict=True):

@@ -22,7 +22,7 @@ from deniable._parallel import Parts
 from deniable.noise import Queries
 from deniable.training.additive import Additive, codes_of
 from deniable.training.clipping import CLIP_SHARE, WIDEST, reclipped, tells
-from deniable.training.descent import MOMENTUM, Descent, Lattice, Rows, length_of_step
+from deniable.training.descent import MOMENTUM, Coded, Descent, Lattice, length_of_step
 from deniable.training.design import Basis
 from deniable.training.encoders import Pair, Thermometer
 from deniable.training.features import Declared
@@ -43,7 +43,7 @@ class Path:
 
     def __init__(self, task: Task, columns: Columns, mu: float) -> None:
         self.task, self.columns, self.mu, self.loss = task, columns, mu, task.loss
-        rows = Rows(codes_of(task.table, columns.encoders), task.target, task.look.units.weights)
+        rows = Coded(codes_of(task.table, columns.encoders), task.target, task.look.units.weights)
         self.rows = Parts.of(rows.cut)
         self.pairs: list[Pair] = []
         self.born: list[int] = []  # the step at which each pair was added
