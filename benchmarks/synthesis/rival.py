@@ -1,6 +1,6 @@
 """One rival, in its own environment: codes in, made-up codes out; nothing else is asked of it.
 
-    PYTHON rival.py opendp-aim codes.csv sizes.json rho rows out.csv
+PYTHON rival.py opendp-aim codes.csv sizes.json rho rows out.csv
 """
 
 import json

@@ -1,6 +1,7 @@
-"""Made-up tables at the same risk: this package's and others', each in its own environment, each with a limit of CPU time.
+"""Made-up tables at the same risk: this package's and others', each in its own environment, in limited CPU time.
 
     python benchmarks/synthesis/run.py --out results.jsonl --tables adult,churn --seeds 3
+    python benchmarks/synthesis/run.py --out results.jsonl --rival own-aim --only-rivals
     python benchmarks/synthesis/run.py --out results.jsonl --rival opendp-aim=/path/to/python --seconds 600
 
 Rivals get every domain (words, quantiles) from the real records for nothing. "noise": the sum of squared noise of a
@@ -19,9 +20,11 @@ import time
 import warnings
 from pathlib import Path
 
+import aim
 from measures import measured
 from scipy.optimize import brentq
 from scipy.stats import norm
+
 from tables import Cells, halves, load
 
 HERE = Path(__file__).parent
@@ -48,13 +51,17 @@ def ours(train, target: str | None, advantage: float, rows: int):
 
 def rivals(name: str, python: str, train, seed: int, rho: float, rows: int, seconds: int):
     """Return a rival's rows and CPU seconds; raises `subprocess.CalledProcessError`."""
+    if name == "own-aim":
+        started = time.process_time()
+        return aim.made(train, rho, rows, seed), time.process_time() - started
     cells = Cells(train)
     codes, sizes = cells.encode(train)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         codes.to_csv(place / "codes.csv", index=False)
         (place / "sizes.json").write_text(json.dumps(sizes))
-        command = [python, HERE / "rival.py", name, place / "codes.csv", place / "sizes.json", rho, rows, place / "made.csv"]
+        files = [place / "codes.csv", place / "sizes.json", rho, rows, place / "made.csv"]
+        command = [python, HERE / "rival.py", name, *files]
         limit = lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))  # noqa: E731
         done = subprocess.run([str(c) for c in command], preexec_fn=limit, check=True, capture_output=True, text=True)
         import pandas as pd
@@ -69,7 +76,7 @@ def main() -> None:
     ask.add_argument("--tables", default="adult,churn,credit,crash,election")
     ask.add_argument("--seeds", type=int, default=3)
     ask.add_argument("--advantage", type=float, default=0.1)
-    ask.add_argument("--rival", action="append", default=[], metavar="TOOL-METHOD=PYTHON")
+    ask.add_argument("--rival", action="append", default=[], metavar="own-aim or TOOL-METHOD=PYTHON")
     ask.add_argument("--seconds", type=int, default=900)
     ask.add_argument("--only-rivals", action="store_true")
     asked = ask.parse_args()
@@ -88,7 +95,7 @@ def main() -> None:
                     if tool == "deniable":
                         made, cpu = ours(train, target if kind == "target" else None, asked.advantage, rows)
                     else:
-                        made, cpu = rivals(*tool.split("=", 1), train, seed, rho[kind], rows, asked.seconds)
+                        made, cpu = rivals(*tool.partition("=")[::2], train, seed, rho[kind], rows, asked.seconds)
                     found |= measured(made, train, test, target) | {"cpu": cpu}
                 except subprocess.CalledProcessError as error:
                     late = error.returncode in (-signal.SIGXCPU, -signal.SIGKILL)

@@ -45,8 +45,8 @@ def halves(table: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
 class Cells:
     """A table as whole numbers below 32 or so: quantiles of the real records, read off them for nothing.
 
-    Rivals want a domain. They get the best that there is, the real quantiles and the real lists of words, and none of it
-    is charged to them. Numbers are drawn evenly inside a cell.
+    Rivals want a domain. They get the best that there is, the real quantiles and lists of words, and none of it is
+    charged to them. Numbers are drawn evenly inside a cell.
     """
 
     def __init__(self, table: pd.DataFrame, bins: int = 16, words: int = 60) -> None:
@@ -60,7 +60,7 @@ class Cells:
                 if (values == np.rint(values)).all():
                     self.whole.add(name)
             else:
-                self.words[name] = list(column.dropna().astype(str).value_counts().index[:words])
+                self.words[name] = list(_texts(column).dropna().value_counts().index[:words])
 
     def encode(self, table: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
         """Return codes by column, the last one a blank or a rare word, and how many codes there are."""
@@ -73,8 +73,7 @@ class Cells:
                 sizes[name] = len(edges)
             else:
                 place = {word: k for k, word in enumerate(self.words[name])}
-                text = column.astype(str).where(column.notna(), None)
-                codes[name] = text.map(place).fillna(len(place)).to_numpy(int)
+                codes[name] = _texts(column).map(place).fillna(len(place)).to_numpy(int)
                 sizes[name] = len(place) + 1
         return pd.DataFrame(codes), sizes
 
@@ -95,3 +94,10 @@ class Cells:
                 if pd.api.types.is_numeric_dtype(table[name]) and table[name].dtype != bool:
                     out[name] = pd.to_numeric(pd.Series(out[name]), errors="coerce")
         return pd.DataFrame(out)
+
+
+def _texts(column: pd.Series) -> pd.Series:
+    """Return cells as texts: 1 and 1.0, which a column with a blank holds instead, are one."""
+    plain = pd.api.types.is_numeric_dtype(column) and column.dtype != bool
+    text = column.map("{:.12g}".format) if plain else column.astype(str)
+    return text.where(column.notna(), None)
