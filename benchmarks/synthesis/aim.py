@@ -15,7 +15,7 @@ from deniable.noise import SumNoise
 from deniable.synthesis.fits import Synthesis
 from deniable.synthesis.junction import JunctionTree, cells_of, neighbours, triangulated
 
-CELLS, STEPS, ROWS = 200_000, 60, 300_000  # of the model in all; of a round's fit; drawn to see what the model says
+CELLS, STEPS, ROWS = 100_000, 40, 100_000  # of the model in all; of a round's fit; drawn to see what the model says
 
 
 def made(train: pd.DataFrame, rho: float, rows: int, seed: int) -> pd.DataFrame:

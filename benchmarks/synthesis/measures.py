@@ -15,7 +15,7 @@ def measured(
     made: pd.DataFrame, train: pd.DataFrame, test: pd.DataFrame, target: str, seed: int = 0
 ) -> dict[str, float]:
     """Return AUC, log loss, TV of one and of two columns, and the mean error of counting queries over three."""
-    made = _alike(made, train)
+    made, train, test = (_alike(one, train) for one in (made, train, test))
     cells = Cells(train)
     (real, sizes), (fake, _) = cells.encode(train), cells.encode(made)
     names = list(train)
@@ -30,13 +30,13 @@ def measured(
 
 
 def _alike(made: pd.DataFrame, train: pd.DataFrame) -> pd.DataFrame:
-    """Spell made-up cells as the real column does: numbers as numbers, words as words."""
+    """Return numbers as numbers, and words in small letters: yes and Yes are one."""
     out = {}
     for name, column in train.items():
         if pd.api.types.is_numeric_dtype(column) and column.dtype != bool:
             out[name] = pd.to_numeric(made[name], errors="coerce")
         else:
-            out[name] = made[name].astype(object).where(made[name].notna(), None)
+            out[name] = made[name].astype(str).str.casefold().where(made[name].notna(), None)
     return pd.DataFrame(out)
 
 
