@@ -105,11 +105,10 @@ def ask_kinds(look: Queries, columns: Iterable[ColumnCells], n_rows: int, mu: fl
 
 def _counted(cells: ColumnCells, units: Units) -> list[int]:
     """Count the cells of each of ``_KINDS``, and the distinct words that are no flags."""
-    from deniable.tables import NUMBER, WORD, flag_of  # needs pandas
+    from deniable.tables import NUMBER, WORD  # needs pandas
 
-    flags = np.array([*(bool(flag_of(word)) for word in cells.words), False])[cells.word]
     whole = cells.number == np.rint(cells.number)
-    kind = np.where(flags, 4, np.where(whole & (cells.kind == NUMBER), 5, cells.kind))
+    kind = np.where(~np.isnan(cells.flags), 4, np.where(whole & (cells.kind == NUMBER), 5, cells.kind))
     words = kind == WORD
     weights = units.weights if units.weights is None else units.weights[words]
     distinct = np.minimum(np.bincount(cells.word[words], weights), units.heaviest).sum()

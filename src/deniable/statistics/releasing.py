@@ -41,13 +41,12 @@ from deniable.statistics.queries import (
 )
 from deniable.statistics.released import StatisticsRelease
 from deniable.statistics.requests import Given, answered, declared, estimand, query_of, shared, shares_of
-from deniable.tables import DATE, NUMBER, WORD, ColumnCells, Schema, flag_of, open_table
+from deniable.tables import DATE, NUMBER, WORD, ColumnCells, Schema, open_table
 
 _COUNT = 0.01  # share of μ² for the number of records
 _KINDS = 0.03  # share of μ² for what columns hold, the number of records included
 _FINDING = 0.21  # share of μ² for all that is not declared: kinds, ranges, categories, the number of records
 HEAVIEST = 720  # weight of a person's records together; more would leave less room for noise in whole numbers
-_FLAGS = {"yes": 1.0, "no": 0.0, "": math.nan}  # words that are numbers where numbers are asked for
 
 
 @only_our_words()
@@ -334,5 +333,4 @@ def _persons(column: Any, schema: Schema) -> Units:
 def numbers_of(cells: ColumnCells, dates: bool) -> FloatArray:
     """Return the dates of a column in days, or its numbers, yes and no among them as 1 and 0; NaN for other cells."""
     out = np.where(cells.kind == (DATE if dates else NUMBER), cells.number, np.nan)
-    flags = np.array([*(_FLAGS[flag_of(word)] for word in cells.words), np.nan])[cells.word]
-    return out if dates else np.where(cells.kind == WORD, flags, out)
+    return out if dates else np.where(cells.kind == WORD, cells.flags, out)

@@ -294,6 +294,12 @@ class ColumnCells:
         return ColumnCells(kind, number, np.append(self.word, np.int32(-1))[rows], self.words)
 
     @property
+    def flags(self) -> FloatArray:
+        """Return 1 and 0 for words that mean yes and no, NaN for all other cells."""
+        ends = {"yes": 1.0, "no": 0.0, "": math.nan}
+        return np.array([*(ends[flag_of(word)] for word in self.words), math.nan])[self.word]
+
+    @property
     def coded(self) -> tuple[IntArray, tuple[str, ...]]:
         """Return every cell's place among canonical texts, −1 for a missing one, and these: equal cells are alike."""
         codes, texts = self.word.astype(np.int64), list(self.words)

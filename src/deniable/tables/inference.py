@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from deniable._check import InputError
-from deniable.tables.cell import DATE, NOTHING, NUMBER, WORD, ColumnCells, flag_of
+from deniable.tables.cell import DATE, NOTHING, NUMBER, WORD, ColumnCells
 from deniable.tables.schema import ColumnSchema
 
 MAX_CATEGORIES = 200  # distinct texts of a column, each of which becomes a column of zeros and ones
@@ -46,8 +46,7 @@ _ODD_DATE = re.compile(
 def kind_of(cells: ColumnCells) -> str:
     """What most cells are: numbers or dates if at least half of those that are present, but for a scale of few."""
     counts = np.bincount(cells.kind, minlength=4)
-    flags = np.array([*(bool(flag_of(word)) for word in cells.words), False])[cells.word]
-    if counts[WORD] and flags.sum() == counts[1:].sum():
+    if counts[WORD] and np.sum(~np.isnan(cells.flags)) == counts[1:].sum():
         return "yes/no"
     if cells.words and len(cells.words) + len(np.unique(cells.number[cells.kind != WORD])) <= _SCALE:
         return "category"
@@ -61,8 +60,7 @@ def typed(cells: ColumnCells, kind: str) -> pd.Series[Any]:
     if kind == "category":
         return pd.Series(cells.spelled, dtype=object).where(cells.kind > 0, np.nan)
     if kind == "yes/no":
-        ends = {"yes": 1.0, "no": 0.0}
-        return pd.Series(np.array([*(ends.get(flag_of(word), np.nan) for word in cells.words), np.nan])[cells.word])
+        return pd.Series(cells.flags)
     return pd.Series(np.where(cells.kind == (DATE if kind == "date" else NUMBER), cells.number, np.nan))
 
 

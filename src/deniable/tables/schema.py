@@ -23,7 +23,6 @@ from deniable.tables.cell import (
     WORD,
     CellFormat,
     ColumnCells,
-    flag_of,
     read_cell,
     read_cells,
     spelled,
@@ -114,8 +113,7 @@ class ColumnSchema:
                 gone |= (cells.kind == axis) & np.isin(cells.number, np.array([v for kind, v in none if kind == axis]))
             cells = _kept(cells, ~gone)
         if self.kind in ("number", "whole", "yes/no") and cells.words:
-            said = np.array([*(_FLAGS[flag_of(word)] for word in cells.words), np.nan])[cells.word]
-            cells = _numbers(np.where(cells.kind == NUMBER, cells.number, said))
+            cells = _numbers(np.where(cells.kind == NUMBER, cells.number, cells.flags))
         if self.kind == "yes/no":
             known = (cells.kind == NUMBER) & np.isin(cells.number, (0, 1))
             return read_cells(_YES_NO).at(np.where(known, cells.number, -1).astype(np.int64))
@@ -149,9 +147,6 @@ class ColumnSchema:
                 f"means a missing cell, got {words if len(words) < 20 else len(words)!r}"
             )
         return made
-
-
-_FLAGS = {"yes": 1.0, "no": 0.0, "": np.nan}
 
 
 @dataclass(frozen=True)
