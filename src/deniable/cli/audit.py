@@ -17,10 +17,10 @@ from deniable.cli.run import read_run
 
 _STREAM = "-"
 _USED = {  # options, and what they are used for
-    ("--score", "--member", "--reverse"): ("a stream", "scores"),
-    ("--members", "--nonmembers", "--reference", "--method", "--schema"): ("a table",),
-    ("--sheet", "--fpr"): ("scores", "a table"),
-    ("--plot",): ("a stream",),
+    ("score", "member", "reverse"): ("a stream", "scores"),
+    ("members", "nonmembers", "reference", "method", "schema"): ("a table",),
+    ("sheet", "fpr"): ("scores", "a table"),
+    ("plot",): ("a stream",),
 }
 
 
@@ -76,9 +76,12 @@ def audit(
     promised = None if promise is None else read_run(promise)
     streams = stream or str(scores) == _STREAM
     what = "a stream" if streams else "scores" if members is None and nonmembers is None else "a table"
-    asked = {"--score": score, "--member": member, "--reverse": reverse, "--fpr": fpr, "--plot": plot}
-    asked |= {"--members": members, "--nonmembers": nonmembers, "--reference": reference, "--method": method != "auto"}
-    _refuse_unused(what, asked | {"--schema": reading.schema, "--sheet": reading.sheet})
+    asked = {"score": score, "member": member, "reverse": reverse, "fpr": fpr, "plot": plot, **vars(reading)}
+    asked |= {"members": members, "nonmembers": nonmembers, "reference": reference, "method": method != "auto"}
+    for names, uses in _USED.items():
+        if what not in uses:
+            why = f"is for {' and '.join(uses)}, and this is an audit of {what}; leave it out"
+            options.refuse(why, **{name: asked[name] for name in names})
     columns: dict[str, Any] = {"score": score, "member": member, "decimal": reading.decimal or ""}
     if streams:
         streamed = _sequential(scores, promised, confidence, reverse, columns)
@@ -104,13 +107,6 @@ def audit(
     write(pages.files(made))
     following = again("--owner-report", "audit.html") if pages.owner_report is None else ()
     return max(pages.show(made, following), MISSED if found.warnings else FINE)
-
-
-def _refuse_unused(what: str, asked: dict[str, Any]) -> None:
-    """Refuse options that have no meaning for what is audited."""
-    for names, uses in _USED.items():
-        if what not in uses and (given := [name for name in names if asked[name]]):
-            raise InputError(f"{given[0]} is for {' and '.join(uses)}, and this is an audit of {what}; leave it out")
 
 
 def _sequential(scores: Path, promise: Any, confidence: float, reverse: bool, columns: dict[str, Any]) -> Any:
