@@ -141,12 +141,13 @@ class Certificate(Textual):
             found[use.name] = found.get(use.name, 0.0) + use.mu**2 / whole
         return found
 
-    def purposes(self) -> list[tuple[str, tuple[str, ...], float]]:
-        """Return each purpose with the names of its uses and their μ together: forty columns are one kind of query."""
-        found: dict[str, list[Use]] = {}
+    def purposes(self) -> list[tuple[str, tuple[str, ...], float, float]]:
+        """Return each purpose with the names of its uses, their μ together, and its share of μ²."""
+        found, whole = dict[str, list[Use]](), total_mu(self.uses) or 1.0
         for use in self.uses:
             found.setdefault(use.purpose, []).append(use)
-        return [(why, tuple(use.name for use in uses), total_mu(uses)) for why, uses in found.items()]
+        sums = {why: total_mu(uses) for why, uses in found.items()}
+        return [(why, tuple(use.name for use in found[why]), mu, (mu / whole) ** 2) for why, mu in sums.items()]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python types; the curves become their advantage at prior ½ and the TPR at some FPRs."""
@@ -170,10 +171,7 @@ class Certificate(Textual):
             f"{replaced}.",
             *[f"{SHARED.capitalize()}."] * (self.unit == "person"),
             f"Every query of the data, with its share of the budget (μ² = {self.mu**2:.6g}):",
-            *(
-                f"  {(mu / (total_mu(self.uses) or 1.0)) ** 2:7.2%}  {why} ({_listed(names)})"
-                for why, names, mu in self.purposes()
-            ),
+            *(f"  {share:7.2%}  {why} ({_listed(names)})" for why, names, _, share in self.purposes()),
             "Taken as public, not protected:",
             *(f"  {line}" for line in self.public),
             f"Covers {AS_GIVEN}.",

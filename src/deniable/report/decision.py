@@ -184,11 +184,9 @@ def _proven(a: Assessment, policy: Policy, asked: Limit, label: str, attacks: li
     bounds, records = _upper(a, r"bound\d*", key, rate), _upper(a, r"records\d*\.worst", key, rate)
     local = policy.scope == "this data set" and bool(records)
     source = records if local else bounds or records
-    for attacked in attacks[:1]:
-        low = attacked.low or 0.0
+    if attacks and (low := attacks[0].low or 0.0) > limit:
         why = f"{label}: an attack shows at least {shown(low, 'rate', 'lower')}; the policy allows {_percent(limit)}."
-        if low > limit:
-            return Rule(key, label, limit, "missed", low, attacked.key, why)
+        return Rule(key, label, limit, "missed", low, attacks[0].key, why)
     if not source:
         why = f"{label}: nothing is proven in this report; a weak attack does not rule out stronger ones."
         return _missing(key, label, why, limit)

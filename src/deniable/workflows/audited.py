@@ -26,8 +26,8 @@ from deniable.report import (
 )
 
 
-def curve_of(promise: Tradeoff | Mechanism) -> Tradeoff:
-    """Return the curve that was promised."""
+def curve_of(promise: Tradeoff | Mechanism | None) -> Tradeoff | None:
+    """Return the curve that was promised, if there is one."""
     return tradeoff(promise) if isinstance(promise, Mechanism) else promise
 
 
@@ -94,14 +94,14 @@ def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mecha
     if source.repetitions > 1:
         notes.append(f"A canary stood {source.repetitions} times in the data; the limits are for one record.")
     curves: tuple[Curve, ...] = ()
-    if bound is not None:
+    if (promise := curve_of(bound)) is not None and bound is not None:
         verdict = source.compare(bound)
         status, headline = verdict.outcome, of_verdict(verdict, verdict.outcome).strip()
         notes.append(f"Verdict: {verdict}")
-        curves = (promise_curve(verdict, curve_of(bound)),)
+        curves = (promise_curve(verdict, promise),)
     return measured_page(
         asked.title or "An audit of one training run", (status, headline), source.warnings,
-        attack_section(numbers, sure, notes, curves), promise=None if bound is None else curve_of(bound),
+        attack_section(numbers, sure, notes, curves), promise=promise,
         game="each canary is in by a fair coin tossed before the one training; the attacker guesses the coins",
         adjacency="add or remove one canary",
         note="The coins are fair, independent, and not known to whoever scores the canaries.",

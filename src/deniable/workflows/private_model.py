@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -104,11 +103,10 @@ def proof_of(certificate: Certificate) -> dict[str, str]:
 
 def account_section(certificate: Certificate) -> Section:
     """Every query of the data, those with one purpose in one row."""
-    whole = math.hypot(*(mu for _, _, mu in certificate.purposes())) or 1.0
     rows: list[list[Any]] = []
-    for purpose, names, mu in certificate.purposes():
+    for purpose, names, mu, share in certificate.purposes():
         what = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-        rows.append([what, purpose, shown((mu / whole) ** 2, "rate", "nearest", 3), mu])
+        rows.append([what, purpose, shown(share, "rate", "nearest", 3), mu])
     lines = [f"Target: {certificate.target}."]
     if certificate.delta > 0:
         lines.append(

@@ -39,7 +39,7 @@ def assess_audit(
 ) -> Assessment:
     """Return what an attack measured; ``bound`` is the promise that it is compared with."""
     audit = source.audit() if isinstance(source, AttackScores) else source
-    curve = None if bound is None else curve_of(bound)
+    curve = curve_of(bound)
     section, status, headline = audit_section(
         audit, fpr=asked.fpr, attack="Scores of an attack", bound=curve, promise=bound, command=asked.command
     )
