@@ -15,7 +15,7 @@ import pytest
 
 import deniable as dn
 from deniable import InputError
-from deniable._parallel import WorkerWarning, _same_versions, in_order
+from deniable._parallel import Parts, WorkerWarning, _same_versions, in_order
 from deniable.training import fitting
 from guarantees.replay import Tape
 
@@ -230,6 +230,14 @@ def test_a_private_model_on_a_cluster_is_that_of_one_process_whoever_dies(two_wo
         np.testing.assert_array_equal(found.model_.coefficients, alone.model_.coefficients)
         np.testing.assert_array_equal(found.record_tradeoffs_.mu, alone.record_tradeoffs_.mu)
         assert str(found.certificate_) == str(alone.certificate_)
+
+
+def test_a_block_inside_another_gives_its_cluster_back(two_workers):
+    with dn.records.cluster(two_workers) as outer:
+        with dn.records.cluster(two_workers) as inner:
+            assert Parts.of(lambda many: [1] * many).client is inner
+        assert Parts.of(lambda many: [1] * many).client is outer
+    assert Parts.of(lambda many: [1] * many).client is None
 
 
 def test_a_dask_frame_fits_on_a_cluster_as_here(two_workers, monkeypatch):

@@ -203,13 +203,14 @@ def cluster(address: Any) -> Iterator[Any]:
             client, own = distributed.Client(address, timeout="5s", set_as_default=False), True
         except (OSError, ValueError) as error:
             raise InputError(f"cluster must be the address of a running scheduler, got {address!r}: {error}") from error
+    before = _joined.get()  # of a block around this one
     try:
         _same_versions(client)
         _joined.set(client)
         with joblib.parallel_config(backend="dask", client=client, n_jobs=-1):
             yield client
     finally:
-        _joined.set(None)
+        _joined.set(before)
         if own:
             client.close()
 

@@ -266,7 +266,7 @@ class Ledger:
             "unit": self.unit,
             "limit": None if self.limit is None else self.limit.words(self._whom),
             "reserve": None if self.reserve is None else to_plain(self.reserve),
-            "head": self.head,
+            "head": self._head(entries),
             "advantage": self.tradeoff().advantage(),
             "remaining_mu": None if self.limit is None else self.remaining(),
             "entries": [

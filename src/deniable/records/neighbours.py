@@ -70,8 +70,8 @@ def leave_one_out(base: Optimum, direction: FloatArray, tolerance: float | None 
     """Return the optima without each record of ``base.problem``, by one pass of Newton steps over its tasks.
 
     Records whose radius is above ``tolerance`` × their distance are iterated; by default 1e-9 where iterating every
-    record is cheap, and 1 % (usually no iteration at all) beyond. Of more than 20,000 of
-    them as many are, spread evenly.
+    record is cheap, and 1 % (usually no iteration at all) beyond. Of more than 20,000 of them as many are, spread
+    evenly.
     """
     problem = base.problem
     if tolerance is None:

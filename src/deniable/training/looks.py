@@ -92,7 +92,8 @@ class Task:
 
 def bins_mu(task: Task, declared: Declared) -> float:
     """Return what ranges and bins may cost: enough for ranges to be found, between 9 % and 30 % of μ²."""
-    unknown, mu = sum(c.measured and c.name not in declared.ranges for c in task.table.columns), task.look.ledger.mu
+    mu = task.look.ledger.mu
+    unknown = sum(column.measured and column.name not in declared.ranges for column in task.table.columns)
     return mu * math.sqrt(min(max(unknown * (FOUND / (task.n * mu)) ** 2, BINS_SHARE), MOST_BINS))
 
 
