@@ -1,5 +1,6 @@
 """The local page: numbers equal the library's, a target gives the noise, a bad upload leaves the page standing."""
 
+import socket
 import sys
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 import deniable as dn
 from deniable._shown import shown
+from deniable.cli._app import run
 
 PAGE = str(Path(dn.__file__).with_name("app.py"))
 
@@ -67,3 +69,12 @@ def test_an_impossible_target_is_explained(page):
     page.button[0].click().run()
     assert not page.exception
     assert "advantage" in page.info[0].value
+
+
+def test_a_port_that_is_taken_is_refused_in_one_line(capsys):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert run(["app", "--no-browser", "--port", str(port)]) == 2
+    assert f"--port {port}" in capsys.readouterr().err

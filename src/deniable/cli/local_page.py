@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from deniable._check import InputError
 from deniable._optional import require
 from deniable.cli._app import command
+
+HOST = "127.0.0.1"
 
 
 @command("deniable app", "deniable app --port 8600 --no-browser", name="app")
@@ -22,10 +26,16 @@ def local_page(
 
     It listens on 127.0.0.1 and sends nothing. Ctrl-C ends it, with exit code 0.
     """
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            raise InputError(f"--port {port} cannot be used: {error.strerror}; choose another") from None
     require("streamlit", purpose="The local page")
     page = Path(__file__).parents[1] / "app.py"
     options = {
-        "server.address": "127.0.0.1",
+        "server.address": HOST,
         "server.port": port,
         "server.headless": str(not browser).lower(),
         "server.showEmailPrompt": "false",
