@@ -186,20 +186,25 @@ class Units:
 
 
 def units_of(owners: Any, person: Any, records: int = 1, heaviest: int = HEAVIEST, declared: Any = None) -> Units:
-    """Return weights with which each person's records count as at most one.
+    """Return weights with which each person's records count as one.
 
-    A person with m records gets ⌊``heaviest`` / max(m, ``records``)⌋ for each, so that the whole numbers never sum to
-    more than that: any sum of contributions of norm ≤ 1 changes by at most as much as for one record (triangle
-    inequality). ``records`` above 1 lets records of persons with fewer count equally. A record without a person weighs
-    nothing. ``declared`` is the schema of the column ``owners``, whose name is ``person``.
+    A person with m records shares ``heaviest`` among k = max(m, ``records``) places, in whole numbers: each gets
+    ⌊``heaviest`` / k⌋, and the first of them one more until nothing is left. So m ≥ ``records`` weigh ``heaviest``
+    exactly, and any sum of contributions of norm ≤ 1 changes by at most as much as for one record (triangle
+    inequality). A weight depends on her own records' number and order, on nobody else's; of more than ``heaviest`` the
+    later ones weigh nothing. ``records`` above 1 lets records of persons with fewer count equally. A record without a
+    person weighs nothing. ``declared`` is the schema of the column ``owners``, whose name is ``person``.
     """
+    import pandas as pd
+
     from deniable.tables import persons_of  # needs pandas
 
     records = integer("records_per_person", records, at_least=1)
     index, labels = persons_of(owners, declared)
-    weights = heaviest // np.maximum(np.bincount(index, minlength=len(labels) + 1), records)
-    weights[-1] = 0
-    return Units("person", weights[index].astype(np.float64), heaviest, index, labels, str(person))
+    places = np.maximum(np.bincount(index, minlength=1), records)[index]
+    turn = pd.Series(index).groupby(index).cumcount().to_numpy()
+    weights = np.where(index < len(labels), heaviest // places + (turn < heaviest % places), 0)
+    return Units("person", weights.astype(np.float64), heaviest, index, labels, str(person))
 
 
 @dataclass(frozen=True)

@@ -68,17 +68,17 @@ class Records:
         Of persons, a count is LATTICE, and each adds the mean of her records (or their sum, her sums in all codes
         scaled to a length of at most ``most``), rounded towards 0, so that no length grows.
         """
-        owners = self.units.owners
+        owners, persons = self.units.owners, len(self.units.labels or ())
         if owners is None:
             return lambda v: (
                 np.bincount(codes[codes >= 0], minlength=size).astype(np.int64) * v
                 if isinstance(v, int)
                 else group_sums(v, codes, size)
             )
-        kept = (codes >= 0) & (owners >= 0)
+        kept = (codes >= 0) & (owners < persons)
         cells, at = np.unique(owners[kept] * size + codes[kept], return_inverse=True)
         who = cells // size
-        records = np.bincount(owners[owners >= 0])
+        records = np.bincount(owners)
 
         def add(values: IntArray | int) -> IntArray:
             steps = np.full(len(at), LATTICE) if isinstance(values, int) else values[kept]

@@ -96,7 +96,7 @@ def release_statistics(
         Short for the schema's ``person``, the column that says whose record each one is: whole persons are hidden then.
         Each counts once: her records share that in equal parts, in counts, too. A sum needs a bound on what one person
         adds, ``sum(spend, per_person=5000)``, to which more is scaled down. A record that names nobody does not count.
-        More than 720 records of one person have no say in ranges and categories that are found.
+        Of more than 720 records of one person the first 720 have a say in ranges and categories that are found.
     n
         The number of records (with ``group``, of persons), if it is public. What is not declared is counted with noise.
     suppress_below
@@ -320,14 +320,10 @@ def read_columns(source: Any, needed: Collection[str], schema: Schema) -> tuple[
             fault = "has no column" if name not in names else "has more than one column"
             raise InputError(f"the table {fault} {name!r}{nearest(name, names) if name not in names else ''}")
     cells = {name: schema.column(name).read(frame[name]) for name in needed}
-    return len(frame), cells, _persons(frame[schema.person], schema) if persons else Units(opened.unit)
-
-
-def _persons(column: Any, schema: Schema) -> Units:
-    units = units_of(column, schema.person, heaviest=HEAVIEST, declared=schema.column(schema.person))
-    assert units.owners is not None
-    assert units.labels is not None
-    return replace(units, owners=np.where(units.owners < len(units.labels), units.owners, -1), labels=None)
+    if schema.person is None:
+        return len(frame), cells, Units(opened.unit)
+    who, said = frame[schema.person], schema.column(schema.person)
+    return len(frame), cells, units_of(who, schema.person, heaviest=HEAVIEST, declared=said)
 
 
 def numbers_of(cells: ColumnCells, dates: bool) -> FloatArray:
