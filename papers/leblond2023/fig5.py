@@ -3,6 +3,7 @@
 import _adult
 import matplotlib.pyplot as plt
 import numpy as np
+from ranked_losses import averaged_ranked_loss
 
 import deniable as dn
 
@@ -19,7 +20,7 @@ def make(reduced):
             profile = dn.privacy_profile(
                 X, y, regularization=1.0, tolerance=1e-2, mechanism=dn.OutputPerturbation(epsilon=10.0**exponent)
             )
-            ranked = profile.averaged_ranked_loss(100, rng=0) / profile.rate  # ranked for each model, then averaged
+            ranked = averaged_ranked_loss(profile, 100, seed=0) / profile.rate  # ranked for each model, then averaged
             ax.plot(1 + ranks, 1e5 * ranked[ranks], label=f"log₁₀ ε = {exponent:g}")
             worst = profile.ranking("typical")[0]
             top[exponent], exact[exponent] = ranked[0], profile.mean_size()[worst] / profile.rate

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from black_boxes import coverage
+from ranked_losses import averaged_ranked_loss
 
 import deniable as dn
 from deniable import InputError
@@ -74,7 +75,7 @@ def test_transition_brackets_the_worst_record(profile):
 
 
 def test_averaged_ranked_loss_is_ranked_and_agrees_with_the_law(profile):
-    ranked = profile.averaged_ranked_loss(400, rng=0)
+    ranked = averaged_ranked_loss(profile, 400, seed=0)
     assert np.all(np.diff(ranked) <= 0)
     assert ranked.mean() == pytest.approx(profile.mean_size().mean(), rel=0.1)  # the mean does not see the ranking
 

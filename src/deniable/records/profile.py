@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable._check import FloatArray, InputError, Seed, choice, integer, number, numbers, seeded
+from deniable._check import FloatArray, InputError, choice, integer, number, numbers
 from deniable._files import check_writable, replacing
 from deniable._notebook import Textual, lines
 from deniable._optional import require
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-_AT_A_TIME = 16  # models whose losses are computed at a time
 RankedBy = Literal["release", "typical"]
 
 WARNING = (
@@ -223,30 +222,6 @@ class PrivacyProfile(Textual):
     def most_exposed(self, k: int = 10, fpr: float = 0.001, by: RankedBy = "release") -> pd.DataFrame:
         """The ``k`` records that this release, or typical ones, expose most: the first rows of :meth:`to_frame`."""
         return self.to_frame(fpr, by).head(integer("k", k, at_least=1))
-
-    def averaged_ranked_loss(self, n_samples: int = 100, *, rng: Seed = None) -> FloatArray:
-        """Ranked |l| averaged over models drawn from the in-world, largest first, (n,) (LeBlond et al. Fig. 5).
-
-        The k-th entry is the mean of the k-th largest |l|, whichever record has it; divide by ``rate`` for their
-        units, and see :class:`Transition` for what its plateaus mean.
-        """
-        if not isinstance(self.mechanism, OutputPerturbation):
-            raise InputError(
-                "averaged_ranked_loss needs OutputPerturbation, whose models can be drawn without refitting"
-            )
-        total = np.zeros(len(self))
-        generators = seeded(rng).spawn(integer("n_samples", n_samples, at_least=1))
-        for some in (generators[i : i + _AT_A_TIME] for i in range(0, len(generators), _AT_A_TIME)):
-            noise = np.stack(
-                [self.mechanism.sample(self.optimum, self.rate, rng=one) - self.optimum for one in some], axis=1
-            )
-            along = self.neighbours.onto(noise)
-            for j in range(len(some)):
-                loss = self.mechanism.privacy_loss(
-                    float(np.linalg.norm(noise[:, j])), self.distance, along[:, j], self.radii, len(noise), self.rate
-                )[0]
-                total += np.sort(np.abs(loss))[::-1]
-        return total / len(generators)
 
     def _known(self) -> Typical:
         if self.typical is None:

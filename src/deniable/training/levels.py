@@ -10,9 +10,8 @@ shrinkage, and its clip has bitten only where scores have come far: one Newton s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import chain
 from typing import cast
 
 import numpy as np
@@ -36,10 +35,13 @@ _NOISY = 0.3  # relative noise of the level above which a narrower clip does les
 _FAR = 2.0  # spreads: scores farther from the middle are clipped to this
 _USUAL = 1.0  # standard deviation of the slope that remains, per ``_FAR`` spreads of the score
 _PARTS = 1 << 15  # lattice points of an entry of size 1
+_AT_ONCE = 1 << 18  # records whose columns are in memory at once
 _SQUARED = 2.5  # largest squared norm of (e, e·u, u/2, u²/2) for |e|, |u| ≤ 1
 _POISSON = 2.0  # largest squared norm of (y, rate), both between 0 and 1
 _FLAT = 4.0  # scores of a classifier farther from the middle are taken to be this far
 _PRIOR = (0.3, 1.2, 0.7)  # prior standard deviations of a classifier's shift, slope (per _FLAT) and link that remain
+
+Columns = Callable[[FloatArray, FloatArray], list[FloatArray]]  # of records' scores and targets
 
 
 def wide_clip(mu: float, n: float, clip: float, count: float | None = None, *, one_sided: bool = False) -> float | None:
@@ -63,13 +65,19 @@ def levelled(task: Task, model: Additive, scores: FloatArray, paid: Paid, wide: 
     if isinstance(task.loss, ClippedPoisson):
         narrow = min(wide, math.sqrt(mu * task.n / _NARROW))  # rates are not whole numbers: their clip needs no floor
         felt = math.sqrt(_POISSON) / (mu * task.n)
-        rates = np.exp(np.minimum(scores, math.log(narrow))) / narrow
-        counts, predicted = means_of(task, [np.minimum(task.target / wide, 1), rates], paid, _POISSON)
+
+        def rates(scores: FloatArray, target: FloatArray) -> list[FloatArray]:
+            return [np.minimum(target / wide, 1), np.exp(np.minimum(scores, math.log(narrow))) / narrow]
+
+        counts, predicted = means_of(task, scores, rates, paid, _POISSON)
         return _moved(model, math.log(wide * max(counts, felt) / (narrow * max(predicted, felt))), 1.0), task.loss
     felt = wide * math.sqrt(_SQUARED) / (mu * task.n)
-    place = np.clip(scores / _FAR, -1, 1)
-    left = np.clip((task.target - scores) / wide, -1, 1)
-    left_mean, product, middle, square = means_of(task, [left, left * place, place / 2, place**2 / 2], paid, _SQUARED)
+
+    def moments(scores: FloatArray, target: FloatArray) -> list[FloatArray]:
+        place, left = np.clip(scores / _FAR, -1, 1), np.clip((target - scores) / wide, -1, 1)
+        return [left, left * place, place / 2, place**2 / 2]
+
+    left_mean, product, middle, square = means_of(task, scores, moments, paid, _SQUARED)
     middle, square = 2 * middle, 2 * square
     steeper = _steeper(wide * (product - left_mean * middle), square - middle**2, felt, 2 * felt / wide)
     return _moved(model, wide * left_mean - steeper * middle, 1 + steeper / _FAR), task.loss
@@ -85,12 +93,15 @@ def _steeper(product: float, spread: float, felt: float, unsure: float) -> float
     return min(max(slope, -_USUAL), 2 * _USUAL)  # predictions get at least half, at most twice as steep
 
 
-def means_of(task: Task, columns: Iterable[FloatArray], paid: Paid, squared: float) -> list[float]:
-    """Return noisy means over the units of columns that together have squared norm at most ``squared`` per record."""
-    units = task.look.units
-    weights = 1 if units.weights is None else units.weights
-    sums = np.array([(np.trunc(column * _PARTS) * weights).sum() for column in columns]).astype(np.int64)
-    unit = units.heaviest * _PARTS
+def means_of(task: Task, scores: FloatArray, columns: Columns, paid: Paid, squared: float) -> list[float]:
+    """Return noisy means over the units of ``columns`` that together have squared norm at most ``squared`` a record."""
+    units, parts = task.look.units, []
+    for start in range(0, len(scores), _AT_ONCE):
+        some = slice(start, start + _AT_ONCE)
+        weights = 1 if units.weights is None else units.weights[some]
+        entries = [np.trunc(column * _PARTS) * weights for column in columns(scores[some], task.target[some])]
+        parts.append(np.sum(entries, axis=1).astype(np.int64))
+    sums, unit = np.sum(parts, axis=0), units.heaviest * _PARTS
     sd = np.full(sums.size, unit * math.sqrt(squared) / paid.mu * (1 + MANY_ROUNDINGS))
     released = paid.channel("level", sd)(sums)
     return [float(value) / unit / task.n for value in released]
@@ -114,13 +125,15 @@ def calibrated(task: Task, model: Additive, scores: FloatArray, paid: Paid) -> t
     and the curvature at most ¼, so its ten numbers have squared norm at most 3 + 6/16.
     """
     loss, scores = cast(ClippedLogistic, task.loss), scores[:, 0]
-    shares, gap = tabled(scores, loss.probabilities, link_gap)
-    features = np.stack([np.ones_like(scores), np.clip(scores / _FLAT, -1, 1), gap / math.log(2)])
     which = np.triu_indices(3)
-    left, curvature = task.target - shares, shares * (1 - shares)
-    tilted = (feature * left for feature in features)  # one column at a time is in memory
-    bent = (curvature * features[i] * features[j] for i, j in zip(*which, strict=True))
-    found = np.array(means_of(task, chain(tilted, bent), paid, 3.375)) * task.n
+
+    def moments(scores: FloatArray, target: FloatArray) -> list[FloatArray]:
+        shares, gap = tabled(scores, loss.probabilities, link_gap)
+        features = np.stack([np.ones_like(scores), np.clip(scores / _FLAT, -1, 1), gap / math.log(2)])
+        left, curvature = target - shares, shares * (1 - shares)
+        return [*features * left, *(curvature * features[i] * features[j] for i, j in zip(*which, strict=True))]
+
+    found = np.array(means_of(task, scores, moments, paid, 3.375)) * task.n
     bend = np.zeros((3, 3))
     bend[which] = bend[which[::-1]] = found[3:]
     values, axes = np.linalg.eigh(bend)
