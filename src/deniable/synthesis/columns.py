@@ -105,11 +105,6 @@ class MadeColumn:
         """The standard deviation of the noise on its first cell."""
         return float(self.sds[0])
 
-    @property
-    def group_sd(self) -> float:
-        """The standard deviation of the noise on a group of ordinary size."""
-        return max(math.sqrt(len(self.mass) / self.size), 1.0) * self.sd
-
     def codes(self, cells: ColumnCells) -> IntArray:
         """Return the cell of each record, by itself; numbers beyond the ends count at the ends."""
         number = Thermometer(self.name, self.bounds[1:-1], -math.inf, math.inf, 0.0) if self.numbers else None

@@ -9,13 +9,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from deniable._check import FloatArray, InputError, IntArray, number
 from deniable.synthesis.columns import OTHER, MadeColumn
 from deniable.synthesis.pairs import Counted
-from deniable.tables import DATE, NUMBER, few, read_cell, read_cells, spelled
+from deniable.tables import DATE, NUMBER, ColumnSchema, Schema, few, read_cell, read_cells, spelled
 
 MISSING_CELL = "(missing)"
 
@@ -105,6 +104,7 @@ def _group_names(column: MadeColumn, names: tuple[str, ...]) -> tuple[str, ...]:
 def interval(
     query: Mapping[Any, Any],
     columns: Sequence[MadeColumn],
+    schema: Schema,
     pairs: Sequence[Counted],
     total: tuple[float, float],
     confidence: float,
@@ -123,18 +123,17 @@ def interval(
         raise InputError(
             f"query must be {{column: value}} of one or two columns, got {query!r}; known are {few(list(places))}"
         )
-    asked = sorted((places[name], _touched(columns[places[name]], wanted)) for name, wanted in query.items())
+    at = sorted(places[name] for name in query)
+    asked = [(c, _touched(c, query[c.name], schema.column(c.name))) for c in map(columns.__getitem__, at)]
     if len(asked) == 1:
-        (i, touched), z = asked[0], float(ndtri((1 + level) / 2))
-        low, high, middle = _alone(columns[i], touched, z)
-        return CountInterval(middle, low, min(high, n + z * n_sd), level)
-    i, j = (place for place, _ in asked)
-    z = float(ndtri(1 - (1 - level) / 8))  # at most eight one-sided limits
-    one, other = (_alone(columns[k], touched, z) for k, touched in asked)
+        low, high, middle = _alone(*asked[0], float(ndtri((1 + level) / 2)))
+        return CountInterval(middle, low, high, level)
+    z = float(ndtri(1 - (1 - level) / 9))  # at most nine one-sided limits
+    one, other = (_alone(*own, z) for own in asked)
     low, high = max(0.0, one[0] + other[0] - n - z * n_sd), min(one[1], other[1])
     middle = one[2] * other[2] / n
-    for _, counts, sd in (pair for pair in pairs if pair[0] == (i, j)):
-        (rows, share, beside), (cols, part, beyond) = (_by_groups(columns[k], touched, z) for k, touched in asked)
+    for _, counts, sd in (pair for pair in pairs if [*pair[0]] == at):
+        (rows, share, beside), (cols, part, beyond) = (_by_groups(*own, z) for own in asked)
         block = counts[np.ix_(rows, cols)]
         middle = float(np.sum(counts * np.outer(share, part)))
         noise = z * sd * math.sqrt(block.size)
@@ -143,43 +142,50 @@ def interval(
     return CountInterval(min(max(middle, low), high), low, high, level)
 
 
-def _touched(column: MadeColumn, wanted: Any) -> tuple[NDArray[np.bool_], NDArray[np.bool_], int]:
-    """Return which cells lie in what is wanted, which touch it, and how many words it names that were not found."""
-    size, unseen = len(column.mass), 0
-    inside, touched = np.zeros(size, dtype=bool), np.zeros(size, dtype=bool)
-    if isinstance(wanted, tuple) and len(wanted) == 2 and column.numbers:
-        low: Any
-        high: Any
-        (kind, low), (other, high) = (read_cell(end) for end in wanted)
+def _touched(column: MadeColumn, wanted: Any, said: ColumnSchema) -> tuple[Any, ...]:
+    """Return which cells hold only what is wanted, which are likely to, and which may hold some of it; and how many
+    words it names that were not found.
+
+    Fractions (of dates, times) lie in the cell of the whole number below, and what lies beyond a range in that at its
+    end. Only a declaration rules either out: few of them are hidden by the noise of a count.
+    """
+    size, k, unseen = len(column.mass), column.numbers, 0
+    inside, touched, sure = (np.full(size, value) for value in (False, False, True))
+    sure[:k] = said.kind == "whole"
+    if isinstance(wanted, tuple) and len(wanted) == 2 and k:
+        ends: Any = [read_cell(end) for end in wanted]
+        (kind, low), (other, high) = ends
         if not (kind == other == (DATE if column.dates else NUMBER) and low <= high):
             raise InputError(f"a range of {column.name!r} must be (low, high) of its kind, got {wanted!r}")
         start, end = column.bounds[:-1], column.bounds[1:]
         last = end - 1 if column.holds.whole or column.single else end
-        inside[: column.numbers] = (start >= low) & (last <= high)
-        touched[: column.numbers] = (end > low) & (start <= high)
+        inside[:k] = (start >= low) & (last <= high)
+        touched[:k] = (end > low) & (start <= high)
+        sure[:k] |= end <= high
         touched[0] |= low < column.bounds[0]  # what is beyond an end counts there
-        touched[column.numbers - 1] |= high >= column.bounds[-1]
-        inside[[0, column.numbers - 1]] &= np.array([low < column.bounds[0], high >= column.bounds[-1]]) | column.single
-        return inside, touched, unseen
-    for value in wanted if isinstance(wanted, list | set | tuple) else [wanted]:
-        cell = read_cells([value])
-        at = int(column.codes(cell)[0])
-        touched[at] = True
-        if at < column.numbers:
-            inside[at] = column.single and column.bounds[0] <= cell.number[0] < column.bounds[-1]
-        elif at < size - 1:
-            named = at < size - 2 or value == OTHER  # the last cell is that of all words that were not found
-            inside[at] |= named
-            unseen += not named and column.unseen > 0
-    return inside, touched, 0 if inside[-2:-1].any() else unseen
+        touched[k - 1] |= high >= column.bounds[-1]
+    else:
+        for value in wanted if isinstance(wanted, list | set | tuple) else [wanted]:
+            cell = read_cells([value])
+            at = int(column.codes(cell)[0])
+            touched[at] = True
+            if at < k:
+                inside[at] |= column.single and column.bounds[at] == cell.number[0]
+            elif at < size - 1:
+                named = at < size - 2 or value == OTHER  # the last cell is that of all words that were not found
+                inside[at] |= named
+                unseen += not named and column.unseen > 0
+    if k and said.range is None:
+        sure[[0, k - 1]] = False
+    return inside & sure, inside, touched, 0 if inside[-2:-1].any() else unseen
 
 
 def _alone(column: MadeColumn, touched: Any, z: float) -> tuple[float, float, float]:
     """Return limits and an estimate for the units in some cells of a column."""
-    inside, outer, unseen = touched
+    sure, inside, outer, unseen = touched
     known = outer.copy()
     known[-2:-1] &= not unseen  # of each word that was not found it is known how many it may have
-    low = max(float(column.counts[inside].sum()) - z * float(np.linalg.norm(column.sds[inside])), 0.0)
+    low = max(float(column.counts[sure].sum()) - z * float(np.linalg.norm(column.sds[sure])), 0.0)
     high = float(column.counts[known].sum()) + z * float(np.linalg.norm(column.sds[known]))
     high += unseen * (column.unseen + z * column.sd)
     high = max(high, low)
@@ -190,9 +196,9 @@ def _by_groups(column: MadeColumn, touched: Any, z: float) -> tuple[IntArray, Fl
     """Return the groups that are touched, the share of each group's mass that is, and at most how many they hold
     besides.
     """
-    inside, outer, _ = touched
-    groups = np.unique(column.groups[inside | outer])
+    sure, _, outer, _ = touched
+    groups = np.unique(column.groups[outer])
     mass = np.bincount(column.groups, column.mass)
-    share = np.bincount(column.groups, column.mass * (inside | outer)) / np.maximum(mass, 1e-9)
-    none = np.zeros(len(inside), dtype=bool)
-    return groups, share, _alone(column, (none, np.isin(column.groups, groups) & ~inside, 0), z)[1]
+    share = np.bincount(column.groups, column.mass * outer) / np.maximum(mass, 1e-9)
+    none = np.zeros(len(sure), dtype=bool)
+    return groups, share, _alone(column, (none, none, np.isin(column.groups, groups) & ~sure, 0), z)[1]

@@ -129,11 +129,13 @@ class PrivateSynthesizer(Certified):
         ----------
         query
             {column: a value, a list of values, or (low, high) with both ends}: ``{"sex": "F", "age": (30, 39)}``.
+            Only a schema that declares a column "whole" excludes fractions, and only its ``range`` numbers beyond:
+            without it the lower limit of a single number, or day, is 0.
         confidence
             Chance that the interval holds the true count, at least, for a question that was fixed beforehand.
         """
         check_is_fitted(self)
-        return interval(query, self.columns_, self.pairs_, (self.n_, self.n_sd_), confidence)
+        return interval(query, self.columns_, self.schema_, self.pairs_, (self.n_, self.n_sd_), confidence)
 
     @property
     def marginals_(self) -> tuple[Marginal, ...]:
