@@ -21,7 +21,7 @@ def test_a_copy_is_found(tmp_path, capsys):
     assert advantage["low"] > 0.8
     words += ["--reference", str(tmp_path / "reference.csv"), "--method", "density", "--seed", "0"]
     assert run(["audit", str(tmp_path / "synthetic.csv"), *words, "--owner-report", str(tmp_path / "a.html")]) == 0
-    assert "density in a released table" in capsys.readouterr().out
+    assert "Density in a released table" in capsys.readouterr().out
     assert run(["audit", str(tmp_path / "members.csv"), "--members", str(tmp_path / "synthetic.csv"), *words[2:]]) == 2
     assert "missing: note" in capsys.readouterr().err
 

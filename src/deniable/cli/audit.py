@@ -100,7 +100,7 @@ def audit(
         tables: dict[str, Any] = {name: path and reading.opened(path)[0] for name, path in paths.items()}
         told = reading.declared()
         attack = dn.attack_synthetic(**tables, method=cast("Any", method), schema=told, rng=seed)
-        found, title = attack.audit(confidence), f"{attack.method}: {scores.name}"
+        found, title = attack.audit(confidence), f"{attack.method.capitalize()}: {scores.name}"
     rates: dict[str, Any] = {"fpr": tuple(fpr)} if fpr else {}
     with stage("comparing scores"):
         made = dn.assess(found, bound=promised, title=title, **said, **rates)
