@@ -140,7 +140,7 @@ def decide(assessment: Assessment, policy: Policy) -> Decision:
     left = [rule.label for rule in rules if rule.outcome == "not asked"]
     rest = f" Not part of this report: {', '.join(_lower(label) for label in left)}." if left else ""
     return Decision(
-        "meets", policy, f"All {len(met)} rules that apply are met. Closest: {_lower(first.why)}{rest}", first.key,
+        "meets", policy, f"Every rule that applies is met. Closest: {_lower(first.why)}{rest}", first.key,
         rules, (),
     )  # fmt: skip
 
