@@ -164,6 +164,7 @@ def fit_table(task: Task, declared: Declared, model: str, most: int) -> Path:
         if found or loss is not path.loss:
             path.go_on(step, loss, found)
         settled = path.walk(step, end)
+    del path.descent  # it holds the records once more
     return path
 
 
