@@ -183,7 +183,8 @@ def _refuse_shared_records(row: IntArray, sides: dict[str, slice]) -> None:
     Whatever rows there are, records drawn alike fall into the two tables in random order. Two equal rows then fall into
     both with probability 2nm/((n + m)(n + m − 1)), k equal rows all into the one of share q with at most q^k, and any
     of the rows that stand k times or more with at most q^k for each of them: a union bound, as their number does not
-    depend on how they fall. What has a probability of at most :data:`REVERSED` did not come about by chance.
+    depend on how they fall. Of all that stand twice or more, each falls all into it with at most q². What has a
+    probability of at most :data:`REVERSED` did not come about by chance.
     """
     for (one, first), (other, second) in combinations(sides.items(), 2):
         counts = [np.bincount(row[side], minlength=1 + row.max()) for side in (first, second)]
@@ -196,11 +197,14 @@ def _refuse_shared_records(row: IntArray, sides: dict[str, slice]) -> None:
                 "puts there; leave them out of one"
             )
         for name, own, share in ((one, counts[0], n / (n + m)), (other, counts[1], m / (n + m))):
-            most = int(np.max(own[own == total], initial=0))
-            if name != "reference" and most > 1 and share**most * np.sum(total >= most) <= REVERSED:
+            repeated = own[(own == total) & (own > 1)]
+            if name == "reference" or not repeated.size:
+                continue
+            most, chance = int(repeated.max()), binom.sf(repeated.size - 1, np.sum(total > 1), share**2)
+            if min(share**most * np.sum(total >= most), chance) <= REVERSED:
                 raise InputError(
-                    f"{name} must be independent records, and one row stands {most:,} times in it and never in {other}"
-                    "; give each record once"
+                    f"{name} must be independent records, and rows stand up to {most:,} times in it and never in "
+                    f"{other} (how many: {repeated.size:,}); give each record once"
                 )
 
 
