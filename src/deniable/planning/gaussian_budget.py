@@ -36,7 +36,7 @@ def budget(limit: Limit | AsTellingAs, *, unit: str = "record", failure: float =
     Parameters
     ----------
     limit
-        What an attacker may reach; a mechanism must be full-batch Gaussian.
+        What an attacker may reach; a mechanism must be full-batch Gaussian, for adding or removing a record.
     unit
         What is in or out, in words: "record", "person" or "line of the file".
     failure
@@ -95,10 +95,11 @@ def _spent(mu: float, failure: float) -> Mechanism:
 def _given(mechanism: Mechanism, failure: float) -> Budget:
     total = 0.0
     for part in parts_of(mechanism):
-        if (squared := squared_mu(part)) is None:
+        if (squared := squared_mu(part)) is None or "add-remove" not in (part.adjacency, *part.also):
             raise InputError(
                 "a mechanism as limit must be full-batch Gaussian here (GaussianDP, SubsampledGaussian with "
-                f"sample_rate 1, or both), not {part!r}; say what is wanted instead, as epsilon=1, delta=1e-6"
+                f"sample_rate 1, or both), for adding or removing a record, not {part!r} ({part.adjacency}); "
+                "say what is wanted instead, as epsilon=1, delta=1e-6"
             )
         total += squared
     mu = math.sqrt(total) * (1 - MANY_ROUNDINGS)
