@@ -74,9 +74,22 @@ def test_any_records_within_the_capacity_of_records_are_covered(epsilon, priors,
     m = unlearning.deletion_capacity_of_records(epsilon, priors, confidence)
     assert 0 <= m <= len(priors)
     for chosen in itertools.combinations(priors, m):
-        assert unlearning.guarantee(epsilon, chosen) >= confidence * (1 - 1e-12)
+        assert unlearning.guarantee(epsilon, chosen) >= confidence
     if m < len(priors):
         assert unlearning.guarantee(epsilon, sorted(priors)[-(m + 1) :]) < confidence
+
+
+def test_the_capacity_of_records_meets_the_limit_itself_at_its_very_edge():
+    """B was compared with a product in another order and without its rounding: an ulp off."""
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        epsilon, priors = rng.uniform(0, 2), rng.uniform(0.001, 0.6, rng.integers(1, 9))
+        worst, m = np.sort(priors)[::-1], int(rng.integers(1, len(priors) + 1))
+        edge = unlearning.guarantee(epsilon, worst[:m])
+        assert edge == unlearning.guarantee(epsilon, rng.permutation(worst[:m]))
+        assert unlearning.deletion_capacity_of_records(epsilon, priors, edge) == m
+        assert unlearning.deletion_capacity_of_records(epsilon, priors, np.nextafter(edge, 1)) == m - 1
+    assert unlearning.deletion_capacity_of_records(1, [], 0.5) == 0
 
 
 def test_one_prior_and_equal_priors_agree():

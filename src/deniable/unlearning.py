@@ -11,6 +11,7 @@ Erratum E1: in its §6 and figure 7 the paper prints L with e^{−ε}, which ove
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def guarantee(epsilon: float, priors: ArrayLike) -> float:
     See ``deletion_capacity``.
     """
     eps = _epsilon(epsilon)
-    pi = numbers("priors", priors, above=0.0, below=1.0, hint=_PRIOR_HINT)
+    pi = np.sort(numbers("priors", priors, above=0.0, below=1.0, hint=_PRIOR_HINT), axis=None)  # in any order
     logs = _log_out(eps, pi)
     # the log-odds carry the rounding of their two terms, and the sum that of its parts
     rounding = 4 * EPS * (1 + np.sum(1 + np.abs(logit(pi)) + eps) + logs.size * np.abs(np.sum(logs)))
@@ -134,9 +135,8 @@ def deletion_capacity_of_records(epsilon: float, priors: ArrayLike, confidence: 
     See ``deletion_capacity``.
     """
     eps, b = _epsilon(epsilon), float(_confidence(number("confidence", confidence)))
-    pi = np.ravel(numbers("priors", priors, above=0.0, below=1.0, hint=_PRIOR_HINT))
-    worst_first = np.cumsum(_log_out(eps, np.sort(pi)[::-1]))
-    return int(np.searchsorted(-worst_first, -np.log(b), side="right"))
+    worst = np.sort(numbers("priors", priors, above=0.0, below=1.0, hint=_PRIOR_HINT), axis=None)[::-1]
+    return bisect_right(range(1, worst.size + 1), -b, key=lambda m: -guarantee(eps, worst[:m]))
 
 
 def _log_out(epsilon: float | FloatArray, prior: FloatArray) -> FloatArray:
