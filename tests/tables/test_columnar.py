@@ -131,3 +131,35 @@ def test_a_footer_is_read_once_and_a_column_three_times_at_most_by_a_draft(frame
     assert (len(source.tasks), len(footers)) == (1, 1)
     draft_schema(tmp_path / "a.parquet")
     assert max(seen.count(name) for name in frame) <= 3
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        lambda y: y,
+        lambda y: y.astype("Int64"),
+        lambda y: y.map({0: "no", 1: "yes"}),
+        lambda y: y.map({0: "no", 1: "yes"}).astype("category"),
+        lambda y: y.to_numpy(),
+        pd.Index,
+        lambda y: pytest.importorskip("polars").Series(y.to_numpy()),
+    ],
+    ids=["whole", "Int64", "texts", "category", "array", "index", "polars"],
+)
+def test_the_labels_of_a_block_are_a_column_of_any_library(cut):
+    """A series of pandas ended in "'Int64DType' object is not iterable", one of Polars in words about tables."""
+    rng = np.random.default_rng(0)
+    X, y = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"]), pd.Series(rng.integers(0, 2, 40), name="t")
+    X.index = y.index = range(7, 47)
+    labels = cut(y)
+    read = on_disk([(X[:25], labels[:25]), (X[25:], labels[25:])])
+    assert read.names == ("a", "b", columnar.PAIR_TARGET)
+    assert read.column(2).tolist() == list(labels)
+    with pytest.raises(dn.InputError, match=r"block 0 must be \(X, y\) with one row of X per label"):
+        on_disk([(X, y.to_frame())])
+
+
+def test_one_column_is_no_table():
+    for column in (pd.Series([1.0, 2.0], name="a"), pd.Series(["x"], name="a")):
+        with pytest.raises(dn.InputError):
+            dn.release_statistics(column, "mean(a)", advantage=0.5)

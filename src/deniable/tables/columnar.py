@@ -18,7 +18,7 @@ from deniable._check import InputError
 from deniable._files import Spill, Spilled
 from deniable._optional import require
 from deniable.tables.cell import WHOLE, text_of
-from deniable.tables.containers import arrow_batches, as_frame, as_series, fault, few, index_columns
+from deniable.tables.containers import arrow_batches, as_column, as_frame, as_series, fault, few, index_columns
 
 BATCH = 65_536  # rows that are in memory at a time, in each worker
 PAIR_TARGET = "(y)"  # what the second part of a pair (X, y) is called
@@ -243,21 +243,17 @@ def _copied(cell: Any) -> Any:
 def _frame(block: Any, where: str) -> pd.DataFrame:
     """A block as a data frame; columns of arrays are called by their numbers."""
     if isinstance(block, tuple) and len(block) == 2:
-        X, y = (as_frame(one) if hasattr(one, "shape") else np.array(one, dtype=object) for one in block)
+        X, y = (one if hasattr(one, "shape") else np.array(one, dtype=object) for one in block)
+        X = as_frame(X)
         if np.ndim(X) != 2 or np.shape(y) != (len(X),):
             shapes = f"{np.shape(X)} and {np.shape(y)}"
             raise InputError(f"{where} must be (X, y) with one row of X per label, got shapes {shapes}")
-        frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X, dtype=_objects(X))
-        return frame.assign(**{PAIR_TARGET: pd.Series(y, dtype=_objects(y)).set_axis(frame.index)})
+        frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X, dtype=object if X.dtype == object else None)
+        return frame.assign(**{PAIR_TARGET: as_column(PAIR_TARGET, y).set_axis(frame.index)})
     frame = as_frame(block)
     if not isinstance(frame, pd.DataFrame):
         raise InputError(f"{where} must be a pair (X, y) or a data frame, got {type(block).__name__}")
     return frame
-
-
-def _objects(given: Any) -> Any:
-    """Return the type of an array of objects, lest pandas finds another; None for other arrays."""
-    return object if given.dtype == object else None
 
 
 def is_dask(data: Any) -> bool:

@@ -76,7 +76,8 @@ def arrow_batches(data: Any) -> Iterator[Any]:
 def _taken_over(data: Any) -> Iterator[None]:
     import pyarrow as pa
 
-    if "Object" in map(str, getattr(data, "dtypes", ())):
+    types = getattr(data, "dtypes", None)  # of one column it is one
+    if isinstance(types, list) and "Object" in map(str, types):
         raise InputError("a table must have no column of Python objects, of which Polars gives addresses; convert it")
     try:
         yield
@@ -99,7 +100,7 @@ def of_records(rows: Sequence[Any], names: Sequence[Any]) -> pd.DataFrame:
 
 def _of_columns(columns: Mapping[Any, Any]) -> pd.DataFrame:
     """Return columns side by side, whatever their indices are."""
-    found = [_column(name, values) for name, values in columns.items()]
+    found = [as_column(name, values) for name, values in columns.items()]
     if not found:
         raise InputError("a table must have at least one column, got an empty dict")
     if len({len(one) for one in found}) > 1:
@@ -109,7 +110,8 @@ def _of_columns(columns: Mapping[Any, Any]) -> pd.DataFrame:
     return frame.set_axis(pd.Index(list(columns), dtype=object), axis=1)
 
 
-def _column(name: Any, values: Any) -> pd.Series[Any]:
+def as_column(name: Any, values: Any) -> pd.Series[Any]:
+    """Return one column, of whatever library, with the cells and the type that it has; ``name`` is for messages."""
     import pyarrow as pa
 
     if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
