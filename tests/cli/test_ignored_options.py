@@ -18,6 +18,7 @@ IGNORED = {
     "--reference": ["audit", "scores.csv", "--reference", "scores.csv"],
     "--score": ["audit", "scores.csv", "--members", "scores.csv", "--nonmembers", "scores.csv", "--score", "score"],
     "--fpr": ["audit", "scores.csv", "epsilon,1", "--stream", "--fpr", "0.1"],
+    "--seed": ["audit", "scores.csv", "epsilon,1", "--stream", "--seed", "0"],
     "--baseline": ["bound", "gaussian,1", "--explain", "--baseline", "0.5"],
     "--baseline ": ["bound", "gaussian,1", "--proof", "--baseline", "0.5"],
     "--delta": ["plan", "dpsgd,?,0.01,100", "--records", "100", "--advantage", "0.5", "--delta", "1e-5"],

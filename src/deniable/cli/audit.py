@@ -19,7 +19,7 @@ _STREAM = "-"
 _USED = {  # options, and what they are used for
     ("score", "member", "reverse"): ("a stream", "scores"),
     ("members", "nonmembers", "reference", "method", "schema"): ("a table",),
-    ("sheet", "fpr"): ("scores", "a table"),
+    ("sheet", "fpr", "seed"): ("scores", "a table"),
     ("plot",): ("a stream",),
 }
 
@@ -78,6 +78,7 @@ def audit(
     what = "a stream" if streams else "scores" if members is None and nonmembers is None else "a table"
     asked = {"score": score, "member": member, "reverse": reverse, "fpr": fpr, "plot": plot, **vars(reading)}
     asked |= {"members": members, "nonmembers": nonmembers, "reference": reference, "method": method != "auto"}
+    asked["seed"] = seed is not None
     for names, uses in _USED.items():
         if what not in uses:
             why = f"is for {' and '.join(uses)}, and this is an audit of {what}; leave it out"
