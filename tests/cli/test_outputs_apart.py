@@ -24,6 +24,11 @@ def folder(tmp_path, monkeypatch):
     Path("rows").mkdir()
     Path("rows/each.csv").write_text("age,ill\n1,0\n")
     Path("policy.json").write_text("advantage = 0.1\n")
+    Path("meta.toml").write_text('model_file = "model.json"\n')
+    Path("rows/meta.toml").write_text('[meta]\nmodel_file = "../model.json"\n')
+    Path("card.toml").write_text('model_file = "card.md"\n')
+    Path("model.json").write_text("{}")
+    Path("card.md").write_text("A model")
     Path("link.html").symlink_to("hist.json")
     np.savetxt("strategy.csv", np.eye(3), delimiter=",")
     assert run(["ledger", "new", "people.json", "--advantage", "0.5"]) == 0
@@ -45,6 +50,9 @@ COMMANDS = [
     ["publish", "people.csv", "--statistic", "count()", "--out", "a.json", "--certificate", "a.json"],
     ["profile", "rows", "--epsilon", "1", "--in-blocks", "--out", "rows/new.csv"],
     ["predict", "model.skops", "rows", "--out", "rows/each.csv"],
+    ["assess", "gaussian,0.1", "--meta", "meta.toml", "--report", "model.json"],
+    ["assess", "gaussian,0.1", "--meta", "rows/meta.toml", "--report", "./model.json"],
+    ["annex", "page.json", "--kind", "edpb", "--meta", "card.toml", "--out", "card.md"],
     ["annex", "page.md", "--kind", "edpb", "--out", "page.md"],
     ["check", "people.csv", "--schema", "schema.toml", "--schema-out", "schema.toml"],
     ["audit", "people.csv", "hist.json", "--owner-report", "hist.json"],
@@ -67,6 +75,16 @@ def test_names_that_are_alike_are_no_files(folder):
     assert run(words) == 0
     assert run(["bound", "matrix,8,strategy=strategy.csv", "--plot", "rows/roc.svg"]) == 0
     assert run(["train", "people.csv", "--target", "ill", "--schema", "ill", "--out", "ill/model.skops"]) == 2
+
+
+def test_a_meta_file_without_a_model_names_none(folder, capsys):
+    for text in ('author = "A"\n', '[meta]\nauthor = "A"\n'):
+        Path("meta.toml").write_text(text)
+        assert run(["assess", "gaussian,0.1", "--meta", "meta.toml", "--report", "model.json"]) == 0
+    Path("meta.toml").write_text("meta = 1\n")
+    assert run(["assess", "gaussian,0.1", "--meta", "meta.toml", "--report", "model.json"]) == 2
+    assert "meta 'meta.toml' has no 'meta'" in capsys.readouterr().err
+    assert run(["assess", "gaussian,0.1", "--meta", "none.toml", "--report", "model.json"]) == 2
 
 
 def test_each_path_of_each_command_is_checked_or_read():

@@ -1,7 +1,7 @@
 from deniable.report.annexing import KINDS as KINDS
 from deniable.report.comparing import ComparedRow as ComparedRow, Comparison as Comparison, compared as compared
 from deniable.report.decision import NOTHING as NOTHING, Decision as Decision, Rule as Rule
-from deniable.report.meta import FIELDS as FIELDS, read_meta as read_meta
+from deniable.report.meta import FIELDS as FIELDS, hashed_file as hashed_file, read_meta as read_meta
 from deniable.report.model import (
     Assessment as Assessment,
     Bars as Bars,

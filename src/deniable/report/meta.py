@@ -41,8 +41,7 @@ def read_meta(source: str | Path | dict[str, Any]) -> dict[str, str]:
     if isinstance(source, dict):
         table, where, folder = dict(source), "meta", Path(".")
     else:
-        table, where, folder = dict(read_toml("meta", source)[0]), f"meta {str(source)!r}", Path(source).parent
-        table = dict(table.get("meta", table))
+        table, where, folder = _table(source), f"meta {str(source)!r}", Path(source).parent
     refuse_unknown(where, table, [*FIELDS, "model_file"])
     file = table.pop("model_file", None)
     if file is not None:
@@ -55,3 +54,24 @@ def read_meta(source: str | Path | dict[str, Any]) -> dict[str, str]:
         if not isinstance(value, str | int | float | datetime.date):
             raise InputError(f"{where}: {key} must be a text, a number or a date, got {value!r}")
     return {key: str(table[key]) for key in FIELDS if key in table}
+
+
+def hashed_file(path: str | Path) -> list[Path]:
+    """Return the ``model_file`` of a ``meta.toml``, if it has one: nothing that is written may replace it.
+
+    Examples
+    --------
+    >>> import deniable as dn, tempfile
+    >>> from pathlib import Path
+    >>> meta = Path(tempfile.mkdtemp(), "meta.toml")
+    >>> meta.write_text('model_file = "m.skops"') > 0 and [one.name for one in dn.report.hashed_file(meta)]
+    ['m.skops']
+    """
+    table = _table(path)
+    return [Path(path).parent / str(table["model_file"])] if "model_file" in table else []
+
+
+def _table(path: str | Path) -> dict[str, Any]:
+    table = read_toml("meta", path)[0]
+    own = table.get("meta")
+    return own if isinstance(own, dict) else table
