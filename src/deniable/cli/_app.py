@@ -93,6 +93,9 @@ _written: ContextVar[Mapping[str, Path]] = ContextVar("written")  # option → f
 
 def _keep_apart(given: Mapping[str, Any], written: Sequence[str]) -> None:
     """Refuse a file to write that any parameter reads, or another one writes."""
+    from deniable.cli.run import files_of
+    from deniable.report import hashed_file
+
     files: dict[str, Path] = {}
     for name in sorted(given, key=lambda name: name not in written):  # first what is written
         _written.set(dict(files))
@@ -100,17 +103,9 @@ def _keep_apart(given: Mapping[str, Any], written: Sequence[str]) -> None:
         for word in given[name] if isinstance(given[name], list) else [given[name]]:
             if word and isinstance(word, str | Path):
                 keep(what, word, whole=isinstance(word, Path) or name == "data")
-                keep(what, *_files_in(name, word))
+                keep(what, *(hashed_file(word) if name == "meta" else files_of(str(word))))
         if name in written and given[name]:
             files[what] = given[name]
-
-
-def _files_in(name: str, word: str | Path) -> Sequence[str | Path]:
-    """Return the files that are read because a parameter names them: in a run, or in the file of ``--meta``."""
-    from deniable.cli.run import files_of
-    from deniable.report import hashed_file
-
-    return hashed_file(word) if name == "meta" else files_of(str(word))
 
 
 def keep(what: str, *paths: str | Path, whole: bool = False) -> None:

@@ -6,6 +6,7 @@ declared, or refused.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
@@ -16,13 +17,11 @@ import numpy as np
 from deniable._check import FloatArray, InputError, IntArray
 from deniable.tables.cell import DATE, MISSING, NUMBER, WORD, ColumnCells
 from deniable.tables.files import open_table
-from deniable.tables.inference import texts_of
+from deniable.tables.inference import meant, texts_of
 from deniable.tables.schema import ColumnSchema, Schema
 
 _ALIKE = 0.9  # share of a column's cells that must be of one kind
 _MANY = 20  # filled cells from which on two columns must have something in common
-_TWO_WAYS = {"decimal": ("1,234", ".", ","), "order": ("04/05/2021", "day", "month")}  # an example, and the ways
-_UNKNOWN = "either"  # what a table means whose texts show neither way, or both
 _KINDS = {NUMBER: "numbers", DATE: "dates", WORD: "words"}
 
 
@@ -100,40 +99,25 @@ def _matched(frames: dict[str, Any], schema: Schema) -> Iterator[tuple[Any, list
     for i, title in enumerate(names):
         parts = {name: frame[title if by_name else frame.columns[i]] for name, frame in frames.items()}
         own = schema.column(title)
-        _refuse_two_ways(title, {name: list(texts_of(raw)) for name, raw in parts.items()}, own)
+        _refuse_two_ways(title, {name: texts_of(raw) for name, raw in parts.items()}, own)
         yield title, [(name, own.read(raw)) for name, raw in parts.items()]
 
 
-def _refuse_two_ways(title: Any, texts: dict[str, list[str]], own: ColumnSchema) -> None:
-    """Refuse what may be read in two ways unless each table shows which, and all the same: copies would be missed."""
-    for settles, (example, *ways) in _TWO_WAYS.items():
-        meant = {name: _meant(found, own, settles, ways) for name, found in texts.items()}
-        if (settles == "order" and _UNKNOWN in meant.values()) or len(set(meant.values())) > 1:
-            where = next(name for name, way in meant.items() if way)
+def _refuse_two_ways(title: Any, texts: dict[str, Counter[str]], own: ColumnSchema) -> None:
+    """Refuse what may be read in two ways unless each table shows which, and all the same: copies would be missed.
+
+    1,234 in all tables is one number; the first days of months are others.
+    """
+    for settles, example in (("decimal", "1,234"), ("order", "04/05/2021")):
+        ways = {name: meant(found, own, settles) for name, found in texts.items()}
+        every = {f"{way} {marks}" if way == "either" else way for way, marks in ways.values()}
+        if len(every) > 1 or (settles == "order" and any(way == "either" for way, _ in ways.values())):
+            where = next(name for name, (way, _) in ways.items() if way)
             raise InputError(
                 f"column {title!r} may be read in two ways, and not all tables show the same one: {where} has cells "
                 f"such as {example}; declare its {settles} in a schema (--schema"
                 f"{', or --decimal' * (settles == 'decimal')})"
             )
-
-
-def _meant(texts: list[str], own: ColumnSchema, settles: str, ways: list[str]) -> str:
-    """Return the way in which texts are meant that are read in another, "" if all are read as meant.
-
-    It is the way that is declared, or reads every text: none may show the other one.
-    """
-    if getattr(own, settles):
-        return ""
-    first, second = (ColumnSchema(**vars(own) | {settles: way}).read(texts).number for way in ways)
-    doubtful = (first != second) & ~np.isnan(first) & ~np.isnan(second)
-    if not doubtful.any():
-        return ""
-    shows_first, shows_second = np.any(np.isnan(second) > np.isnan(first)), np.any(np.isnan(first) > np.isnan(second))
-    if shows_first == shows_second:  # 1,234 in all tables is one number; the first days of months are others
-        marks = {mark for text, two in zip(texts, doubtful, strict=True) for mark in ".," if two and mark in text}
-        return _UNKNOWN if settles == "order" else f"{_UNKNOWN} {sorted(marks)}"
-    way, meant = (ways[0], first) if shows_first else (ways[1], second)
-    return "" if np.array_equal(own.read(texts).number[doubtful], meant[doubtful]) else way
 
 
 def _shared(title: Any, parts: list[tuple[str, ColumnCells]]) -> SharedColumn:

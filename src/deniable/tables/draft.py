@@ -415,7 +415,8 @@ def _comments(column: ColumnSchema, raw: Any, before: ColumnCells, is_target: bo
     cells = column.read(raw)
     if lost := int(np.sum((before.kind > 0) & (cells.kind == 0))):
         yield f"{lost} {'cell does' if lost == 1 else 'cells do'} not fit and would be missing"
-    yield from doubts(texts_of(raw), column).values()
+    read = column if column.kind == "code" else replace(column, kind="")  # that it is whole was inferred
+    yield from doubts(texts_of(raw), read).values()
     numbers = cells.number[~np.isnan(cells.number)]
     if column.kind in ("category", "code"):
         counts = pd.Series(cells.spelled).value_counts()

@@ -164,32 +164,42 @@ def remarks(
 
 def doubts(texts: Collection[str], declared: ColumnSchema) -> dict[str, str]:
     """Return what in the texts of a column may be meant otherwise, by what would settle it and is not declared."""
-
-    def some(written: str) -> bool:
-        return any(re.fullmatch(written, text) for text in texts)
-
     found = dict[str, str]()
-    if not declared.decimal:
-        if some(r"[+-]?[1-9]\d{0,2},\d{3}") and not some(r"[\d,]+\.\d+|\d{1,3}(?:,\d{3}){2,}"):
-            found["decimal"] = "1,234 was read as 1234; else --decimal ,"
-        if some(r"[+-]?[1-9]\d{0,2}\.\d{3}") and some(r"[+-]?[\d.]+,\d+"):
-            found["decimal"] = "1.234 was read as 1.234, though others have decimal commas"
-    if not declared.order and some(r"(?:0?\d|1[0-2])/(?:0?\d|1[0-2])/\d{2,4}(?:[ T].*)?"):
+    way, marks = meant(texts, declared, "decimal")
+    if way and "," in way + marks:
+        point = "1.234 was read as 1.234, though others have decimal commas"
+        found["decimal"] = point if "." in marks else "1,234 was read as 1234; else --decimal ,"
+    if "/" in meant(texts, declared, "order")[1]:
         found["order"] = "04/05/2021 was read as 5 April; else declare its order"
-    if declared.kind != "code" and some(r"0\d+"):
+    if declared.kind != "code" and any(re.fullmatch(r"0\d+", text) for text in texts):
         found["code"] = "01067 was read as 1067: kind = 'code' keeps the zeros"
     return found
+
+
+def meant(texts: Collection[str], own: ColumnSchema, settles: str) -> tuple[str, str]:
+    """Return the way in which texts are meant that are read in another, "" if all are read as meant.
+
+    It is the way that reads every text, "either" where none shows it; "" too where ``settles``, "decimal" or "order",
+    is declared. Also the marks in those texts that can be read in both ways.
+    """
+    if getattr(own, settles):
+        return "", ""
+    written, ways = list(texts), (".", ",") if settles == "decimal" else ("day", "month")
+    first, second = (ColumnSchema(**vars(own) | {settles: way}).read(written).number for way in ways)
+    doubtful = (first != second) & ~np.isnan(first) & ~np.isnan(second)
+    marks = "".join(mark for mark in ".,/" if any(mark in written[i] for i in np.flatnonzero(doubtful)))
+    shows_first, shows_second = np.any(np.isnan(second) > np.isnan(first)), np.any(np.isnan(first) > np.isnan(second))
+    if shows_first == shows_second:
+        return "either" * bool(doubtful.any()), marks
+    way, right = (ways[0], first) if shows_first else (ways[1], second)
+    return "" if np.array_equal(own.read(written).number[doubtful], right[doubtful]) else way, marks
 
 
 def _many(cells: int) -> str:
     return "1 cell" if cells == 1 else f"{cells:,} cells"
 
 
-def _has_digit(text: str) -> bool:
-    return any(map(str.isdigit, text))
-
-
-def texts_of(raw: Any, kept: Callable[[str], bool] = _has_digit) -> Counter[str]:
+def texts_of(raw: Any, kept: Callable[[str], bool] = lambda text: any(map(str.isdigit, text))) -> Counter[str]:
     """Return how often each text is there that is ``kept``: by default those with a digit."""
     if pd.api.types.is_numeric_dtype(raw):
         return Counter()
