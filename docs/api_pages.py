@@ -43,7 +43,7 @@ INNER = {  # exported for other packages of deniable: no user calls them, and no
     "deniable.accounting.steps": {"Cut", "Repeated"},
     "deniable.curves": {
         *("BracketTradeoff", "Charged", "EnvelopeTradeoff", "SmallestTradeoff", "gaussian_hockey_stick"),
-        *("FailureTradeoff", "of_persons", "randomized_response_divergence", "with_assumptions", "with_note"),
+        *("FailureTradeoff", "randomized_response_divergence", "with_assumptions", "with_note"),
     },
     "deniable.integrations": {
         "DPEBM",
@@ -52,7 +52,6 @@ INNER = {  # exported for other packages of deniable: no user calls them, and no
         "read_history",
         "read_opacus",
         "require_poisson",
-        "unit_of",
     },
     "deniable.planning": {"AsTellingAs"},
     "deniable.training": {"fit_column", "labels_of"},

@@ -7,6 +7,7 @@ from dataclasses import fields
 from html import escape
 from typing import TYPE_CHECKING
 
+from deniable import testing
 from deniable._shown import shown
 
 if TYPE_CHECKING:
@@ -27,11 +28,41 @@ def as_html(text: str) -> str:
     return f'<pre style="white-space:pre-wrap">{escape(text)}</pre>'
 
 
+def sentences(notes: Iterable[str]) -> list[str]:
+    """Return notes as a text shows them; the mark of a test's noise stands in front of it already."""
+    return [f"{note[0].upper()}{note[1:].rstrip('.')}." for note in notes if note != testing.INSECURE]
+
+
 class Textual:
-    """A result that has a text: a notebook shows the same."""
+    """A result that has a text: a notebook shows the same, and both the mark of a test's noise."""
+
+    @property
+    def insecure(self) -> bool:
+        """Whether something that it holds was made inside :func:`deniable.testing.insecure_noise`."""
+        parts = (part for value in vars(self).values() for part in (value if isinstance(value, tuple) else (value,)))
+        return any(getattr(part, "insecure", False) for part in parts)
+
+    @property
+    def holds(self) -> bool:
+        """Whether what it says is so: always, but with the noise of a test."""
+        return not self.insecure
+
+    def __str__(self) -> str:
+        return "\n".join(testing.marked((self._text(),), self.insecure))  # type: ignore[attr-defined]
 
     def _repr_html_(self) -> str:
         return as_html(str(self))
+
+
+class Promised:
+    """An estimator that was fitted under a ``certificate_``: a notebook shows its promise, and a test's mark."""
+
+    def _html_repr(self) -> str:  # what a notebook shows: the promise of a fitted model above scikit-learn's diagram
+        diagram, found = str(super()._html_repr()), getattr(self, "certificate_", None)  # type: ignore[misc]
+        if found is None:
+            return diagram
+        text = lines(f"Fitted {type(self).__name__}", curve_rows(found.tradeoff), sentences(found.assumptions))
+        return as_html("\n".join(testing.marked((text,), found.insecure))) + diagram
 
 
 def curve_rows(curve: Tradeoff) -> list[tuple[str, str]]:
@@ -57,4 +88,6 @@ def two_lines(curve: Tradeoff) -> str:
     said = ", ".join(f"{name}={value!r}" for name, value in own.items() if isinstance(value, int | float | str))
     sure = "" if curve.confidence == 1 else f"; with confidence {curve.confidence:g}"
     head = f"{type(curve).__name__}({said}): {curve.method}"
-    return f"{head}\n  {curve.assumptions.adjacency}; {curve.holds_for}{sure}"
+    return "\n".join(
+        testing.marked((head, f"  {curve.assumptions.adjacency}; {curve.holds_for}{sure}"), curve.insecure)
+    )

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from deniable import testing
 from deniable._check import FloatArray, InputError
 from deniable._optional import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+T = TypeVar("T")
 
 
 def new_axes() -> Axes:
@@ -28,6 +31,13 @@ def draw_rocs(
     fpr = np.geomspace(1e-6, 1.0, 400)
     drawn = [(label, fpr.tolist(), tpr(fpr).tolist()) for label, tpr in zip(labels, tprs, strict=True)]
     return draw_curves(drawn, ax=ax)
+
+
+def marked(drawn: T, insecure: bool) -> T:
+    """Return a picture, with the mark of a test's noise as its title where ``insecure`` says so."""
+    if insecure:
+        getattr(drawn, "suptitle", getattr(drawn, "set_title", None))(testing.INSECURE, wrap=True)  # type: ignore[misc]
+    return drawn
 
 
 def labels_of(methods: Sequence[str], label: str | Sequence[str] | None) -> list[str]:

@@ -49,5 +49,5 @@ def insecure() -> bool:
 
 
 def marked(notes: tuple[str, ...], mark: bool) -> tuple[str, ...]:
-    """Return ``notes`` with :data:`INSECURE` in front where ``mark`` says so."""
-    return (INSECURE, *notes) if mark and INSECURE not in notes else notes
+    """Return ``notes`` with :data:`INSECURE` in front where ``mark`` says so, or one of them is it."""
+    return (INSECURE, *(note for note in notes if note != INSECURE)) if mark or INSECURE in notes else notes

@@ -609,8 +609,7 @@ class TestPersonsOfWhichColumn:
         by_patient = dn.PrivateClassifier(group="patient").fit(X.assign(patient=np.arange(4000)), y)
         with pytest.raises(dn.InputError, match="same unit"):
             dn.tradeoff([by_doctor, by_patient])
-        with pytest.raises(dn.InputError, match="hides persons"):
-            by_doctor.certificate_ + dn.GaussianDP(0.1)
+        assert "one person ('doctor')" in dn.tradeoff(by_doctor.certificate_ + dn.GaussianDP(0.1)).assumptions.adjacency
 
     def test_persons_of_no_named_column_do_not_enter_even_where_the_column_is_person(self, path):
         told = SimpleNamespace(mechanism=dn.GaussianDP(0.1), unit="person")

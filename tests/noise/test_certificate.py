@@ -30,7 +30,7 @@ def found(request):
 
 def test_it_is_one_class_whose_fields_all_mean_something(found):
     assert isinstance(found, Certificate)
-    names = {"target", "unit", "tradeoff", "replacement", "uses", "public", "mechanism", "insecure"}
+    names = {"target", "unit", "tradeoff", "replacement", "uses", "public", "mechanism"}
     of_others = {"entry", "standing", "person"}  # of a ledger, of the schema
     assert {field.name for field in fields(found)} == names | of_others
     assert all(getattr(found, name) is not None for name in names)

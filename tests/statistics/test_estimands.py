@@ -53,7 +53,7 @@ def test_text_csv_json_and_certificate_name_what_a_number_is_of():
         rows = [line for line in json.loads(made.to_json())["statistics"] if line["statistic"] == text]
         assert {line["estimand"] for line in rows} == {estimand}
         assert f"{text} is the {estimand}" in dn.assess(made).to_json()
-    assert "all records: 7 (exact)" in str(made)
+    assert "all records: 7 (declared)" in str(made)
 
 
 @pytest.mark.parametrize("known", [True, False])

@@ -59,15 +59,15 @@ def test_a_range_whose_squares_are_no_numbers_is_refused():
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.3])
-def test_only_what_has_no_noise_is_exact(value):
+def test_only_what_has_no_noise_is_declared(value):
     """Half of the records share a number: the points around its quantile are the same, and were called exact."""
     frame = pd.DataFrame({"x": np.where(np.arange(4000) % 5, value, 0.5)})
     found = dn.release_statistics(frame, "median(x)", advantage=0.3, ranges={"x": (0, 1)})
     (row,) = found["median(x)"]
     assert row.noise > 0
-    assert "(exact)" not in row.shown()
+    assert "(declared)" not in row.shown()
     known = dn.release_statistics(frame, "count()", advantage=0.3, n=4000)
-    assert known["count()"][0].shown() == "4000 (exact)"
+    assert known["count()"][0].shown() == "4000 (declared)"
 
 
 def test_dates_among_several_columns_are_said_to_be_days():

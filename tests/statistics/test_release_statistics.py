@@ -291,10 +291,10 @@ def test_a_replaced_record_costs_the_same_whatever_was_found():
         assert made.replacement_tradeoff.advantage() == pytest.approx(2 * norm.cdf(mu / 2) - 1, rel=1e-4)
 
 
-def test_only_what_has_no_noise_is_exact():
+def test_only_what_has_no_noise_is_declared():
     row = Row((), "", 3.0, 6e-5, 0.1, 3.0, 3.0, 2.9, 3.1)
     assert "exact" not in row.shown()
-    assert "exact" in replace(row, noise=0.0).shown()
+    assert "declared" in replace(row, noise=0.0).shown()
 
 
 def test_what_is_not_public_is_found_and_paid_for():

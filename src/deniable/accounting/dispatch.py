@@ -33,11 +33,9 @@ from deniable.curves import (
     GaussianTradeoff,
     SmallestTradeoff,
     Tradeoff,
-    of_persons,
     with_assumptions,
     with_batches_of,
     with_failure,
-    with_note,
 )
 from deniable.mechanisms import (
     ADJACENCIES,
@@ -50,6 +48,7 @@ from deniable.mechanisms import (
     RandomAllocation,
     SubsampledGaussian,
     Tuned,
+    held,
     parts_of,
     together,
 )
@@ -82,8 +81,8 @@ def tradeoff(
         Any of ``deniable.mechanisms``, or a ``Composition`` of them. Equal phases are merged, Gaussian parts (full
         batches included) become one, and closed forms are used where one is left. (ε, δ)-DP parts enter through their
         worst pair, so the result holds for every such mechanism. A composition with a ``RenyiDP`` or
-        ``ZeroConcentratedDP`` part is bounded through the Rényi divergences of all parts. A list of mechanisms and of
-        what holds one (fitted models, statistics, certificates, recorded runs, (ε, δ)) is composed.
+        ``ZeroConcentratedDP`` part is bounded through the Rényi divergences of all parts. Or what holds one (a fitted
+        model, statistics, a certificate, a recorded run, (ε, δ)), with its notes; a list of these is composed.
     engine
         ``"auto"``: closed form, else transform inversion of sampled Gaussian steps and, where its error bound is not
         small and for other steps, a multi-scale privacy loss distribution. ``"inversion"``, ``"pld"``: that engine
@@ -114,18 +113,21 @@ def tradeoff(
     See ``SubsampledGaussian``.
     """
     choice("engine", engine, get_args(Engine))
-    if not isinstance(mechanism, Mechanism):
-        if not isinstance(mechanism, list | tuple) or not mechanism:
-            raise InputError(f"mechanism must be one of deniable's mechanisms, or a list of them, got {mechanism!r}")
-        every, unit = together(mechanism)
-        curve = tradeoff(every, engine=engine, adjacency=adjacency, patient=patient)
-        if unit in (None, "record"):
-            return curve
-        return of_persons(curve, f"person ({'the same column in each release' if unit == 'person' else repr(unit)})")
+    every = together(mechanism) if isinstance(mechanism, list | tuple) else held(mechanism)
+    if every is None:
+        raise InputError(f"mechanism must be one of deniable's mechanisms, or a list of them, got {mechanism!r}")
+    curve = _between_worlds(every, adjacency, Request(engine, PATIENT if flag("patient", patient) else POINTS))
+    notes, worlds = tuple(dict.fromkeys((*every.notes, *curve.assumptions.notes))), curve.assumptions.adjacency
+    if every.unit not in (None, "record"):
+        whose = "the same column in each release" if every.unit == "person" else repr(every.unit)
+        worlds = worlds.replace("one record", f"one person ({whose}) with all its records")
+    return with_assumptions(curve, notes=notes, adjacency=worlds)
+
+
+def _between_worlds(mechanism: Mechanism, adjacency: str | None, request: Request) -> Tradeoff:
+    """The curve for the pair of worlds that is asked for, or the mechanism's own."""
     if isinstance(mechanism, Grouped):
-        of_one = mechanism.mechanism
-        one = tradeoff(of_one, engine=engine, adjacency=adjacency, patient=patient)
-        return one.group(mechanism.records_per_person)
+        return _between_worlds(mechanism.mechanism, adjacency, request).group(mechanism.records_per_person)
     own = mechanism.adjacency
     wanted = own if adjacency is None else choice("adjacency", adjacency, ADJACENCIES)
     same = wanted in (own, *mechanism.also)
@@ -134,13 +136,11 @@ def tradeoff(
             f"adjacency must be {own!r} for this mechanism, got {wanted!r}: no bound for this pair of "
             "worlds is known here"
         )
-    request = Request(engine, PATIENT if flag("patient", patient) else POINTS)
     found = replace(_curve([mechanism], request), holds_for=EVERY_CASE)
-    if _composed_of_several(mechanism):
-        found = with_note(found, FIXED_BEFOREHAND)
     tuned = [isinstance(part, Tuned) for part in parts_of(mechanism)]
-    if any(tuned):
-        found = with_note(found, TUNING_COUNTED if all(tuned) else TUNING_PARTLY_COUNTED)
+    notes = (FIXED_BEFOREHAND,) * _composed_of_several(mechanism)
+    notes += (TUNING_COUNTED if all(tuned) else TUNING_PARTLY_COUNTED,) * any(tuned)
+    found = with_assumptions(found, notes=notes)
     if mechanism.hidden:
         secret = "; and ".join(mechanism.hidden)
         found = with_assumptions(found, access=f"what is released at the end; secret must stay {secret}")
@@ -148,7 +148,7 @@ def tradeoff(
     if same:
         return found if wanted == "add-remove" else with_assumptions(found, adjacency=ADJACENCIES[wanted])
     twice = replaced(found, any_mechanism=isinstance(mechanism, PureDP | ApproximateDP))
-    if engine != "auto":
+    if request.engine != "auto":
         return twice
     return replaced_record(
         [part if isinstance(part, SubsampledGaussian) else reduced(part) for part in parts_of(mechanism)],

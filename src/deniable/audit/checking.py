@@ -184,7 +184,7 @@ class PromiseCheck(Textual):
     could_have_found: float | None
     audit: SequentialAudit = field(repr=False, compare=False)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         found = f"{self.verdict}; attack: {self.attack}; {self.trials} releases in each world"
         if self.verdict.violated:
             return found

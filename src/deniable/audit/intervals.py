@@ -192,7 +192,7 @@ class Interval(Textual):
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         if not self.resolvable:
             return f"{self.of}: not resolvable with this sample"
         if self.low == self.high:

@@ -208,7 +208,7 @@ class ScoreAudit(Textual):
         found = judge(self.evidence, tradeoff, self.confidence)
         return replace(found, outcome="inconclusive") if self.warnings and found.outcome == "consistent" else found
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         lines = [*(self.tpr(a) for a in USUAL_FPRS), self.advantage(), self.auc(), self.epsilon(), self.mu()]
         head = f"attack scores of {self.evidence.full.m} members and {self.evidence.full.n} nonmembers"
         return "\n  ".join([head, *map(str, lines)])

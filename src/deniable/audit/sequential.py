@@ -83,7 +83,7 @@ class SequentialVerdict(Textual):
         """True if the promise is contradicted."""
         return self.outcome == "violated"
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         after = (
             f" after {self.violated_at:,} of {self.pairs:,} pairs"
             if self.violated_at
@@ -147,7 +147,7 @@ class SequentialAudit(Textual):
         self._needed = -float(np.log1p(-self.confidence)) + ROUNDING
         self._capital, self._perfect = (Capital(self._own, self._needed) for _ in range(2))
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return str(self.verdict())
 
     @property
@@ -229,7 +229,7 @@ class SequentialAudit(Textual):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the capital over the pairs, with the line at which the promise is violated; return the axes."""
-        from deniable._plot import new_axes
+        from deniable._plot import marked, new_axes
 
         axes = ax if ax is not None else new_axes()
         wealth = self.path()
@@ -238,7 +238,7 @@ class SequentialAudit(Textual):
         axes.axhline(1.0, linestyle=":", color="grey", label="start")
         axes.set(xlabel="pairs of scores", ylabel="wealth of a bettor against the promise")
         axes.legend()
-        return axes
+        return marked(axes, self.insecure)
 
     def _lower(
         self, family: Callable[[float], Tradeoff], least: float, most: float, name: str, high: float

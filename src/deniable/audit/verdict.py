@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from deniable import testing
 from deniable._check import FloatArray, InputError
 from deniable._notebook import Textual
 from deniable._search import false_position
@@ -37,7 +38,8 @@ def promised_curve(promise: Mechanism | Tradeoff, name: str = "tradeoff") -> Tra
 
 def in_words(promise: Mechanism | Tradeoff) -> str:
     """Return what was promised: a mechanism as it is written, or a curve's kind and method."""
-    return repr(promise) if isinstance(promise, Mechanism) else f"{type(promise).__name__}, {promise.method}"
+    words = repr(promise) if isinstance(promise, Mechanism) else f"{type(promise).__name__}, {promise.method}"
+    return "; ".join((words, *[testing.INSECURE] * promised_curve(promise).insecure))
 
 
 Outcome = Literal["consistent", "violated", "inconclusive"]
@@ -95,7 +97,7 @@ class Verdict(Textual):
         """True if the guesses about the canaries of one run were judged."""
         return self.measured.method.startswith("one run")
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         again = "audit_one_run(scores, included)" if self.of_one_run else "audit_scores(member, nonmember)"
         chosen = "numbers of guesses fixed beforehand" if self.of_one_run else "thresholds chosen on other scores"
         head = (

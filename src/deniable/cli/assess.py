@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated, Any
 
 from deniable.cli import _options as options
 from deniable.cli._app import again, command, write
-from deniable.cli.ledger import LedgerOption, UnitOption, run_of, there
+from deniable.cli.ledger import LedgerOption, UnitOption, there
 from deniable.cli.run import RunArgument, read_run, with_unknown
 
 
@@ -41,10 +40,9 @@ def assess(
     options.refuse("goes with --ledger", unit=ledger is None and unit)
     said = pages.prepared()
     ran = read_run(run)
-    entry = None if ledger is None else there(ledger).charge(run_of(run), unit=unit, what=run)
+    entry = None if ledger is None else there(ledger).charge(ran, unit=unit, what=run)
+    ran = ran.with_notes(entered(**fields_of(entry)))
     made = dn.assess(ran, prior=prior, delta=delta, fpr=tuple(fpr or (0.1, 0.01, 0.001)), **said)
-    notes = (*made.assumptions.notes, *entered(**fields_of(entry)))
-    made = replace(made, assumptions=replace(made.assumptions, notes=notes))
     following: Sequence[str] = ()
     if pages.report is None:
         missed = made.decision is not None and not made.decision.met

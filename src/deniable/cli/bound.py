@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from deniable import testing
 from deniable._check import InputError
 from deniable._files import to_json
+from deniable._notebook import sentences
 from deniable._shown import Unit, shown
 from deniable.cli import _options as options
 from deniable.cli._app import FINE, MISSED, again, command, suggest
@@ -67,6 +69,7 @@ def bound(
     curve = dn.tradeoff(mechanism)
     asked = {"prior": prior, "fpr": fpr, "delta": delta}
     stated = {name: getattr(curve.assumptions, name) for name in ("adjacency", "unit", "batches")}
+    stated |= {"notes": mechanism.notes} if mechanism.notes else {}
     following: tuple[str, ...] = ()
     answers: Any
     agrees = True
@@ -89,7 +92,8 @@ def bound(
         question = with_unknown(run)
         if question and answers["advantage"] > DEFAULT_ADVANTAGE:
             following = ("calibrate", question, "--advantage", f"{DEFAULT_ADVANTAGE:g}")
-    print(to_json(answers) if as_json else "\n".join([*lines, curve.assumptions.line]))
+    told = testing.marked((*lines, curve.assumptions.line, *sentences(mechanism.notes)), curve.insecure)
+    print(to_json(answers) if as_json else "\n".join(told))
     options.draw(curve, plot)
     if not as_json:
         suggest(*following)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +10,7 @@ import typer
 from deniable._check import InputError
 from deniable.cli import _options as options
 from deniable.cli._app import FINE, MISSED, app, command, write
-from deniable.cli.run import RunArgument, read_run, whom
+from deniable.cli.run import RunArgument, read_run
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The ledger.")]
 UnitOption = Annotated[str | None, typer.Option(help="Whom a release hides: record, or the column of persons.")]
@@ -34,11 +33,6 @@ def there(path: Path | None, name: str = "") -> Any:
     from deniable.ledger import Ledger
 
     return Ledger(path).named(name)
-
-
-def run_of(words: str) -> Any:
-    """Return the run of these words, and whom it hides if a file says so."""
-    return SimpleNamespace(mechanism=read_run(words), unit=whom(words))
 
 
 @command("deniable ledger new people.ledger --advantage 0.2 --unit patient", of=ledger)
@@ -79,7 +73,7 @@ def add(
 ) -> None:
     """Enter a release: before it is made, or made elsewhere."""
     found = there(file).add(
-        run_of(run), name=name, purpose=purpose, source=source, unit=unit, records_per_person=records_per_person
+        read_run(run), name=name, purpose=purpose, source=source, unit=unit, records_per_person=records_per_person
     )
     print(f"entry {found.number}, head of the chain {found.head}")
 
@@ -103,7 +97,7 @@ def plan(
     file: FileArgument, run: RunArgument, unit: UnitOption = None, records_per_person: PersonOption = None
 ) -> None:
     """Show the curve of all and a planned release, only show it."""
-    print(there(file).plan(run_of(run), unit=unit, records_per_person=records_per_person))
+    print(there(file).plan(read_run(run), unit=unit, records_per_person=records_per_person))
 
 
 @command("deniable ledger verify people.ledger --head 3f2a9c0d11e7", of=ledger)

@@ -61,7 +61,8 @@ def read_run(text: str, sought: float | None = None) -> Mechanism:
 
     prefixes, parts = _words(text)
     made = [part.made(sought) for part in parts]
-    whom(text)
+    if len({one.unit for one in made}) > 1:
+        made = [one.with_notes(unit=one.unit or "record") for one in made]  # words are about records
     run = made[0] if len(made) == 1 else Composition(made)
     for prefix in reversed(prefixes):
         run = prefix.made(sought, run)
@@ -264,24 +265,13 @@ def _person(run: Any, records: int) -> Any:
     if not all(isinstance(part, SubsampledGaussian) and part.records_per_person == 1 for part in parts):
         return Grouped(run, count)
     phases = [replace(part, records_per_person=count) for part in parts]  # exact
-    return phases[0] if len(phases) == 1 else Composition(phases)
+    return (phases[0] if len(phases) == 1 else Composition(phases)).with_notes(run.notes)
 
 
 def _read(path: str) -> Any:
     from deniable.integrations import read_history, read_opacus
 
     return read_history(path) if path.lower().endswith(_HISTORY) else read_opacus(path)
-
-
-def whom(text: str) -> str | None:
-    """Return whom the runs of these words hide, if files say so; refused where they hide different ones."""
-    from deniable.integrations import unit_of
-
-    told = {unit_of(part.given["path"]) if "path" in part.given else None for part in _words(text)[1]}
-    told = {"record" if unit in (None, "line of the file") else unit for unit in told} if len(told) > 1 else told
-    if len(told) > 1:
-        raise InputError(f"run {text!r} adds what hides {' and '.join(sorted(map(repr, told)))}: these do not add up")
-    return told.pop()
 
 
 def _matrix(path: Path) -> Any:

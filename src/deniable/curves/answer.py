@@ -119,7 +119,7 @@ class Answer(Textual):
         """Distance between the two sides."""
         return self.high - self.low
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return "\n".join(self.lines())
 
     def lines(self) -> list[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -356,17 +356,24 @@ class Tradeoff(Textual, ABC):
             What the legend calls the curves: a text for one, as many texts as curves for several. By default the
             methods, numbered where two are the same.
         """
-        from deniable._plot import draw_rocs, labels_of
+        from deniable._plot import draw_rocs, labels_of, marked
 
         curves = (self, *beside)
         if wrong := [type(one).__name__ for one in beside if not hasattr(one, "tpr")]:
             raise InputError(f"curves must be trade-offs, got {wrong[0]}; deniable.tradeoff(mechanism) makes one")
-        return draw_rocs([one.tpr for one in curves], labels_of([one.method for one in curves], label), ax=ax)
+        axes = draw_rocs([one.tpr for one in curves], labels_of([one.method for one in curves], label), ax=ax)
+        return marked(axes, any(one.insecure for one in curves))
+
+    def __post_init__(self) -> None:
+        """Take over the notes of the curves that this one is made of."""
+        parts = [part for value in vars(self).values() for part in _curves_in(value)]
+        notes = dict.fromkeys(note for one in (self, *parts) for note in one.assumptions.notes)
+        object.__setattr__(self, "assumptions", replace(self.assumptions, notes=tuple(notes)))
 
     def __init_subclass__(cls) -> None:
         cls.__repr__ = vars(cls).get("__repr__", two_lines)  # type: ignore[method-assign]  # not every array
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return curve_text(self)
 
     def _advantage(self, prior: FloatArray, side: Side) -> FloatArray:
@@ -400,3 +407,10 @@ class Tradeoff(Textual, ABC):
     def epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         """Where to look for ε first, and how far around; a bad guess costs time, no more."""
         return np.zeros_like(delta), np.ones_like(delta)
+
+
+def _curves_in(value: Any) -> list[Tradeoff]:
+    """The curves in a field, in tuples of it, too."""
+    if isinstance(value, tuple):
+        return [curve for part in value for curve in _curves_in(part)]
+    return [value] if isinstance(value, Tradeoff) else []

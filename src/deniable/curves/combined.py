@@ -64,6 +64,7 @@ class EnvelopeTradeoff(Tradeoff):
     method: str = field(default="bounds known at some points, joined by convexity", kw_only=True)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("log_gamma", "remove", "add"):
             object.__setattr__(self, name, finite(name, getattr(self, name)))
         points = self.log_gamma
@@ -190,6 +191,11 @@ TUNING_COUNTED = (
     "Tuning is counted in: a random number of runs was made, and only the best output is released. Settings that "
     "differ between runs were drawn at random from a list that does not depend on the data."
 )
+_ONE_PERSON = "add or remove one person with all its records"
+_PERSONS = (
+    "A record stands for a person: all records of a person (records_per_person in what ran) are added or removed "
+    "together, and each is drawn and clipped by itself."
+)
 TUNING_PARTLY_COUNTED = "Tuning is counted in for some parts of the composition, not for all of them."
 
 
@@ -203,18 +209,12 @@ def with_assumptions(tradeoff: Tradeoff, **changes: Any) -> Tradeoff:
     return replace(tradeoff, assumptions=replace(tradeoff.assumptions, **changes))
 
 
-def of_persons(tradeoff: Tradeoff, person: str) -> Tradeoff:
-    """Return ``tradeoff`` about a person in words, where whole persons are in or out."""
-    whose = tradeoff.assumptions.adjacency.replace("one record", f"one {person} with all its records")
-    return with_assumptions(tradeoff, adjacency=whose)
-
-
 def with_batches_of(tradeoff: Tradeoff, mechanism: Mechanism) -> Tradeoff:
     """Return ``tradeoff`` with whose records ``mechanism`` is about, and how they come into its batches."""
     leaves = leaves_of(mechanism)
-    persons = any(getattr(leaf, "records_per_person", 1) > 1 for leaf in leaves)
-    whose = {"adjacency": "add or remove one person with all its records"} if persons else {}
-    return with_assumptions(tradeoff, batches=sampling_of(leaves), **whose)
+    if any(getattr(leaf, "records_per_person", 1) > 1 for leaf in leaves):
+        tradeoff = with_assumptions(with_note(tradeoff, _PERSONS), adjacency=_ONE_PERSON)
+    return with_assumptions(tradeoff, batches=sampling_of(leaves))
 
 
 @dataclass(frozen=True)

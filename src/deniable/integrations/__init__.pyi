@@ -8,4 +8,4 @@ from deniable.integrations.private_run import (
     PrivateRun as PrivateRun,
     make_private as make_private,
 )
-from deniable.integrations.run_files import read_history as read_history, read_opacus as read_opacus, unit_of as unit_of
+from deniable.integrations.run_files import read_history as read_history, read_opacus as read_opacus

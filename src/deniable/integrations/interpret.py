@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ class DPEBM(GaussianDP):
     """What a differentially private explainable boosting machine ran, as one Gaussian mechanism.
 
     ``mu`` is for adding or removing a record, ``replacing_mu`` for replacing one. ``promised_epsilon`` and
-    ``promised_delta`` are what interpret states; ``public`` is what its account leaves out.
+    ``promised_delta`` are what interpret states; ``public`` is what its account leaves out: that is in its notes.
     """
 
     replacing_mu: float
@@ -43,18 +43,16 @@ class DPEBM(GaussianDP):
     promised_delta: float
     public: tuple[str, ...]
 
+    def _check_together(self) -> None:
+        vars(self)["notes"] = tuple(f"public: {_PUBLIC[name]}" for name in self.public)
+
     def tradeoff(self) -> Tradeoff:
         """Return the curve for adding or removing a record, with what has to be public among its assumptions."""
-        return with_assumptions(tradeoff(self), notes=self._notes)
+        return tradeoff(self)
 
     def replacing(self) -> Tradeoff:
         """Return the curve for replacing a record."""
-        curve = tradeoff(GaussianDP(self.replacing_mu))
-        return with_assumptions(curve, adjacency="replace one record", notes=self._notes)
-
-    @property
-    def _notes(self) -> tuple[str, ...]:
-        return tuple(f"public: {_PUBLIC[name]}" for name in self.public)
+        return with_assumptions(tradeoff(replace(self, mu=self.replacing_mu)), adjacency="replace one record")
 
 
 def from_interpret(model: Any, *, public: Collection[str] = ()) -> DPEBM:

@@ -75,6 +75,9 @@ def from_opacus(accountant: Any, *, loader: Any = None, sampling: str = "poisson
     >>> mechanism
     SubsampledGaussian(noise_multiplier=1.0, sample_rate=0.01, steps=5000, records_per_person=1)
     """
+    if hasattr(accountant, "private_run"):
+        run, notes = accountant.private_run, accountant.private_run.notes
+        return from_opacus(run.engine, loader=loader, sampling=sampling).with_notes(notes, "record")
     shuffled = choice("sampling", sampling, ("poisson", "shuffled")) == "shuffled"
     (_require_shuffled if shuffled else require_poisson)(loader)
     phases = [phase for index, row in enumerate(_history(accountant)) for phase in _phase(index, row)]
@@ -206,9 +209,6 @@ def _history(source: Any) -> Iterable[Any]:
         )
     if hasattr(source, "history") and hasattr(source, "mechanism"):
         return _recorded(source.mechanism(), source.history)
-    if hasattr(source, "private_run"):
-        source.private_run.guard.require_whole()
-        return _history(source.private_run.engine)
     if hasattr(source, "accountant"):
         if "Adaptive" in type(source).__name__:
             raise InputError(

@@ -8,13 +8,13 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from deniable._check import InputError, integer, number
 from deniable._files import write_atomically
 from deniable._optional import require
 from deniable.accounting import tradeoff
-from deniable.curves import Tradeoff, with_assumptions
+from deniable.curves import Tradeoff
 from deniable.integrations.opacus import from_opacus, require_each_once
 from deniable.integrations.opacus_guard import OUTSIDE, Guard
 from deniable.limits import Limit
@@ -61,7 +61,6 @@ class PrivateRun:
         Number and head of its entry in a :class:`deniable.Ledger`, if there is one, and where that stood then.
     """
 
-    unit: ClassVar[str] = "record"
     planned: Mechanism
     noise_multiplier: float
     sample_rate: float
@@ -75,20 +74,25 @@ class PrivateRun:
     @property
     def mechanism(self) -> Mechanism:
         """The whole run; raises :class:`StepNotCoveredError` if a step was another one than was planned."""
+        return self.planned.with_notes(self.notes, "record")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What must hold for the run; raises as :attr:`mechanism` does."""
         self.guard.require_whole()
-        return self.planned
+        return (*NOTES, *entered(self.entry, self.standing))
 
     def tradeoff(self) -> Tradeoff:
         """Return the exact curve of the whole planned run, add or remove one record; it meets the target.
 
         Raises :class:`StepNotCoveredError` if a step was another mechanism than the one that was planned.
         """
-        return with_assumptions(tradeoff(self.mechanism), notes=(*NOTES, *entered(self.entry, self.standing)))
+        return tradeoff(self.mechanism)
 
     def spent(self) -> Tradeoff:
         """Return the curve of the steps that the accountant has recorded so far; raises as :meth:`tradeoff` does."""
-        self.guard.require_whole()
-        return with_assumptions(tradeoff(from_opacus(self.engine)), notes=(*NOTES, *entered(self.entry, self.standing)))
+        notes = self.notes
+        return tradeoff(from_opacus(self.engine).with_notes(notes, "record"))
 
     def state_dict(self) -> dict[str, Any]:
         """Return what :meth:`load_state_dict` needs to go on with this run, to be saved with model and optimizer."""

@@ -24,7 +24,8 @@ def read_history(path: str | Path) -> Mechanism:
     except ValueError as error:
         raise InputError(f"history file {str(path)!r} is not JSON: {error}") from None
     if isinstance(history, dict) and "mechanism" in history and "history" not in history:
-        return from_plain(history["mechanism"])
+        whom = history.get("person") or history.get("unit")
+        return from_plain(history["mechanism"]).with_notes(unit=whom if isinstance(whom, str) else None)
     if isinstance(history, dict) and isinstance(history.get("process"), dict):
         return from_opacus(_rows_of_opake(history["process"]))
     if isinstance(history, dict) and {"noise", "batch", "epochs", "n"} <= history.keys():
@@ -80,12 +81,6 @@ def _rows_of_opake(process: dict[str, Any]) -> list[list[Any]]:
                     f"{kind!r}; write the run itself, as truncated,NOISE,RATE,STEPS,MAX_BATCH,N_RECORDS"
                 )
     return rows
-
-
-def unit_of(path: str | Path) -> str | None:
-    """Return whom the certificate in a file hides: the column of persons, its unit, or None if it does not say so."""
-    said = read_json(_existing(path)) if str(path).lower().endswith(".json") else None
-    return (said.get("person") or said.get("unit")) if isinstance(said, dict) else None
 
 
 def read_opacus(path: str | Path) -> Mechanism:

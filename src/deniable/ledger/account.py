@@ -30,11 +30,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from deniable import testing
 from deniable._files import to_json
 from deniable._kept import Kept
 from deniable._shown import shown
 from deniable.accounting import tradeoff
-from deniable.curves import Tradeoff, of_persons, with_assumptions
+from deniable.curves import Tradeoff
 from deniable.ledger.admission import Remainder, adds_up, beside, described, for_unit, remainder
 from deniable.ledger.file import Entry, LedgerError, StoredLine, create, first_head, next_head, opened
 from deniable.limits import Limit
@@ -182,9 +183,9 @@ class Ledger:
         for key, text in words.items():
             if not isinstance(text, str) or text.encode("utf-8", "ignore").decode() != text:
                 raise LedgerError(f"{key} must be a text, got {text!r}")
-        mechanism, hidden, apart = described(release)
+        mechanism, apart = described(release)
         if mechanism is not None:
-            mechanism = for_unit(self.unit, mechanism, hidden, unit, records_per_person)
+            mechanism = for_unit(self.unit, mechanism, unit, records_per_person)
         with self._file(write=True) as (file, entries):
             if mechanism is not None:
                 self._admit(_composed(entries) + mechanism)
@@ -207,15 +208,15 @@ class Ledger:
     def tradeoff(self) -> Tradeoff:
         """Return the curve of everything: with a limit of all that it will ever admit, else of what was entered."""
         if self._promise is None:
-            return with_assumptions(self._of_all(self.mechanism()), notes=(ODOMETER,))
+            return self._of_all(self.mechanism().with_notes((ODOMETER,)))
         return self._of_all(self._promise)
 
     def plan(self, release: Any, *, unit: str | None = None, records_per_person: int | None = None) -> Tradeoff:
         """Return the curve of what was entered and ``release`` together, entering nothing; raises as :meth:`add`."""
-        mechanism, hidden, _ = described(release)
+        mechanism, _ = described(release)
         if mechanism is None:
             raise LedgerError("a release that protects a secret half does not add up with others")
-        every = _composed(self.entries) + for_unit(self.unit, mechanism, hidden, unit, records_per_person)
+        every = _composed(self.entries) + for_unit(self.unit, mechanism, unit, records_per_person)
         self._admit(every)
         return self._of_all(every)
 
@@ -278,7 +279,7 @@ class Ledger:
     def lines(self) -> list[str]:
         """Return in words what the ledger is of, what was entered, what it adds up to, and what remains."""
         entries = self.entries
-        said = [f"L{self._title[1:]}."]
+        said = [*testing.marked((), testing.INSECURE in self.mechanism().notes), f"L{self._title[1:]}."]
         for entry in entries:
             alone = "apart" if entry.advantage is None else f"≤ {shown(entry.advantage, 'rate', 'upper')}"
             said.append(f"  {entry.number:4}  {entry.time[:10]}  {alone:>9}  {entry.name} {entry.purpose}".rstrip())
@@ -330,8 +331,7 @@ class Ledger:
         return entries[-1].head if entries else self._born
 
     def _of_all(self, mechanism: Mechanism) -> Tradeoff:
-        curve = tradeoff(mechanism)
-        return curve if self.unit == "record" else of_persons(curve, f"person ({self.unit!r})")
+        return tradeoff(mechanism.with_notes(self.mechanism().notes, self.unit))
 
     @property
     def _title(self) -> str:

@@ -22,20 +22,19 @@ from deniable.mechanisms import (
 )
 from deniable.planning import budget, squared_mu
 
-_MOST_RECORDS = 1000  # of a person, as of DP-SGD
 ROOM = 1e-11  # of sums against what was fixed, as of GaussianFilter: the promise includes it
 
 
-def described(release: Any) -> tuple[Mechanism | None, str | None, str]:
-    """Return what ran, whom it hides if it says so, and "" or the game of what does not add up.
+def described(release: Any) -> tuple[Mechanism | None, str]:
+    """Return what ran, with whom it hides if it says so, and "" or the game of what does not add up.
 
     Raises ``LedgerError`` for something without a mechanism.
     """
     half = getattr(release, "certificate", release)
     if hasattr(half, "sampler") and hasattr(half, "n_train"):  # a HalfCertificate
-        return None, None, half.tradeoff.assumptions.game
-    found, unit = held(release)
-    return (_foreign(release) if found is None else found), unit, ""
+        return None, half.tradeoff.assumptions.game
+    found = held(release)
+    return (_foreign(release) if found is None else found), ""
 
 
 def _foreign(release: Any) -> Mechanism:
@@ -56,12 +55,13 @@ def adds_up(mechanism: Mechanism) -> bool:
     return "add-remove" in (mechanism.adjacency, *mechanism.also)
 
 
-def for_unit(unit: str, mechanism: Mechanism, hidden: str | None, said: str | None, records: int | None) -> Mechanism:
-    """Return the mechanism for a ledger of this unit.
+def for_unit(unit: str, mechanism: Mechanism, said: str | None, records: int | None) -> Mechanism:
+    """Return the mechanism for a ledger of this unit, with its notes.
 
-    ``hidden`` is whom the release says that it hides ("person" where it does not say by which column), ``said`` whom
-    its owner says, ``records`` how many of them a person has. Refused where they contradict each other or the ledger.
+    The mechanism may say itself whom it hides ("person" where it does not say by which column); ``said`` is whom its
+    owner says, ``records`` how many of them a person has. Refused where they contradict each other or the ledger.
     """
+    hidden = mechanism.unit
     said = "record" if said == "line of the file" else said
     if None not in (hidden, said) and hidden != said and (hidden != "person" or said == "record"):
         raise LedgerError(f"unit must be what the release hides, {hidden!r}, got {said!r}")
@@ -76,10 +76,10 @@ def for_unit(unit: str, mechanism: Mechanism, hidden: str | None, said: str | No
     if not adds_up(mechanism):
         raise LedgerError(f"a ledger adds up what holds for adding or removing, got adjacency {mechanism.adjacency!r}")
     if records is not None:
-        if (count := integer("records_per_person", records, at_least=1)) > _MOST_RECORDS:
-            raise LedgerError(f"records_per_person must be at most {_MOST_RECORDS}: beyond, nothing is hidden")
+        if (count := integer("records_per_person", records, at_least=1)) > 1000:  # as of DP-SGD
+            raise LedgerError("records_per_person must be at most 1000: beyond, nothing is hidden")
         parts = [of_person(part, count) for part in parts_of(mechanism)]
-        return parts[0] if len(parts) == 1 else Composition(parts)
+        return (Composition(parts) if len(parts) > 1 else parts[0]).with_notes(mechanism.notes, unit)
     if unit == "record" and hidden not in (None, "record"):
         raise LedgerError(f"the ledger is of records, and the release hides {hidden!r}: enter it in one of persons")
     if nameless or unit not in ("record", hidden):
@@ -88,7 +88,7 @@ def for_unit(unit: str, mechanism: Mechanism, hidden: str | None, said: str | No
             f"the ledger is of persons ({unit!r}), and the release hides {whom}: "
             f"give unit={unit!r} if it hides whole persons, or records_per_person=k if it hides records"
         )
-    return mechanism
+    return mechanism.with_notes(unit=unit)
 
 
 def uses(every: Mechanism) -> tuple[float, float, list[Mechanism]]:

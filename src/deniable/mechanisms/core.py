@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
+from deniable import testing
 from deniable._check import InputError, integer
 from deniable.mechanisms.fields import Checked, Count, NoiseScale, NotNegative, Rate, real
 
@@ -26,7 +28,8 @@ class Mechanism(Checked):
 
     ``adjacency`` says what the two worlds of its curve differ in: a key of :data:`ADJACENCIES`. The same curve also
     holds for the worlds in ``also``. What must stay secret for the curve to hold is in ``hidden``; ``sampling`` says
-    how records come into batches where that is not by Poisson sampling.
+    how records come into batches where that is not by Poisson sampling. ``notes`` and ``unit``, whom it hides, come
+    from whatever held it, and go with it into every sum, curve and file: see :meth:`with_notes`.
 
     Examples
     --------
@@ -37,6 +40,24 @@ class Mechanism(Checked):
     sampling: str = ""
     also: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    unit: str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(inner := vars(self).get("mechanism"), Mechanism):
+            vars(self).update({name: getattr(inner, name) for name in ("adjacency", "also", "hidden", "notes", "unit")})
+        super().__post_init__()
+        if testing.insecure():
+            vars(self)["notes"] = testing.marked(self.notes, True)
+
+    def with_notes(self, notes: Sequence[str] = (), unit: str | None = None) -> Self:
+        """Return this mechanism with what goes with it wherever it is held: more notes, and whom it hides."""
+        unit = "record" if unit == "line of the file" else unit
+        if not notes and unit in (None, self.unit):
+            return self
+        found, every = copy(self), tuple(dict.fromkeys((*notes, *self.notes)))
+        vars(found).update(notes=testing.marked(every, False), unit=unit or self.unit)
+        return found
 
     def __add__(self, other: Mechanism) -> Composition:
         if not isinstance(other, Mechanism):
@@ -154,7 +175,8 @@ class Composition(Mechanism):
 
     def __init__(self, mechanisms: Iterable[Mechanism]) -> None:
         flat: list[Mechanism] = []
-        for part in mechanisms:
+        given = tuple(mechanisms)
+        for part in given:
             if not isinstance(part, Mechanism):
                 raise InputError(f"mechanisms must contain mechanisms only, got {part!r}; see deniable.mechanisms")
             if isinstance(part, Grouped):
@@ -165,6 +187,13 @@ class Composition(Mechanism):
             flat.extend(parts_of(part))
         if not flat:
             raise InputError("mechanisms must not be empty; a composition needs at least one mechanism")
+        units = {part.unit for part in given} - {None}
+        if len(units) > 1:
+            whom = " and ".join(sorted(map(repr, units)))
+            raise InputError(f"releases must hide the same unit, got {whom}: these do not add up")
+        notes = dict.fromkeys(note for part in given for note in part.notes)
+        vars(self).update(notes=testing.marked(tuple(notes), False), unit=next(iter(units), None))
+        vars(self)["hidden"] = tuple(dict.fromkeys(secret for part in flat for secret in part.hidden))
         object.__setattr__(self, "mechanisms", tuple(flat))
 
     @property
@@ -176,11 +205,6 @@ class Composition(Mechanism):
     def also(self) -> tuple[str, ...]:  # type: ignore[override]
         """Others that all parts have in common."""
         return self._adjacencies[1:]
-
-    @property
-    def hidden(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Everything that a part's curve needs to stay secret."""
-        return tuple(dict.fromkeys(secret for part in self.mechanisms for secret in part.hidden))
 
     @property
     def _adjacencies(self) -> tuple[str, ...]:
@@ -195,29 +219,8 @@ class Composition(Mechanism):
         return (*meant, *(kind for kind in common if kind not in meant))
 
 
-class Wrapper:
-    """What a mechanism that runs another one, its field ``mechanism``, takes over from it."""
-
-    mechanism: Mechanism
-
-    @property
-    def adjacency(self) -> str:
-        """That of the mechanism."""
-        return self.mechanism.adjacency
-
-    @property
-    def also(self) -> tuple[str, ...]:
-        """Those of the mechanism."""
-        return self.mechanism.also
-
-    @property
-    def hidden(self) -> tuple[str, ...]:
-        """What the mechanism's curve needs to stay secret."""
-        return self.mechanism.hidden
-
-
 @dataclass(frozen=True)
-class Grouped(Wrapper, Mechanism):  # type: ignore[override]
+class Grouped(Mechanism):
     """Any ``mechanism``, seen by a person of whom several records are in or out together.
 
     ``dn.tradeoff`` gives the curve of ``mechanism`` applied ``records_per_person`` times, :func:`deniable.risks.group`:
@@ -243,6 +246,10 @@ class Grouped(Wrapper, Mechanism):  # type: ignore[override]
 
     mechanism: Annotated[Mechanism, a_mechanism]
     records_per_person: Count
+
+    def _check_together(self) -> None:
+        if self.unit == "record":  # nobody has said whose several records are
+            vars(self)["unit"] = None
 
 
 def leaves_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:

@@ -6,45 +6,44 @@ from collections.abc import Sequence
 from typing import Any
 
 from deniable._check import InputError
-from deniable.mechanisms.core import ApproximateDP, Composition, GaussianDP, Mechanism
+from deniable.mechanisms.core import ApproximateDP, Composition, Mechanism
 
 _HOLDERS = ("certificate_", "certificate", "private_run", "mechanism")  # attributes, the outermost first
 Receipt = tuple[int, str, str]  # of an entry in a ledger: its number, the head of its chain, what was spent by then
-_SAME = {"line of the file": "record"}
 
 
-def held(release: Any) -> tuple[Mechanism | None, str | None]:
-    """Return the mechanism that ``release`` is or holds, or None, and whom it hides, if it says so."""
+def held(release: Any) -> Mechanism | None:
+    """Return the mechanism that ``release`` is or holds, with its notes and with whom it hides; None if there is none.
+
+    What may not be used, such as a run of which a step was another one, raises its own error.
+    """
     unit = None
     for name in _HOLDERS:
         if isinstance(release, Mechanism):
             break
         release = getattr(release, name, release)
-        unit = getattr(release, "person", "") or getattr(release, "unit", unit)  # a column says more
+        unit = getattr(release, "person", "") or getattr(release, "unit", None) or unit  # a column says more
     if isinstance(release, tuple) and len(release) == 2 and all(isinstance(one, int | float) for one in release):
         release = ApproximateDP(*release)
-    if isinstance(release, GaussianDP):
-        release = GaussianDP(release.mu)  # without what a subclass says besides
-    unit = _SAME.get(unit, unit) if isinstance(unit, str) else None
-    return (release if isinstance(release, Mechanism) else None), unit
+    if not isinstance(release, Mechanism):
+        return None
+    return release.with_notes(unit=unit if isinstance(unit, str) else None)
 
 
-def together(releases: Sequence[Any]) -> tuple[Mechanism, str | None]:
-    """Return the composition of several releases about the same people, mechanisms or what holds one, and the unit.
+def together(releases: Sequence[Any]) -> Mechanism:
+    """Return the composition of several releases about the same people, mechanisms or what holds one.
 
     Raises ``InputError`` where one holds none, or where they hide different units.
     """
-    found = [held(one) for one in releases]
-    for release, (mechanism, _) in zip(releases, found, strict=True):
-        if mechanism is None:
+    found = []
+    for release in releases:
+        if (mechanism := held(release)) is None:
             raise InputError(
                 f"{type(release).__name__} holds no mechanism: what protects a secret half is another game and never "
                 "added; of other tools: dn.from_opacus, dn.from_dp_event, or (ε, δ)"
             )
-    units = {unit for _, unit in found if unit is not None}
-    if len(units) > 1:
-        raise InputError(f"releases must hide the same unit to be added, got {' and '.join(sorted(units))}")
-    return Composition([mechanism for mechanism, _ in found if mechanism is not None]), next(iter(units), None)
+        found.append(mechanism)
+    return Composition(found)
 
 
 def fields_of(receipt: Receipt | None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from deniable._check import InputError
 from deniable.mechanisms.core import Mechanism
 
-_KIND = "kind"  # the key of a class's name
+_KIND, _BESIDE = "kind", ("notes", "unit")  # the key of a class's name; what is no field
 _ROOM = "deniable.mechanisms."
 
 
@@ -25,10 +25,13 @@ def to_plain(mechanism: Mechanism) -> dict[str, Any]:
 
     Raises ``InputError`` for a class that :mod:`deniable.mechanisms` does not hold: nobody could read it back.
     """
-    name = type(mechanism).__name__
-    if _kinds().get(name) is not type(mechanism):
-        raise InputError(f"mechanism must be one of deniable.mechanisms to be written down, got {name}")
-    return {_KIND: name} | {one.name: _plain(getattr(mechanism, one.name)) for one in fields(mechanism)}  # type: ignore[arg-type]
+    known = _kinds()
+    kinds = type(mechanism).__mro__
+    kind = next((kind for kind in kinds if known.get(kind.__name__) is kind), None)
+    if kind is None:
+        raise InputError(f"mechanism must be one of deniable.mechanisms to be written down, got {kinds[0].__name__}")
+    beside = {name: _plain(getattr(mechanism, name)) for name in _BESIDE if getattr(mechanism, name)}
+    return {_KIND: kind.__name__} | {one.name: _plain(getattr(mechanism, one.name)) for one in fields(kind)} | beside  # type: ignore[arg-type]
 
 
 def from_plain(plain: Mapping[str, Any]) -> Mechanism:
@@ -40,9 +43,13 @@ def from_plain(plain: Mapping[str, Any]) -> Mechanism:
     if kind is None:
         raise InputError(f"mechanism must name a class of deniable.mechanisms under {_KIND!r}, got {plain!r:.80}")
     try:
-        return kind(**{str(name): _read(value) for name, value in plain.items() if name != _KIND})
+        made = kind(**{str(name): _read(value) for name, value in plain.items() if name not in (_KIND, *_BESIDE)})
     except TypeError as error:
         raise InputError(f"mechanism {kind.__name__} has other fields: {error}") from None
+    notes, unit = plain.get("notes", []), plain.get("unit")
+    if not (isinstance(notes, list | tuple) and all(isinstance(word, str) for word in (*notes, unit or ""))):
+        raise InputError(f"mechanism must have texts as notes and unit, got {notes!r:.80} and {unit!r:.80}")
+    return made.with_notes(notes, unit)
 
 
 def _plain(value: Any) -> Any:

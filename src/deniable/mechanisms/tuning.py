@@ -9,14 +9,14 @@ from typing import Annotated
 from deniable._check import InputError, number
 from deniable._floats import MOST_EXPONENT
 from deniable._search import bisect
-from deniable.mechanisms.core import Grouped, Mechanism, Wrapper, a_mechanism
+from deniable.mechanisms.core import Grouped, Mechanism, a_mechanism
 from deniable.mechanisms.fields import real
 
 _RUNS = "it is the mean number of runs"
 
 
 @dataclass(frozen=True)
-class Tuned(Wrapper, Mechanism):  # type: ignore[override]
+class Tuned(Mechanism):
     """``mechanism`` run a random number K of times, of which only the best output is released: see :func:`tuned`.
 
     Examples
@@ -33,11 +33,8 @@ class Tuned(Wrapper, Mechanism):  # type: ignore[override]
             raise InputError(f"mechanism must be tuned before it is grouped, got {self.mechanism!r}")
         if not math.isinf(self.shape):
             number("trials", self.trials, above=1.0, hint=_RUNS)
-
-    @property
-    def hidden(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The other runs, and what the mechanism's own curve needs to stay secret."""
-        return ("how many runs were made, and the outputs and scores of all but the best one", *self.mechanism.hidden)
+        others = "how many runs were made, and the outputs and scores of all but the best one"
+        vars(self)["hidden"] = (others, *self.mechanism.hidden)
 
     @property
     def stop(self) -> float:

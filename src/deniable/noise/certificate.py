@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from deniable import testing
 from deniable._check import InputError
 from deniable._files import plain, to_json
-from deniable._notebook import Textual
+from deniable._notebook import Textual, sentences
 from deniable._shown import plural, shown
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
@@ -28,7 +27,8 @@ from deniable.mechanisms import (
 )
 from deniable.noise.queries import SHARED, Queries, Use, total_mu
 
-AS_GIVEN = "the columns as they were given; what prepared them is not covered"  # a pipeline's last step sees no other
+# a pipeline's last step, and a bag's, see no other
+AS_GIVEN = "the columns as they were given; what prepared them is not covered, nor what drew or repeated records"
 FPRS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)  # of the points of a curve in a certificate's JSON
 
 
@@ -70,8 +70,6 @@ class Certificate(Textual):
     mechanism
         The composition of all uses, for adding or removing one unit. Mechanisms of several certificates of the same
         data add up: ``dn.tradeoff(a.mechanism + b.mechanism)``.
-    insecure
-        Whether the noise was that of a test (:mod:`deniable.testing`): then nothing is promised.
     entry
         Number and head of its entry in a :class:`deniable.Ledger`, if there is one.
     person
@@ -91,26 +89,18 @@ class Certificate(Textual):
     uses: tuple[Use, ...]
     public: tuple[str, ...]
     mechanism: Mechanism
-    insecure: bool = field(default_factory=testing.insecure)
     entry: tuple[int, str] | None = None
     person: str = ""
     standing: str = ""
 
     def __add__(self, other: Any) -> Mechanism:
-        """Return the mechanism of this release and another about the same people; of persons: ``dn.tradeoff``."""
-        if self.unit == "person" or getattr(other, "unit", "") == "person":
-            raise InputError("a sum does not say that it hides persons: use dn.tradeoff([a, b]), or a ledger")
-        return together((self, other))[0]
+        """Return the mechanism of this release and another about the same people, with the notes of both."""
+        return together((self, other))
 
     @property
     def advantage(self) -> float:
         """Bound on the membership advantage of every attack at even odds: 2·accuracy − 1."""
         return self.tradeoff.advantage()
-
-    @property
-    def holds(self) -> bool:
-        """Whether this is a guarantee: always, but with the noise of a test."""
-        return not self.insecure
 
     @property
     def mu(self) -> float:
@@ -130,8 +120,7 @@ class Certificate(Textual):
             "out means not in the table; the prior is 1/2",
             f"covers {AS_GIVEN}",
             f"this release alone: other releases from the same {plural(self.unit)} add to it",
-            *[SHARED] * (self.unit == "person"),
-            *entered(self.entry, self.standing),
+            *self.mechanism.notes,
         )
 
     def shares(self) -> dict[str, float]:
@@ -160,7 +149,7 @@ class Certificate(Textual):
         """Return the certificate as JSON and, if ``path`` is given, write it there."""
         return to_json(self.to_dict(), path)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         failure = f", and with probability at most {self.delta:.3g} no protection (discovered categories)"
         advantage, replaced = (shown(t.advantage(), "number", "upper") for t in (self.tradeoff, self.replacement))
         lines = [
@@ -169,15 +158,14 @@ class Certificate(Textual):
             f"telling N(0, 1) from N({self.mu:.6g}, 1){failure if self.delta else ''}.",
             f"Advantage at even odds: at most {advantage}; at telling a {self.unit} from another in its place, "
             f"{replaced}.",
-            *[f"{SHARED.capitalize()}."] * (self.unit == "person"),
             f"Every query of the data, with its share of the budget (μ² = {self.mu**2:.6g}):",
             *(f"  {share:7.2%}  {why} ({_listed(names)})" for why, names, _, share in self.purposes()),
             "Taken as public, not protected:",
             *(f"  {line}" for line in self.public),
             f"Covers {AS_GIVEN}.",
-            *(f"E{line[1:]}." for line in entered(self.entry, self.standing)),
+            *sentences(self.mechanism.notes),
         ]
-        return "\n".join(testing.marked(tuple(lines), self.insecure))
+        return "\n".join(lines)
 
 
 def _listed(names: tuple[str, ...]) -> str:
@@ -199,7 +187,9 @@ def certificate_of(
         f"all records are used; the attacker knows the algorithm, what is declared and all {plural(unit)} but one, and "
         "names, after seeing everything that is released, whether that one is in the table"
     )
-    seen = {"game": game, "access": "everything that is released", "notes": (*shared, *entered(**place))}
+    whom = look.units.person or ("person" if shared else "record")
+    mechanism = mechanism.with_notes((*shared, *entered(**place)), whom)
+    seen = {"game": game, "access": "everything that is released", "notes": mechanism.notes}
     adjacency = f"add or remove one {unit}" + " with all its records" * bool(shared)
     return Certificate(
         words,

@@ -109,7 +109,7 @@ class PrivacyProfile(Textual):
             rows += [("Largest advantage", f"≤ {worst}"), ("Median advantage", f"≤ {median}")]
         return rows
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return lines(f"Privacy profile\n{self.warning}", self._rows(), self.notes)
 
     def leave_one_out(self, records: ArrayLike | None = None) -> FloatArray:

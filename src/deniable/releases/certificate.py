@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy.special import ndtri
 
-from deniable import testing
 from deniable._check import FloatArray, choice, number
 from deniable._files import plain, to_json
 from deniable._notebook import Textual, lines
 from deniable._optional import require
-from deniable._plot import new_axes
+from deniable._plot import marked, new_axes
 from deniable._shown import shown
 from deniable.curves import Tradeoff
 from deniable.noise import points
@@ -73,8 +72,6 @@ class HalfCertificate(Textual):
         How it was proved: "direct", "swap" or "centre".
     warning
         What makes the value useless and what to do, or None.
-    insecure
-        Whether the noise was that of a test (:func:`deniable.testing.insecure_noise`): then nothing is promised.
 
     Examples
     --------
@@ -97,17 +94,11 @@ class HalfCertificate(Textual):
     assumptions: tuple[str, ...]
     bound: str
     warning: str | None = None
-    insecure: bool = field(default_factory=testing.insecure)
 
     @property
     def floor(self) -> float:
         """TPR that cannot be excluded at any FPR, however low; from a sampled certificate it shrinks with more runs."""
         return float(self.tradeoff.tpr(1e-15))
-
-    @property
-    def holds(self) -> bool:
-        """Whether this is a guarantee for every record: always, but with the noise of a test."""
-        return not self.insecure
 
     @property
     def prior(self) -> float:
@@ -117,14 +108,14 @@ class HalfCertificate(Textual):
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python types; ``tradeoff`` becomes TPR at some FPRs and the advantage at prior ½."""
         kept = [name for name in self.__dataclass_fields__ if name != "tradeoff"]
-        own = {name: plain(getattr(self, name)) for name in (*kept, "prior", "holds")}
+        own = {name: plain(getattr(self, name)) for name in (*kept, "prior", "holds", "insecure")}
         return own | {"tradeoff": points(self.tradeoff)}
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the certificate as JSON and, if ``path`` is given, write it there."""
         return to_json(self.to_dict(), path)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         spread = math.sqrt(float(np.mean(self.noise_scale**2))) if self.noise_scale.size else 0.0
         advantage, accuracy, rate, least = (
             shown(value, "number", "upper")
@@ -148,7 +139,7 @@ class HalfCertificate(Textual):
             f"coupling: {self.coupling}; {self.n_resamples} resamples, {self.algorithm_runs} runs",
             *(f"assumes: {text}" for text in self.assumptions),
         )
-        return "\n".join(testing.marked(lines, self.insecure))
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -274,11 +265,9 @@ class Release(Textual):
         axes.set_yticks(places, labels)
         axes.invert_yaxis()
         axes.set_xlabel("released value, 95 % interval of noise and sampling")
-        if not self.certificate.holds:
-            axes.set_title("NOT a guarantee")
-        return axes
+        return marked(axes, self.insecure)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         values, errors = np.ravel(self.value), np.ravel(self.standard_error)
         rows = [
             (name, f"{value:.6g} ± {'not known' if math.isnan(error) else f'{error:.2g}'}")

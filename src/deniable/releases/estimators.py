@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deniable._check import FloatArray, InputError, choice
 from deniable._files import stamped, unstamped
+from deniable._notebook import Promised
 from deniable.releases import release
 from deniable.releases.codecs import Codec, PublicFacts, Refit, TwoFunctions, codec_for
 from deniable.releases.resampling import Population
@@ -44,7 +45,7 @@ def _delegated(name: str, doc: str) -> Any:
     return _offered(name)(method)
 
 
-class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class MembershipPrivate(Promised, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Wrap an estimator so that its released parameters hide who was in training.
 
     A secret random part of the data trains; its parameters get the least noise that certifies ``advantage``

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib import resources
 from typing import Any
 
+from deniable import testing
 from deniable._check import InputError, choice
 from deniable._shown import shown
 from deniable.report.model import Assessment, Number
@@ -50,7 +51,7 @@ def annex(assessment: Assessment, kind: str, *, owner: bool = False) -> str:
             "--report), or say that the document stays with the owner of the data: owner=True (--owner)"
         )
     if layout.get("form") == "registry":
-        return _entry(assessment)
+        return f"# {testing.INSECURE}\n" * assessment.insecure + _entry(assessment)
     filled = [(field["section"], field["name"], _filled(assessment, field, public)) for field in layout["field"]]
     return _markdown(assessment, layout, filled)
 
@@ -76,7 +77,7 @@ def _filled(assessment: Assessment, field: dict[str, str], public: bool) -> list
 def _markdown(assessment: Assessment, layout: dict[str, Any], filled: _Filled) -> str:
     card = layout.get("form") == "model-card"
     lines = _front_matter(assessment) if card else []
-    lines += [f"# {layout['title']}", ""]
+    lines += [f"# {layout['title']}", "", *[f"**{testing.INSECURE}.**", ""] * assessment.insecure]
     if not card:
         lines += [f"Document: {layout['document']} ({layout['url']}). Checked: {layout['checked']}.", ""]
         lines += [f"**{TO_FILL}** marks what no number of the report says.", ""]

@@ -16,7 +16,7 @@ _LEVELS = {"missed": "error", "not decided": "warning"}  # what stops a build
 
 
 def judged(assessment: Assessment) -> list[Rule]:
-    """Return the rules of the decision; one more where it is not met and no rule says so.
+    """Return the rules of the decision; one more where it is not met and none of them decides.
 
     One of them is missed or not decided exactly if the policy is not met: a build stops for the same reason as the exit
     code says.
@@ -24,7 +24,7 @@ def judged(assessment: Assessment) -> list[Rule]:
     found = assessment.decision
     if found is None:
         return []
-    if found.met or any(rule.outcome in _LEVELS for rule in found.rules):
+    if found.met or any(rule.key == found.decided_by for rule in found.rules):
         return list(found.rules)
     outcome: RuleOutcome = "missed" if found.outcome == "does not meet" else "not decided"
     return [*found.rules, Rule("decision", "The decision as a whole", None, outcome, None, None, found.reason)]

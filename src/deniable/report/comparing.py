@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from deniable._check import InputError
 from deniable._notebook import Textual
 from deniable._optional import require
-from deniable._plot import draw_curves
+from deniable._plot import draw_curves, marked
 from deniable.curves import Assumptions
 from deniable.report.model import Assessment, Curve, Number
 
@@ -70,7 +70,7 @@ class Comparison(Textual):
                 return row
         raise InputError(f"key must be one of {', '.join(row.key for row in self.rows)}; got {key!r}")
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         require("rich", purpose="A comparison as text")
         from deniable.report.text import plainly, side_by_side
 
@@ -81,7 +81,7 @@ class Comparison(Textual):
         found = [(title, c.fpr, c.tpr) for title, c in zip(self.titles, self.curves, strict=True) if c is not None]
         if not found:
             raise InputError("none of the assessments has a ROC to draw")
-        return draw_curves(found, ax=ax)
+        return marked(draw_curves(found, ax=ax), self.insecure)
 
 
 def compared(made: Sequence[Assessment]) -> Comparison:

@@ -360,7 +360,7 @@ class Assessment(Textual):
 
         return annex(self, kind, owner=owner)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return self.to_text(full=False)
 
 

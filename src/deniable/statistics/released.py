@@ -15,8 +15,9 @@ from scipy.special import ndtri
 
 from deniable._check import InputError
 from deniable._files import plain, to_json, write_atomically
-from deniable._notebook import Textual
+from deniable._notebook import Textual, sentences
 from deniable._optional import require
+from deniable._plot import marked
 from deniable._shown import between, shown, with_error
 from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _NUMBERS = ("value", "noise", "low", "high", "population_error", "population_low", "population_high")
-_PROMISE = ("advantage", "unit", "released")
+_PROMISE = ("advantage", "unit", "released", "assumes")
 _DATES = ("date", "date_low", "date_high")
 _MOST_DRAWN = 40  # rows of one panel
 
@@ -80,7 +81,7 @@ class Row:
         if math.isnan(self.value):
             return f"withheld: {self.note}"
         if self.noise == 0:
-            return f"{self.written(self.value)} (exact)"
+            return f"{self.written(self.value)} (declared)"
         half = max(self.high - self.value, self.value - self.low)
         if not self.low <= self.value <= self.high:  # its limits are cut to what is possible
             half = float(ndtri(0.5 + confidence / 2)) * self.noise
@@ -173,7 +174,8 @@ class StatisticsRelease(Textual):
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield each number as a dictionary: statistic, categories, item, value, its errors and limits, note, estimand.
 
-        Each carries the guarantee of all of them: advantage, unit, and the day on which they were released.
+        Each carries the guarantee of all of them: advantage, unit, the day on which they were released, and, if there
+        is something, what it ``assumes``.
 
         Means and quantiles of dates are in days since 1970-01-01; ``date``, ``date_low`` and ``date_high`` are value
         and limits as dates, empty for other numbers (these keys are there only if some number is a date).
@@ -182,6 +184,7 @@ class StatisticsRelease(Textual):
         dated = any(row.dated for rows in self.rows for row in rows)
         certificate = self.certificate
         promise = {"advantage": certificate.advantage, "unit": certificate.unit, "released": self.released}
+        promise |= {"assumes": "; ".join(notes)} if (notes := certificate.mechanism.notes) else {}
         for statistic, estimand, rows in zip(self.statistics, self.estimands, self.rows, strict=True):
             for row in rows:
                 group = dict(zip(statistic.by, row.group, strict=True))
@@ -228,7 +231,7 @@ class StatisticsRelease(Textual):
         """Return everything as JSON and write it to ``path`` if given."""
         return to_json(self.to_dict(), path)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         promise, unit = self.certificate, self.certificate.unit
         whole = sum(use.mu**2 for use in self.account) or 1.0
         sure = f"{100 * self.confidence:g}\u00a0%"
@@ -238,6 +241,7 @@ class StatisticsRelease(Textual):
             f"{shown(0.5 + promise.advantage / 2, 'number', 'upper')}; a {unit} from another in its place, "
             f"{shown(0.5 + self.replacement_tradeoff.advantage() / 2, 'number', 'upper')}",
             f"TPR at 0.1 % FPR ≤ {shown(promise.tradeoff.tpr(1e-3), 'number', 'upper')}",
+            *sentences(promise.mechanism.notes),
             f"±: where the value on these records is, with {sure} chance over the noise alone; population: noise and "
             "sampling together",
             *(f"  {use.mu**2 / whole:6.1%} of the budget  {use.name}" for use in self.account),
@@ -264,7 +268,7 @@ class StatisticsRelease(Textual):
             _draw(axes, statistic, rows, f"all {self.certificate.unit}s")
             axes.set_title(f"{statistic}\n{estimand}", loc="left", fontsize="small", wrap=True)
         panels[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, fontsize="small", frameon=False)
-        return figure
+        return marked(figure, self.insecure)
 
 
 def _clear(column: str) -> str:

@@ -13,10 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from deniable._check import FloatArray, InputError, nearest_names
 from deniable._files import stamped, unstamped
+from deniable._notebook import Promised
+from deniable._plot import marked
 from deniable.curves import Tradeoff
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
-from deniable.noise import AS_GIVEN, Account, NoiseSource, SumNoise, only_our_words
+from deniable.noise import Account, NoiseSource, SumNoise, only_our_words
 from deniable.tables import Schema, as_schema, as_table, open_table
 from deniable.training.account import RecordTradeoffs
 from deniable.training.additive import Additive
@@ -36,7 +38,7 @@ def estimator(cls: type[T]) -> type[T]:
 
 
 @estimator
-class Certified(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class Certified(Promised, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Base of whatever is fitted under one certificate: its curves, what is stored, and the ledger that copies keep."""
 
     advantage: float | None = None
@@ -139,16 +141,6 @@ class PrivateModel(Certified):
         state.pop("_record_tradeoffs", None)
         return state
 
-    def _html_repr(self) -> str:  # what a notebook shows: the promise of a fitted model above scikit-learn's diagram
-        from deniable._notebook import as_html, curve_rows, lines
-
-        diagram = str(super()._html_repr())
-        if not self.__sklearn_is_fitted__():
-            return diagram
-        notes = [f"Target: {self.certificate_.target}.", f"Covers {AS_GIVEN}."]
-        notes.append("print(model.certificate_) lists every query of the data.")
-        return as_html(lines(f"Fitted {type(self).__name__}", curve_rows(self.tradeoff_), notes)) + diagram
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -163,7 +155,8 @@ class PrivateModel(Certified):
         from deniable.training.plots import draw
 
         check_is_fitted(self)
-        return draw(self.model_, columns, [column.name for column in self.columns_ if column.kind == "date"])
+        figure = draw(self.model_, columns, [column.name for column in self.columns_ if column.kind == "date"])
+        return marked(figure, self.certificate_.insecure)
 
     def _scores(self, X: Any) -> FloatArray:
         check_is_fitted(self)

@@ -36,7 +36,7 @@ def measured_page(
     game: str, adjacency: str, note: str, uncovered: str = "",
 ) -> Assessment:  # fmt: skip
     """Return the page of what an attack measured; ``outcome`` is the status and the headline."""
-    insecure = promise is not None and promise.assumptions.insecure
+    insecure = promise is not None and promise.insecure
     access = "whatever the attack that made the scores was given"
     return Assessment(
         title, *outcome, (section,), Assumptions(game, adjacency, access, testing.marked((note,), insecure)),

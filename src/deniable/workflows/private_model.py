@@ -68,8 +68,7 @@ def assess_fit(fit: Any, asked: Asked, title: str, access: str, section: Callabl
     if not hasattr(fit, "tradeoff_"):
         raise InputError(f"source must be fitted first: call fit on this {type(fit).__name__}")
     curve, certificate = fit.tradeoff_, fit.certificate_
-    public = (f"Public: {line}." for line in certificate.public)
-    notes = (*curve.assumptions.notes, f"Covered: {AS_GIVEN}.", *public)
+    notes = (*curve.assumptions.notes, f"Covered: {AS_GIVEN}.", *(f"Public: {line}." for line in certificate.public))
     return Assessment(
         title=asked.title or f"{title}: {certificate.target}",
         status="bounded",

@@ -93,7 +93,6 @@ def _size_and_noise(made: StatisticsRelease) -> tuple[Number, Number]:
     several = plural(made.certificate.unit)
     noise = max((row.noise for rows in made.rows for row in rows if not math.isnan(row.noise)), default=0.0)
     sampler = "rounded Gaussians from the operating system's entropy, exact in law, added to whole numbers"
-    sampler = testing.INSECURE if made.certificate.insecure else sampler
     return (
         Number("release.n", f"{several.capitalize()} used", float(made.n_records),
                f"All {several}; their number was declared, or counted with noise.", "estimate", unit="count"),

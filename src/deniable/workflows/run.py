@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from deniable.accounting import tradeoff as tradeoff_of
-from deniable.curves import FIXED_BEFOREHAND, ApproximateTradeoff, Assumptions, Tradeoff
-from deniable.integrations import DPEBM, NOTES, PrivateRun, from_dp_event, from_opacus
+from deniable.curves import ApproximateTradeoff, Tradeoff
+from deniable.integrations import DPEBM, PrivateRun, from_dp_event, from_opacus
 from deniable.mechanisms import Composition, Grouped, Mechanism, SubsampledGaussian, Tuned, WithoutReplacement, parts_of
 from deniable.report import (
     OTHER_RISKS,
@@ -26,10 +26,7 @@ from deniable.workflows.settings import settings
 
 def assess_mechanism(source: Mechanism | Tradeoff, asked: Asked) -> Assessment:
     """Return the bounds on every attack, and the other risks that the curve bounds."""
-    if isinstance(source, DPEBM):
-        bound = source.tradeoff()  # with what has to be public
-    else:
-        bound = source if isinstance(source, Tradeoff) else tradeoff_of(source)
+    bound = source if isinstance(source, Tradeoff) else tradeoff_of(source)
     sections = [bound_section(bound, asked, comparisons=from_epsilon_alone(bound, asked.delta))]
     if bound.universal:
         sections.append(risk_section(bound, asked.baselines))
@@ -39,7 +36,7 @@ def assess_mechanism(source: Mechanism | Tradeoff, asked: Asked) -> Assessment:
         status="bounded",
         headline=bound_headline(bound),
         sections=tuple(sections),
-        assumptions=_assumptions(bound, source),
+        assumptions=bound.assumptions,
         not_covered=not_covered if bound.universal else (OTHER_RISKS, *not_covered),
         warnings=warnings,
         reproduction={"source": _python(source)} if isinstance(source, Mechanism) else {},
@@ -59,31 +56,7 @@ def assess_run(source: Any, asked: Asked) -> Assessment:
     """Return the assessment of what Opacus, a DpEvent or :func:`deniable.make_private` recorded."""
     if type(source).__name__.endswith(("DpEvent", "ExecutionPlanConfig")):
         return assess_mechanism(from_dp_event(source), asked)
-    run = getattr(source, "private_run", source)
-    if not isinstance(run, PrivateRun):
-        return assess_mechanism(from_opacus(source), asked)
-    run.guard.require_whole()
-    made = assess_mechanism(run.mechanism if run is source else from_opacus(source), asked)
-    return replace(made, assumptions=replace(made.assumptions, notes=(*NOTES, *made.assumptions.notes)))
-
-
-_PERSONS = (
-    "A record stands for a person: all records of a person (records_per_person in what ran) are added or removed "
-    "together, and each is drawn and clipped by itself."
-)
-
-
-def _assumptions(bound: Tradeoff, source: Mechanism | Tradeoff) -> Assumptions:
-    """Those of the curve; of several steps also that nobody chose the later ones by the earlier ones."""
-    several = isinstance(source, Composition) or (isinstance(source, SubsampledGaussian) and source.steps > 1)
-    notes = bound.assumptions.notes
-    if several and FIXED_BEFOREHAND not in notes:
-        notes = (*notes, FIXED_BEFOREHAND)
-    parts = parts_of(source) if isinstance(source, Mechanism) else ()
-    sampled = [part for part in parts if isinstance(part, SubsampledGaussian)]
-    if any(part.records_per_person > 1 for part in sampled):
-        notes = (*notes, _PERSONS)
-    return replace(bound.assumptions, notes=notes)
+    return assess_mechanism(source.mechanism if isinstance(source, PrivateRun) else from_opacus(source), asked)
 
 
 def describe(mechanism: Mechanism) -> str:
