@@ -48,7 +48,7 @@ def synthesize(
     with stage("counting and fitting"):
         made = model.fit(table)
         drawn = made.sample(rows)
-    page = assess(made, title=f"Made-up rows of {Path(data).name}: {made.certificate_.target}", **said)
+    page = assess(made, title=f"Made-up rows of {Path(data).name}", **said)
     rows_of = {} if out is None else {out: drawn.to_csv(index=False)}
     write(pages.files(page) | rows_of)  # no rows without their page
     return pages.show(page)

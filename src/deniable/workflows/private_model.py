@@ -70,7 +70,7 @@ def assess_fit(fit: Any, asked: Asked, title: str, access: str, section: Callabl
     curve, certificate = fit.tradeoff_, fit.certificate_
     notes = (*curve.assumptions.notes, f"Covered: {AS_GIVEN}.", *(f"Public: {line}." for line in certificate.public))
     return Assessment(
-        title=asked.title or f"{title}: {certificate.target}",
+        title=asked.title or title,
         status="bounded",
         headline=bound_headline(curve),
         sections=(

@@ -166,7 +166,7 @@ def train_table(
     def page(useful: Usefulness | None, read: Sequence[str]) -> Assessment:
         made = assess(
             estimator, usefulness=useful, command=command, policy=policy, meta=meta,
-            title=f"{_NAME[kind]} on {name}: {estimator.certificate_.target}",
+            title=f"{_NAME[kind]} on {name}",
         )  # fmt: skip
         said = (*made.assumptions.notes, *(f"Table: {line}" for line in read))
         return replace(
