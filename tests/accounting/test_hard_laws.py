@@ -44,3 +44,16 @@ def test_steps_that_hardly_ever_draw_a_record_cost_no_more_than_that():
         both, rest = dn.tradeoff(hardly + run, adjacency=adjacency), dn.tradeoff(run, adjacency=adjacency)
         assert rest.advantage(side="lower") <= both.advantage() <= rest.advantage() * (1 + near)
         assert both.tpr(1e-6) == pytest.approx(rest.tpr(1e-6), rel=near)
+
+
+def test_outcomes_that_are_left_out_of_a_list_are_in_no_test():
+    """Discrete noise beyond 14 deviations has 1e-43: times e^ε that took all of the lower side from ε = 98 on."""
+    sharp, k = dn.SubsampledGaussian(0.05, 1e-4, 1), np.arange(-80, 82)
+    both, alone = dn.tradeoff(sharp + dn.DiscreteGaussian(5.0)), dn.tradeoff(sharp)
+    weight = np.exp(-((k - 1.0) ** 2) / 50)
+    for epsilon in (110.0, 190.0):
+        truth = float(weight @ alone.delta(epsilon - (2 * k - 1) / 50, "remove")) / weight.sum()
+        low, high = (both.delta(epsilon, "remove", side) for side in ("lower", "upper"))
+        assert low <= truth * (1 + 1e-9)
+        assert truth <= high * (1 + 1e-9)
+        assert high - low < 1e-3 * truth

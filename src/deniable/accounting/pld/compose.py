@@ -28,7 +28,7 @@ _COARSEST = -7  # log2 of the coarsest spacing, in nats, unless the law itself i
 
 @dataclass(frozen=True)
 class ComposedLaw:
-    """The law of the sum, labels counted from ``middle``; what only P produces, and all that steps lose of P and Q.
+    """The law of the sum, labels counted from ``middle``; what only P produces, and all that steps lose or misplace.
 
     If n steps have measures m_i that differ by δ_i in L1 from true ones, products differ by Π(1 + δ_i) − 1 at most.
     """
@@ -84,7 +84,9 @@ def compose(parts: Sequence[tuple[Cuttable, int]], side: Side, points: int, dire
     _COMPOSED((*lattice, *names), lambda: total)
     middle = math.fsum(step.middle * count for step, count in parts)
     only = -math.expm1(math.fsum(count * math.log1p(-min(step.only, 1 - 1e-16)) for step, count in parts))
-    missed = (math.fsum(count * step.lost[k] for step, count in parts) for k in (0, 1))
+    # below, an outcome that is left out is in no test
+    every = [(s.lost if side == "upper" else s.step.misplaced[:: -1 if s.swapped else 1], count) for s, count in parts]
+    missed = (math.fsum(count * of[k] for of, count in every) for k in (0, 1))
     lost, missing = (math.expm1(min(mass, MOST_EXPONENT)) * (1 + 64 * EPS) for mass in missed)
     size = math.fsum(abs(step.middle) * count for step, count in parts)
     return ComposedLaw(total, middle, only, (lost, missing), size)

@@ -10,8 +10,8 @@ sum. ∎
 TPR(α) ≤ γα + H_γ for every γ (weak duality), asked near the best one.
 *From below*, rows p̂_j and q̂_j are merged outcomes. Every set S of them is a test, however it was found: it accuses with
 chance P(S) ≥ e^{−r}·(p̂(S) − E) + only and Q(S) ≤ e^r·(q̂(S) + E·e^{−x_S}), x_S the least label of S, only P mass that
-Q lacks: such outcomes are always accused; and what steps may have too much of P, or lack of Q, is taken from P(S) and
-added to Q(S). H_γ ≥ P(S) − γQ(S), and a true positive rate at α is that of two sets mixed.
+Q lacks: such outcomes are always accused; what outcomes of a step may have too much of P, or lack of Q, is taken from
+P(S) and added to Q(S). H_γ ≥ P(S) − γQ(S), and a true positive rate at α is that of two sets mixed.
 
 *Errors that climb.* What a row misses may be brought onto coarser lattices later; below, where Q masses stand times
 e^{label}, each time multiplied by at most e^h, h the spacing it comes to, if that is to the nearest point. It climbs

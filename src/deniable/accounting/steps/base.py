@@ -70,6 +70,11 @@ class Step(Mechanism, ABC):
         """Bounds on the mass of P, and of Q, that both can produce and that pieces lack, or have too much."""
         return 0.0, 0.0
 
+    @property
+    def misplaced(self) -> tuple[float, float]:
+        """Bounds on the mass of P that pieces have too much, and of Q that outcomes of theirs lack: of :attr:`lost`."""
+        return self.lost
+
     def on(self, side: Side) -> Step:
         """Return a step whose pair is at least ("lower": at most) as easy to tell apart: itself, if it is known."""
         return self

@@ -53,6 +53,8 @@ class DiscreteStep(Step):
     def lost(self) -> tuple[float, float]:
         return self.outcomes().lost
 
+    misplaced = (0.0, 0.0)  # what is lost are whole outcomes
+
     @property
     def lowest(self) -> float:
         return float(np.min(self.outcomes().loss))
