@@ -159,7 +159,7 @@ def test_a_users_own_step_works():
     assert dn.tradeoff(dn.GaussianDP(1.0)).advantage() < both.advantage(side="lower")
 
 
-MIXTURE = GaussianMixtureStep(1.0, (Case.whole(1.0, (0.0, 1.0), (0.9, 0.1)),), EPS)
+MIXTURE = GaussianMixtureStep(1.0, (Case(1.0, (0.0, 1.0), (0.9, 0.1)),), EPS)
 BALL = {
     SubsampledGaussianStep(1.0, 0.1): dn.SubsampledGaussian(1.0, 0.1, 1),
     SubsampledGaussianStep(1.5, 1.0): dn.GaussianDP(1 / 1.5),

@@ -175,7 +175,8 @@ def replaced_record(mechanisms: Iterable[Mechanism], otherwise: Tradeoff, points
     That is another curve of the same worlds. A Gaussian part of μ moves by 2μ, which opposite vectors attain.
     """
     parts = list(mechanisms)
-    if not all(isinstance(part, GaussianDP) or _takes_one_record(part) for part in parts):
+    one = (getattr(part, "records_per_person", 1) == 1 for part in parts)
+    if not all(one) or not all(isinstance(part, GaussianDP | SubsampledGaussian) for part in parts):
         return otherwise
     loss = PrivacyLoss.of(parts)
     if not loss.steps.size:
@@ -192,10 +193,6 @@ def replaced_record(mechanisms: Iterable[Mechanism], otherwise: Tradeoff, points
         confidence=otherwise.confidence,
         holds_for=otherwise.holds_for,
     )
-
-
-def _takes_one_record(part: Mechanism) -> bool:
-    return isinstance(part, SubsampledGaussian) and part.records_per_person == 1
 
 
 _SIDES: tuple[Side, ...] = ("lower", "upper")

@@ -167,7 +167,9 @@ def _curve(mechanisms: Iterable[Mechanism], request: Request) -> Tradeoff:
 
 def _between(own: list[Any], others: list[Mechanism], request: Request) -> Tradeoff:
     """Between the pairs that dominate and the best of what is reached."""
-    above = _curve([*others, *(part.above for part in own)], request)
+    pairs = dict.fromkeys([tuple(part.above for part in own), tuple(part.or_above or part.above for part in own)])
+    known = tuple(_curve([*others, *pair], request) for pair in pairs)
+    above = known[0] if len(known) == 1 else SmallestTradeoff(known, method=known[0].method)
     reached = [_curve([*others, *(part.below for part in own)], replace(request, engine="auto"))]
     reached += [curve for part in own for curve in part.alone]
     if any(part.adjacency == "replace" for part in own):  # either content may be the one that is there

@@ -305,8 +305,8 @@ def _convolve(out: Law, e: int, x: LatticePart, y: LatticePart) -> float:
 
 
 def _shifted(found: FloatArray, rows: FloatArray, others: FloatArray) -> FloatArray:
-    """Add the products of the few large entries of ``rows``, and return the rest of it."""
-    places = _peaks(rows[0])
+    """Add the products of the few entries that hold most of the norm of ``rows``, and return the rest of it."""
+    places = np.flatnonzero(rows[0] > _PEAK)
     if not places.size:
         return rows
     for place in places:
@@ -314,11 +314,6 @@ def _shifted(found: FloatArray, rows: FloatArray, others: FloatArray) -> FloatAr
     rest = rows.copy()
     rest[:, places] = 0.0
     return rest
-
-
-def _peaks(row: FloatArray) -> Indices:
-    """Places of the few entries that hold most of a row's Euclidean norm."""
-    return np.flatnonzero(row > _PEAK)
 
 
 def _classed(law: AnyLaw, centre: float, top: int) -> tuple[AnyLaw, float]:

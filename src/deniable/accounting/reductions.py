@@ -49,13 +49,14 @@ NO_NOISE = 0.01  # noise multipliers below tell for certain who took part: Î¦(âˆ
 class Dominated(Mechanism):
     """A mechanism of which only a dominating pair is proven: no data set has it, and lower sides are another's.
 
-    ``above`` dominates; ``below`` is the pair of one data set, which composes with those of other mechanisms.
-    ``alone`` are curves of which each point is reached on some data set, by the mechanism on its own.
+    ``above`` dominates, and so does ``or_above``; ``below`` is the pair of one data set, which composes with those of
+    other mechanisms. ``alone`` are curves of which each point is reached on some data set, by the mechanism on its own.
     """
 
     above: Mechanism
     below: Mechanism
     alone: tuple[Tradeoff, ...] = ()
+    or_above: Mechanism | None = None
 
     @property
     def adjacency(self) -> str:  # type: ignore[override]
@@ -87,7 +88,8 @@ def reduced(mechanism: Mechanism) -> Mechanism:
             one = SubsampledGaussian(sigma / 2, batch / n * (1 - EPS), steps)
             return Dominated(Repeated(without_replacement(mechanism), steps), one)
         case TruncatedPoisson(_, _, steps):
-            return truncated(truncated_poisson(mechanism), mechanism, steps)
+            found = truncated(truncated_poisson(mechanism), mechanism, steps)
+            return replace(found, or_above=Repeated(truncated_poisson(mechanism, most_kept=0.98), steps))
         case BoundedRange(epsilon, steps):
             middle = RandomizedResponse(epsilon / 2, 2, steps)
             return Dominated(Repeated(BoundedRangeStep(epsilon), steps), middle, (BoundedRangeTradeoff(epsilon),))
@@ -158,7 +160,8 @@ def truncated(step: GaussianMixtureStep, run: TruncatedPoisson, steps: int) -> D
     The record then moves a sum by 1 with the probability that it is drawn and not cut.
     """
     own = truncated_poisson(run)
-    rate = math.fsum(case.probability * case.weight[1] for case in own.cases) * (1 - 2 * own.error - 4 * EPS)
+    drawn = math.fsum(case.probability * case.odds * case.weight[1] for case in own.cases)
+    rate = drawn * (1 - 2 * own.error - 4 * EPS)
     return Dominated(Repeated(step, steps), SubsampledGaussian(run.noise_multiplier, rate, steps))
 
 

@@ -198,7 +198,7 @@ def _several(deviation: float, weights: dict[float, float], rate: float) -> Mech
         at_most=1 + 1e-9,
     )
     sampled = [rate * weights.get(c, weights.get(-c, 0.0)) for c in records[1:]]
-    case = Case.whole(1.0, tuple(records), (1 - math.fsum(sampled), *sampled))
+    case = Case(1.0, tuple(records), (1 - math.fsum(sampled), *sampled))
     return GaussianMixtureStep(deviation, (case,), 16 * EPS)
 
 

@@ -87,8 +87,8 @@ class TruncatedPoisson(Mechanism):
 
     Notes
     -----
-    Exact domination: the attacker learns whether at least B other records were drawn, which costs next to
-    nothing where batches are rarely truncated. The record is added or removed.
+    Two dominating pairs, of which the better one is asked: the attacker learns how many other records are in each
+    batch, which costs next to nothing where batches are rarely truncated. The record is added or removed.
 
     Examples
     --------

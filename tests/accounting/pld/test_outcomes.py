@@ -11,7 +11,7 @@ from deniable.accounting.steps.laplace import BoundedRangeStep, FlatOutcomes, La
 from deniable.accounting.steps.outcomes import OutcomeLine
 from deniable.accounting.steps.sampled_gaussian import ReplacedGaussianStep, ReplacedStep, SubsampledGaussianStep
 
-PERSON = GaussianMixtureStep(0.8, (Case.whole(1.0, (0.0, 1.0, 2.0), (0.25, 0.5, 0.25)),), 0.0)
+PERSON = GaussianMixtureStep(0.8, (Case(1.0, (0.0, 1.0, 2.0), (0.25, 0.5, 0.25)),), 0.0)
 STEPS = [
     SubsampledGaussianStep(1.0, 0.01),
     SubsampledGaussianStep(0.1, 1e-4),

@@ -30,7 +30,7 @@ def random_mixtures(count: int, seed: int):
             step = several_records(dn.SubsampledGaussian(sigma, rate, 1, records_per_person=int(rng.integers(2, 30))))
         else:
             batch = max(1, int(rng.uniform(0.8, 1.6) * 400 * rate))
-            step = truncated_poisson(dn.TruncatedPoisson(sigma, rate, 1, batch, 400))
+            step = truncated_poisson(dn.TruncatedPoisson(sigma, rate, 1, batch, 400), float(rng.choice([0.0, 0.98])))
         law = law_of(step)
         assert isinstance(law, Mixture)
         c = float(rng.choice([0.5, rng.uniform(0, 1), 1 + 10 ** rng.uniform(-2, 1.6), -(10 ** rng.uniform(-2, 2))]))
@@ -54,8 +54,8 @@ def dense(law: Mixture, c: float, t: np.ndarray, ceiling: float) -> tuple[float,
         for bells, x in ((case.a, u), (case.b, -u)):
             terms = np.multiply.outer(x, bells.slope) - bells.slope**2 / 2 + np.log(bells.weight)
             parts.append(np.logaddexp.reduce(terms, axis=1))
-        losses.append(parts[0] - parts[1])
-        logs.append(c * parts[0] + (1 - c) * parts[1] - u * u / 2 + math.log(case.probability))
+        losses.append(parts[0] - parts[1] + math.log(case.odds))
+        logs.append(c * losses[-1] + parts[1] - u * u / 2 + math.log(case.probability))
     log, loss = np.concatenate(logs), np.concatenate(losses)
     top = log.max()
     weight = np.exp(log - top)

@@ -1,8 +1,8 @@
 """Gaussian steps to which a person adds a random number of records: several records, and truncated batches.
 
 Q = N(0, 1) in units of the noise, and P = Σ_j w_j·N(j/σ, 1). The likelihood ratio Σ_j w_j·e^{ju/σ − j²/(2σ²)} is
-increasing in u, and its logarithm convex, so that cells of the loss are intervals of u. A label that is the same in
-both worlds may be shown with every step: the cells of its cases are added, each with the label's probability.
+increasing in u, and its logarithm convex, so that cells of the loss are intervals of u. A label may be shown with every
+step: the cells of its cases are added, each with the label's probability.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
@@ -18,28 +17,24 @@ from deniable._check import FloatArray, InputError
 from deniable._floats import EPS, PRODUCT_EXPONENT
 from deniable.accounting.sizes import BLOCK, MOST, UNDERFLOW, UNLIKELY
 from deniable.accounting.steps.base import Step
-from deniable.accounting.steps.finite_law import binomial
+from deniable.accounting.steps.finite_law import Binomial, binomial
 from deniable.accounting.steps.outcomes import NormalOutcomes
-from deniable.mechanisms import TruncatedPoisson
+from deniable.mechanisms import SubsampledGaussian, TruncatedPoisson
 
 
 @dataclass(frozen=True)
 class Case:
     """With this probability, P = Σ weight·N(records/σ, 1): ``records`` increase from 0.
 
-    ``lost`` is weight that was left out, of at most ``most`` records.
+    ``lost`` is weight that was left out, of at most ``most`` records. P has the case ``odds`` times as often as Q.
     """
 
     probability: float
     records: tuple[float, ...]
     weight: tuple[float, ...]
-    lost: float
-    most: float
-
-    @classmethod
-    def whole(cls, probability: float, records: tuple[float, ...], weight: tuple[float, ...]) -> Case:
-        """A case with all of its weights."""
-        return cls(probability, records, weight, lost=0.0, most=0.0)
+    lost: float = 0.0
+    most: float = 0.0
+    odds: float = 1.0
 
     @property
     def likely(self) -> Case:
@@ -61,7 +56,7 @@ class GaussianMixtureStep(Step):
 
     @property
     def lowest(self) -> float:
-        return min(math.log(case.weight[0]) for case in self.cases)
+        return min(math.log(case.odds * case.weight[0]) for case in self.cases)
 
     @property
     def attained(self) -> bool:
@@ -79,7 +74,7 @@ class GaussianMixtureStep(Step):
         records = np.array(case.records) / self.noise
         steepest = float(records[-1])
         return NormalOutcomes(
-            inside=(np.array(case.weight), records),
+            inside=(case.odds * np.array(case.weight), records),
             outside=(np.ones(1), np.zeros(1)),
             loss=partial(self.losses_of, case),
             wrong=lambda u: 16 * EPS * (1 + np.abs(u) * steepest + steepest**2) + self.error,
@@ -100,16 +95,10 @@ class GaussianMixtureStep(Step):
             found = np.log1p(rise) + excess
             far = np.flatnonzero((rise < -0.5) | (excess > 0))
             found[far] = np.log(np.exp(exponent[far]) @ weight) + excess[far]
-        return np.asarray(found)
+        return np.asarray(found + math.log(case.odds))
 
 
-class _GroupRun(Protocol):
-    noise_multiplier: float
-    sample_rate: float
-    records_per_person: int
-
-
-def several_records(run: _GroupRun) -> GaussianMixtureStep:
+def several_records(run: SubsampledGaussian) -> GaussianMixtureStep:
     """Return the step of a person whose k records are drawn independently: w_j = P(Bin(k, q) = j).
 
     Source: Ganesh 2024 (arXiv:2401.10294): this pair dominates vectors of norm at most 1 per record, both ways.
@@ -127,29 +116,47 @@ def several_records(run: _GroupRun) -> GaussianMixtureStep:
     return GaussianMixtureStep(run.noise_multiplier, (case,), law.relative_error)
 
 
-def truncated_poisson(run: TruncatedPoisson) -> GaussianMixtureStep:
-    """Return the step of Poisson batches of which more than B records are cut down to B at random.
+def truncated_poisson(run: TruncatedPoisson, most_kept: float = 0.0) -> GaussianMixtureStep:
+    """Return a step that bounds Poisson batches of which more than B records are cut down to B at random.
 
-    *Proof.* Whether at least B of the n − 1 other records were drawn, of probability p = P(Bin(n − 1, q) ≥ B), has the
-    same law in both worlds and may be told. If not, nothing is cut: (1 − q)·N(0) + q·N(1). If so, the record enters
-    with probability q·E[B/(K + 1) | K ≥ B] = (B/n)·P(Bin(n, q) > B)/p, K being the number of others, and then takes
-    another's place, which moves the sum by at most 2. Joint convexity over the batch, and adaptive
-    composition, do the rest.
+    *Proof.* Of the n − 1 others K were drawn, and k = min(K, B), or B − 1 where the record takes another's place, are
+    in the batch: given k, any k of them are equally likely in either world, and may be told. With p = P(K ≥ B),
+    m = P(K = B − 1) and q′ = (B/n)·P(Bin(n, q) > B)/p = q·E[B/(K + 1) | K ≥ B] that is for
+
+        k < B − 1    in (1 − q)·N(0) + q·N(1),   out N(0),
+        k = B − 1    in m·(1 − q)·N(0) + (mq + pq′)·N(1),   out m·N(0),
+        k = B        in p·(1 − q′)·N(0),   out p·N(0).
+
+    Or else K ≥ B alone is told, and another's place is taken at random, which moves the sum by at most 2: then pq′·N(2)
+    stands beside k = B instead of pq′·N(1) beside k = B − 1. By joint convexity any share may be counted so: the one
+    kept at k = B − 1, up to ``most_kept`` < 1, makes the largest terms of E_out[(in/out)³] least. Adaptive composition
+    does the rest.
     """
-    n, rate, most = run.n_records, run.sample_rate, run.max_batch
-    plain = Case.whole(1.0, (0.0, 1.0), (1 - rate, rate))
-    others, everybody = (binomial(size, rate, MOST) for size in (n - 1, n))
-    full, over = (others.mass[others.successes >= most], everybody.mass[everybody.successes > most])
-    error = 8 * (others.relative_error + everybody.relative_error + 16 * EPS)
-    if full.sum() < UNLIKELY or over.sum() < UNLIKELY**2:
-        lost = math.fsum(full)
-        return GaussianMixtureStep(run.noise_multiplier, (Case(1.0, plain.records, plain.weight, lost, 2.0),), error)
-    taken = min(most / n * math.fsum(over) / math.fsum(full), 1 - EPS)
+    rate, most = run.sample_rate, run.max_batch
+    others, full, taken, error = _full_batches(run.n_records, rate, most)
+    if taken == 0:
+        return GaussianMixtureStep(run.noise_multiplier, (Case(1.0, (0.0, 1.0), (1 - rate, rate), full, 2.0),), error)
+    near, fall = float(others.mass[others.successes == most - 1].sum()), math.exp(-4.5 / run.noise_multiplier**2)
+    moved = full * taken / max(near, UNLIKELY)
+    best = (taken - rate * fall) / (taken + moved * fall)
+    kept = min(max(best, 0.0), most_kept) if near > UNLIKELY else 0.0
+    more, less = 1 + kept * moved, 1 - kept * taken
     cases = (
-        Case.whole(math.fsum(others.mass[others.successes < most]), plain.records, plain.weight),
-        Case.whole(math.fsum(full), (0.0, 2 * (1 + 2 * EPS)), (1 - taken, taken)),
+        Case(math.fsum(others.mass[others.successes < most - (kept > 0)]), (0.0, 1.0), (1 - rate, rate)),
+        Case(near * (kept > 0), (0.0, 1.0), ((1 - rate) / more, (rate + kept * moved) / more), odds=more),
+        Case(full, (0.0, 2 * (1 + 2 * EPS)), ((1 - taken) / less, (1 - kept) * taken / less), odds=less),
     )
-    return GaussianMixtureStep(run.noise_multiplier, cases, error)
+    return GaussianMixtureStep(run.noise_multiplier, tuple(case for case in cases if case.probability > 0), error)
+
+
+def _full_batches(n: int, rate: float, most: int) -> tuple[Binomial, float, float, float]:
+    """The law of the others that are drawn, P(≥ B of them), the record's rate then (0: hardly ever), their error."""
+    others, everybody = (binomial(size, rate, MOST) for size in (n - 1, n))
+    full = math.fsum(others.mass[others.successes >= most])
+    over = math.fsum(everybody.mass[everybody.successes > most])
+    error = 8 * (others.relative_error + everybody.relative_error + 16 * EPS)
+    seen = full > UNLIKELY and over > UNLIKELY**2
+    return others, full, min(most / n * over / full, 1 - EPS) if seen else 0.0, error
 
 
 def truncated_around(noise: float, rate: float, most: int, n: int) -> GaussianMixtureStep:
@@ -166,16 +173,13 @@ def truncated_around(noise: float, rate: float, most: int, n: int) -> GaussianMi
     records, in which "between" is not full, and those of n + 1, in which it is full, are bounded label by label.
     """
     weight, far = (1 - rate, rate), (0.0, 2.0)
-    others = binomial(n, rate, MOST)
-    full = math.fsum(others.mass[others.successes >= most])
-    error = 8 * (others.relative_error + 16 * EPS)
+    others, full, _, error = _full_batches(n + 1, rate, most)
     if full < UNLIKELY:
         return GaussianMixtureStep(noise, (Case(1.0, (0.0, 1.0), weight, full, 2.0),), error)
-    room = Case.whole(math.fsum(others.mass[others.successes < most]), (0.0, 1.0), weight)
-    inside = truncated_poisson(TruncatedPoisson(noise, rate, 1, most, n)) if most < n else None
-    if inside is None or len(inside.cases) == 1:
-        return GaussianMixtureStep(noise, (room, Case.whole(full, far, weight)), error)
-    fewer = binomial(n - 1, rate, MOST)
+    room = Case(math.fsum(others.mass[others.successes < most]), (0.0, 1.0), weight)
+    fewer, inside, taken, wrong = _full_batches(n, rate, most)
+    if taken == 0:
+        return GaussianMixtureStep(noise, (room, Case(full, far, weight)), error)
     between = rate * math.fsum(fewer.mass[fewer.successes == most - 1])
-    cases = (room, replace(inside.cases[1], records=far), Case.whole(between, far, weight))
-    return GaussianMixtureStep(noise, cases, error + inside.error)
+    cases = (room, Case(inside, far, (1 - taken, taken)), Case(between, far, weight))
+    return GaussianMixtureStep(noise, cases, error + wrong)

@@ -170,9 +170,12 @@ def mixture_of(step: GaussianMixtureStep) -> Mixture:
     """Return the law of all that the cases of a step have; what they left out counts as unseen."""
     none = Bells(np.ones(1), np.zeros(1), 0.0)
     probability = [case.probability for case in step.cases]
-    probability[0] = 1 - math.fsum(probability[1:])
+    often = probability.index(max(probability))
+    probability[often] = 1 - math.fsum(probability[:often] + probability[often + 1 :])
     cases = tuple(
-        LabelledPair(share, Bells(np.array(case.weight), np.array(case.records) / step.noise, step.error), none)
+        LabelledPair(
+            share, Bells(np.array(case.weight), np.array(case.records) / step.noise, step.error), none, case.odds
+        )
         for share, case in zip(probability, step.cases, strict=True)
     )
     return Mixture(cases, step.error if len(cases) > 1 else 0.0, step.lost[0])

@@ -122,11 +122,16 @@ class Bells:
 
 @dataclass(frozen=True, eq=False)
 class LabelledPair:
-    """With this probability the worlds are those of A and B."""
+    """With this probability the worlds are those of A and B; P has the case ``odds`` times as often as Q."""
 
     probability: float
     a: Bells
     b: Bells
+    odds: float = 1.0
+
+    def log_share(self, c: float) -> float:
+        """What the case contributes to log f on Re w = c."""
+        return math.log(self.probability) + c * math.log(self.odds)
 
     def loss_at(self, u: FloatArray) -> tuple[At, At]:
         """A at u and B at −u."""
@@ -164,7 +169,7 @@ class Mixture(StepLaw):
             for v in self.cuts(ceiling):
                 s = math.copysign(1.0, v)
                 out += case.probability * float(case.b.weight @ ndtr(-abs(v) - s * case.b.slope))
-                hit += case.probability * float(case.a.weight @ ndtr(-abs(v) + s * case.a.slope))
+                hit += case.odds * case.probability * float(case.a.weight @ ndtr(-abs(v) + s * case.a.slope))
         return out * (1 + 1e-9), hit * (1 + 1e-9)
 
     def farthest(self, ceiling: float) -> tuple[float, float]:
@@ -172,8 +177,8 @@ class Mixture(StepLaw):
         for case in self.cases:
             u = self.cuts(ceiling)
             a, b = case.loss_at(u)
-            loss = a.log - b.log
-            left = case.a.ends[0] if self.slopes[1] == 0 else -loss[-1] if u.size else math.inf
+            loss = a.log - b.log + math.log(case.odds)
+            left = case.a.ends[0] - math.log(case.odds) if self.slopes[1] == 0 else -loss[-1] if u.size else math.inf
             found.append((left, loss[0] if u.size else math.inf))
         return max(left for left, _ in found), max(right for _, right in found)
 
@@ -219,7 +224,7 @@ class Mixture(StepLaw):
             a, b = case.loss_at(u)
             parts = np.stack([c * a.log, (1 - c) * b.log])
             parts = np.stack([parts[:, :-1], parts[:, 1:]])
-            share = math.log(case.probability)
+            share = case.log_share(c)
             least = parts.min(axis=0).sum(axis=0) - furthest**2 / 2 + share
             found.append((least, parts.max(axis=0).sum(axis=0) - nearest**2 / 2 + share, a, b))
         return u, found
@@ -264,13 +269,14 @@ class Mixture(StepLaw):
         loss, weight, moved, ends = [], [], [], []
         for case in self.cases:
             a, b = case.loss_at(u)
-            share = math.log(case.probability)
-            loss.append(a.log - b.log)
+            share, told = math.log(case.probability), math.log(case.odds)
+            loss.append(a.log - b.log + told)
             weight.append(b.log - u * u / 2 + share)
             size = np.abs(loss[-1])
-            moved.append(size * (8 + u * u) + a.wrong + (2 + size) * b.wrong)  # B is in the weights, too
+            wrong = 4 + self.error / EPS if told else 0.0
+            moved.append(size * (8 + u * u) + a.wrong + wrong + (2 + size) * b.wrong)  # B is in the weights, too
             at_a, at_b = case.loss_at(cut)
-            ends.append((at_a.log, at_b.log, share - cut**2 / 2))
+            ends.append((at_a.log + told, at_b.log, share - cut**2 / 2))
         unit, log_weight = h / math.sqrt(2 * math.pi), np.concatenate(weight)[None]
         joined = tuple(np.concatenate(x) for x in zip(*ends, strict=True))
         return StepTerms(
@@ -304,7 +310,7 @@ class Mixture(StepLaw):
         u, unit = np.arange(low, high + h, h), math.log(h / math.sqrt(2 * math.pi))
         cuts = self.cuts(ceiling)
         for case in self.cases:
-            share = math.log(case.probability) - log_m
+            share = case.log_share(c) - log_m
             modulus, angle = case.a.turned(u, y)
             modulus_b, angle_b = case.b.turned(-u, y)
             log_g = c * modulus + (1 - c) * modulus_b - u * u / 2 + (y**2 / 2)[:, None] + share + unit
@@ -325,12 +331,10 @@ class Mixture(StepLaw):
             with np.errstate(divide="ignore"):
                 inside = float((most - np.log(slope)).max())
                 right = float(most[-1] - np.log(a.mean[-1]))  # that of B falls beyond
-            if self.slopes[1] > 0:
-                with np.errstate(divide="ignore"):
-                    left = float(most[0] - np.log(b.mean[0]))
-            else:
+                left = float(most[0] - np.log(b.mean[0]))
+            if self.slopes[1] == 0:
                 s, odds = float(case.a.slope[1]), float(case.a.weight[0] / case.a.weight[1])
-                base = max(c * math.log(case.a.weight[0]), c * float(a.log[0])) + math.log(case.probability)
+                base = max(c * math.log(case.a.weight[0]), c * float(a.log[0])) + case.log_share(c)
                 beyond = -(low**2) / 2 - s * low if -s >= low else s * s / 2
                 left = base - math.log(s) + float(np.logaddexp(-(low**2) / 2, math.log(odds) + s * s / 2 + beyond))
             found.append(np.logaddexp(inside, np.logaddexp(left, right)))
