@@ -56,12 +56,12 @@ class Phases(Terms):
         cut = self.c * log_ratio(end, self.of.noise[:, None], self.of.rate[:, None]) - end**2 / 2
         return float(np.exp(np.max(cut[:, 0] - top)))
 
-    def at_ceiling(self, points: FloatArray) -> FloatArray:
+    def at_ceiling(self, points: FloatArray, scale: FloatArray | float = 0.0) -> FloatArray:
         v = self.of.ceiling
         if self.u[-1] + self.spacing < v:
             return np.zeros((self.of.steps.size, points.size))
         end = np.array([v])
-        height = log_ratio(end, self.of.noise[:, None], self.of.rate[:, None]) * points - v**2 / 2
+        height = log_ratio(end, self.of.noise[:, None], self.of.rate[:, None]) * points - v**2 / 2 - scale
         return 2 * self.unit * np.exp(np.minimum(height, MOST_EXPONENT))
 
     @cached_property

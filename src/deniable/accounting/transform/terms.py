@@ -32,8 +32,11 @@ class Terms(ABC):
     density: FloatArray  # A
 
     @abstractmethod
-    def at_ceiling(self, points: FloatArray) -> FloatArray:
-        """Twice the summands where the law is cut: bound on the error of real sums cut there, (rows, points)."""
+    def at_ceiling(self, points: FloatArray, scale: FloatArray | float = 0.0) -> FloatArray:
+        """Twice the summands where the law is cut, times e^{−scale}: bound on what real sums cut there miss.
+
+        Both, and ``scale``, are of shape (rows, points).
+        """
 
     @property
     @abstractmethod
@@ -77,7 +80,7 @@ class Terms(ABC):
     @cached_property
     def cut(self) -> FloatArray:
         """Bound, relative to M(c), on what a ceiling in the midst of the tilted law does to one step's sums."""
-        bound: FloatArray = self.at_ceiling(np.array([self.c]))[:, 0] * np.exp(-self.scale) / self.mgf
+        bound: FloatArray = self.at_ceiling(np.array([self.c]), self.scale[:, None])[:, 0] / self.mgf
         return bound
 
     @cached_property
@@ -107,7 +110,7 @@ class Terms(ABC):
         total = np.where(large, mass.sum(axis=1), 1 + rise)
         mean = mass @ loss / total
         log_m = np.where(large, np.log(total), np.log1p(rise)) + scale
-        log_m += np.log1p(self.at_ceiling(points)[row] * np.exp(-scale) / total) + self.wrong
+        log_m += np.log1p(self.at_ceiling(points, scale[None])[row] / total) + self.wrong
         return np.stack([log_m, mean, np.maximum(mass @ loss**2 / total - mean**2, 0.0)])
 
     def step_errors(self, phase: int, size: FloatArray) -> FloatArray:
@@ -176,9 +179,10 @@ class StepTerms(Terms):
     relative: float  # error of masses, and what is left out of them
     ends: tuple[FloatArray, FloatArray, FloatArray]  # where the law is cut: log P/φ, log Q/φ, and log φ
 
-    def at_ceiling(self, points: FloatArray) -> FloatArray:
+    def at_ceiling(self, points: FloatArray, scale: FloatArray | float = 0.0) -> FloatArray:
         log_p, log_q, log_weight = self.ends
         heights = np.multiply.outer(points, log_p) + np.multiply.outer(1 - points, log_q) + log_weight
+        heights = heights - np.reshape(scale, (-1, 1))
         found: FloatArray = 2 * self.unit * np.exp(np.minimum(heights, MOST_EXPONENT)).sum(axis=1)
         return found[None]
 
