@@ -137,8 +137,11 @@ def _between_worlds(mechanism: Mechanism, adjacency: str | None, request: Reques
             "worlds is known here"
         )
     found = replace(_curve([mechanism], request), holds_for=EVERY_CASE)
-    tuned = [isinstance(part, Tuned) for part in parts_of(mechanism)]
-    notes = (FIXED_BEFOREHAND,) * _composed_of_several(mechanism)
+    parts = parts_of(mechanism)
+    tuned = [isinstance(part, Tuned) for part in parts]
+    # whether something could have been chosen after looking at earlier outputs
+    several = any(isinstance(part, RandomAllocation) or getattr(part, "steps", 1) > 1 for part in parts)
+    notes = (FIXED_BEFOREHAND,) * (several or len(parts) > 1)
     notes += (TUNING_COUNTED if all(tuned) else TUNING_PARTLY_COUNTED,) * any(tuned)
     found = with_assumptions(found, notes=notes)
     if mechanism.hidden:
@@ -277,9 +280,3 @@ def _listed(loss: PrivacyLoss) -> Tradeoff | None:
     except MemoryError:
         return None
     return replace(found, divergences=partial(loss_divergence, loss))
-
-
-def _composed_of_several(mechanism: Mechanism) -> bool:
-    """Whether something could have been chosen after looking at earlier outputs."""
-    parts = parts_of(mechanism)
-    return len(parts) > 1 or any(isinstance(part, RandomAllocation) or getattr(part, "steps", 1) > 1 for part in parts)

@@ -97,8 +97,7 @@ class IndividualTradeoffs:
 
     def tpr(self, fpr: float) -> FloatArray:
         """Return every record's largest true positive rate at one false positive rate, shape (records,)."""
-        rate = number("fpr", fpr, at_least=0.0, at_most=1.0)
-        return np.array([curve.tpr(rate) for curve in self])
+        return np.array([curve.tpr(fpr) for curve in self])
 
 
 def individual_tradeoffs(

@@ -160,8 +160,7 @@ def truncated(step: GaussianMixtureStep, run: TruncatedPoisson, steps: int) -> D
     The record then moves a sum by 1 with the probability that it is drawn and not cut.
     """
     own = truncated_poisson(run)
-    drawn = math.fsum(case.probability * case.odds * case.weight[1] for case in own.cases)
-    rate = drawn * (1 - 2 * own.error - 4 * EPS)
+    rate = (1 - 2 * own.error - 4 * EPS) * math.fsum(c.probability * c.odds * c.weight[1] for c in own.cases)
     return Dominated(Repeated(step, steps), SubsampledGaussian(run.noise_multiplier, rate, steps))
 
 

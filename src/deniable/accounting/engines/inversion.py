@@ -113,11 +113,6 @@ class Contour:
             in_above = np.full_like(threshold, inside)
         return out_above, in_above, in_above
 
-    @property
-    def size(self) -> int:
-        """Number of nodes."""
-        return self.t.size
-
     @cached_property
     def _blocks(self) -> ComplexArray:
         """The coefficients of t = h·(Ba + b) as B rows of A·5: e^{−itℓ} is then a product of two short tables."""

@@ -331,4 +331,4 @@ class InvertedTradeoff(LossTradeoff):
 
 
 def _size(line: Contour | TooSlowError) -> float:
-    return 1 if isinstance(line, TooSlowError) else line.size
+    return 1 if isinstance(line, TooSlowError) else line.t.size

@@ -83,7 +83,8 @@ class FiniteLaw:
         places = np.union1d(mine, count - mine)
         p, q = np.zeros(places.size), np.zeros(places.size)
         p[np.searchsorted(places, mine)], q[np.searchsorted(places, (count - mine)[::-1])] = law.mass, law.mass[::-1]
-        shift = 0.0 if _product_is_exact(epsilon, count) else EPS * epsilon * count
+        exact = epsilon.as_integer_ratio()[0].bit_length() + count.bit_length() <= 53  # every multiple is a double
+        shift = 0.0 if exact else EPS * epsilon * count
         log_ratio = epsilon * (2 * places - count).astype(np.float64)
         reach = (epsilon * count, epsilon * count)
         return _kept(cls(log_ratio, p, q, law.relative_error, shift, (0.0, 0.0), (law.unseen, law.unseen), reach))
@@ -210,13 +211,14 @@ class FiniteLaw:
             log_ratio = np.add.outer(self.log_ratio, other.log_ratio).ravel()
             p, q = (np.multiply.outer(a, b).ravel() for a, b in ((self.p, other.p), (self.q, other.q)))
         largest = float(np.max(np.abs(log_ratio), initial=0.0))
+        (p_only, q_only), (p_too, q_too) = self.only, other.only
         joined = FiniteLaw(
             log_ratio,
             p,
             q,
             self.relative_error + other.relative_error + self.relative_error * other.relative_error + 2 * EPS,
             self.shift + other.shift + EPS * largest,
-            (_either(self.only[0], other.only[0]), _either(self.only[1], other.only[1])),
+            (p_only + p_too - p_only * p_too, q_only + q_too - q_only * q_too),
             (self.lost[0] + other.lost[0], self.lost[1] + other.lost[1]),
             (self.reach[0] + other.reach[0], self.reach[1] + other.reach[1]),
         )
@@ -305,15 +307,6 @@ def _kept(law: FiniteLaw) -> FiniteLaw:
     small = rare.any() or min(law.p.min(initial=1.0), law.q.min(initial=1.0)) < UNDERFLOW
     charged = UNDERFLOW * (rare.size + 1) if small else 0.0
     return replace(law, lost=(law.lost[0] + charged, law.lost[1] + charged))
-
-
-def _either(a: float, b: float) -> float:
-    return a + b - a * b
-
-
-def _product_is_exact(epsilon: float, count: int) -> bool:
-    """Whether ε times every whole number up to ``count`` is a double."""
-    return epsilon.as_integer_ratio()[0].bit_length() + count.bit_length() <= 53
 
 
 LONG = np.longdouble  # 64 bits of mantissa on x86; elsewhere its own (larger) rounding error is charged

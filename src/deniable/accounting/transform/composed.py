@@ -60,7 +60,10 @@ class PrivacyLoss:
 
     @classmethod
     def of(cls, mechanisms: Iterable[Mechanism]) -> Self:
-        """Merge equal phases and fold every Gaussian part into one."""
+        """Merge equal phases and fold every Gaussian part into one, its μ² within two roundings.
+
+        A μ whose square is no normal number counts as the least one that has: bounds are off by more for its rounding.
+        """
         phases: Counter[tuple[float, float]] = Counter()
         others: Counter[Step] = Counter()
         squares: list[float] = []
@@ -68,11 +71,11 @@ class PrivacyLoss:
             if isinstance(part, GaussianDP) and part.mu == 0:
                 continue  # both laws are the same; as a square it would count as the least one above 0
             if isinstance(part, GaussianDP):
-                squares.append(part.mu * part.mu)  # ∞ rather than an OverflowError
+                squares.append(max(part.mu * part.mu, TINY))  # ∞ rather than an OverflowError
             elif isinstance(part, SubsampledGaussian) and (part.records_per_person == 1 or part.sample_rate == 1):
                 if part.sample_rate == 1:
                     shift = part.records_per_person / part.noise_multiplier
-                    squares.append(part.steps * shift * shift)
+                    squares.append(max(part.steps * shift * shift, TINY))
                 else:
                     phases[part.noise_multiplier, part.sample_rate] += part.steps
             elif (known := step_of(part)) is not None:
@@ -88,7 +91,7 @@ class PrivacyLoss:
             keys[:, 0],
             keys[:, 1],
             np.array(list(phases.values()), dtype=np.float64),
-            sum_of_squares(squares),
+            math.inf if math.inf in squares else math.fsum(squares),
             tuple(others.items()),
         )
 
@@ -233,12 +236,3 @@ class PrivacyLoss:
             found = terms.cumulants_at(row, points)
             k, first, second = (a + steps * b for a, b in zip((k, first, second), found, strict=True))
         return k, first, second
-
-
-def sum_of_squares(squares: list[float]) -> float:
-    """μ² of all parts within two roundings, however many there are, and never 0 where some μ is not.
-
-    A μ whose square is no normal number counts as the least one that has: every bound is off by more for its rounding.
-    """
-    normal = [max(square, TINY) for square in squares]
-    return math.inf if math.inf in normal else math.fsum(normal)
