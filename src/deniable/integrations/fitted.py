@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,16 +21,6 @@ _PIPELINE_NOTE = (
 )
 
 _CONVERGED = 1e-2  # largest gradient norm at the fitted parameters, relative to that at 0
-
-
-@dataclass(frozen=True)
-class FittedTraining:
-    """What an estimator minimises, in the terms of :func:`deniable.privacy_profile`."""
-
-    loss: str
-    regularization: float
-    normalization: str
-    intercept: str
 
 
 def profile_estimator(
@@ -95,7 +85,7 @@ def profile_estimator(
             "SGDClassifier with weights cannot be mapped: its penalty counts rows, not weights; use LogisticRegression"
         )
     _check_converged(final, training, rows, targets, weights)
-    profile = privacy_profile(rows, targets, mechanism=mechanism, sample_weight=weights, **asdict(training), **options)
+    profile = privacy_profile(rows, targets, mechanism=mechanism, sample_weight=weights, **training, **options)
     return replace(profile, notes=profile.notes + notes)
 
 
@@ -109,7 +99,8 @@ def _unwrap(estimator: Any, X: ArrayLike) -> tuple[Any, FloatArray, tuple[str, .
     return estimator, np.atleast_2d(numbers("X", dense)), notes
 
 
-def _describe(estimator: Any) -> FittedTraining:
+def _describe(estimator: Any) -> dict[str, Any]:
+    """Return what an estimator minimises, in the terms of :func:`deniable.privacy_profile`."""
     kind = type(estimator)
     if kind not in _SETTINGS:
         known = ", ".join(one.__name__ for one in _SETTINGS)
@@ -137,7 +128,8 @@ def _describe(estimator: Any) -> FittedTraining:
     penalty = estimator.alpha if hasattr(estimator, "alpha") else 1 / estimator.C
     penalty = 0.0 if getattr(estimator, "penalty", "l2") is None else float(penalty)
     intercept = "none" if not estimator.fit_intercept else "regularized" if scaled else "unregularized"
-    return FittedTraining(loss, penalty, "mean" if kind in (PoissonRegressor, SGDClassifier) else "sum", intercept)
+    over = "mean" if kind in (PoissonRegressor, SGDClassifier) else "sum"
+    return {"loss": loss, "regularization": penalty, "normalization": over, "intercept": intercept}
 
 
 # kind of estimator → settings that are mapped
@@ -168,19 +160,19 @@ def _weights(estimator: Any, y: Any, sample_weight: ArrayLike | None) -> FloatAr
 
 
 def _check_converged(
-    estimator: Any, training: FittedTraining, X: FloatArray, y: Any, weights: FloatArray | None
+    estimator: Any, training: dict[str, Any], X: FloatArray, y: Any, weights: FloatArray | None
 ) -> None:
     """Compare the gradient norm at the fitted parameters with that at 0."""
-    loss = as_loss(training.loss)
+    loss = as_loss(training["loss"])
     targets, classes = loss.targets(y)
     s = np.ones(len(X)) if weights is None else weights
-    rows = X if training.intercept == "none" else np.column_stack([X, np.ones(len(X))])
+    rows = X if training["intercept"] == "none" else np.column_stack([X, np.ones(len(X))])
     penalised = np.ones(rows.shape[1])
-    if training.intercept == "unregularized":
+    if training["intercept"] == "unregularized":
         penalised[-1] = 0.0
-    total = training.regularization * (float(s.sum()) if training.normalization == "mean" else 1.0)
+    total = training["regularization"] * (float(s.sum()) if training["normalization"] == "mean" else 1.0)
     fitted = np.atleast_2d(estimator.coef_).T
-    if training.intercept != "none":
+    if training["intercept"] != "none":
         fitted = np.vstack([fitted, np.reshape(estimator.intercept_, (1, -1))])
 
     def size(F: FloatArray) -> float:

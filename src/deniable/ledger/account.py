@@ -42,6 +42,7 @@ from deniable.limits import Limit
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, Receipt, from_plain, to_plain
 from deniable.planning import largest_mu
 
+_CURVES = 16  # of everything up to an entry that a list of all entries computes, at least: each takes a moment
 _DEFAULT_FAILURE = 1e-5  # δ* of a ledger with a limit: ten fits that find categories
 ODOMETER = "no limit was fixed beforehand: the sum holds if no release was planned by looking at an earlier one"
 
@@ -260,9 +261,12 @@ class Ledger:
         """Return plain Python types: what the ledger was made with, its entries, what they add up to.
 
         Of each entry the ``advantage`` of it alone and, as of this entry, the μ that remains under a limit; without
-        one the advantage of all ``together``.
+        one the advantage of all ``together``, or of those and a few later ones where entries are many.
         """
         entries = self.entries
+        few = 1 if self.limit is not None else max(len(entries) // _CURVES, 1)
+        ends = [min(-(-entry.number // few) * few, len(entries)) for entry in entries]
+        standing = {end: self._standing(entries[:end])[0] for end in set(ends)}
         return {
             "unit": self.unit,
             "limit": None if self.limit is None else self.limit.words(self._whom),
@@ -271,8 +275,8 @@ class Ledger:
             "advantage": self.tradeoff().advantage(),
             "remaining_mu": None if self.limit is None else self.remaining(),
             "entries": [
-                entry.to_dict() | {"advantage": entry.advantage} | self._standing(entries[: entry.number])[0]
-                for entry in entries
+                entry.to_dict() | {"advantage": entry.advantage} | standing[end]
+                for entry, end in zip(entries, ends, strict=True)
             ],
         }
 
