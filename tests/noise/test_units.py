@@ -1,14 +1,17 @@
 """A person weighs one, however many records she has, and nobody else's weights depend on her."""
 
 from collections import Counter
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import deniable as dn
+from deniable._shown import plural
 from deniable.noise.queries import Queries, QueryBudget, units_of
 from deniable.statistics import releasing
+from deniable.synthesis import SynthesisWarning
 from guarantees.replay import Tape
 
 SEVERAL = (1, 2, 7, 400, 721, 5041, 12_000)  # records of one person
@@ -19,8 +22,7 @@ def owners(several, rng=RNG):
     return rng.permutation(np.repeat(np.arange(len(several)), several)).tolist()
 
 
-@pytest.mark.parametrize("heaviest", [1, 720, 5040])
-@pytest.mark.parametrize("records", [1, 7, 11])
+@pytest.mark.parametrize(("heaviest", "records"), [(1, 1), *product((720, 5040), (1, 7, 11))])
 def test_who_has_as_many_records_as_are_foreseen_weighs_exactly_one(heaviest, records):
     who = owners(SEVERAL)
     units = units_of(who, "person", records, heaviest)
@@ -84,3 +86,23 @@ def test_limits_for_the_population_hold_where_persons_have_many_records(monkeypa
             row = found.rows[0][0]
             held[several] += row.population_low <= 30 <= row.population_high
     assert min(held.values()) >= 84  # of 100, at 95 %: fewer with chance 1e-5
+
+
+def test_records_per_person_that_would_weigh_nothing_or_be_ignored_are_refused():
+    """Above 5040 every record weighed 0, without persons the option was ignored, both in silence."""
+    assert units_of(np.arange(5), "p", 5040).weights.tolist() == [1.0] * 5
+    with pytest.raises(dn.InputError, match="records_per_person must be at most 5040, got 5041"):
+        units_of(np.arange(5), "p", 5041)
+    X, y = np.arange(40.0)[:, None], np.arange(40) % 2
+    with pytest.raises(dn.InputError, match="records_per_person must be 1 without persons, got 7"):
+        dn.PrivateClassifier(records_per_person=7).fit(X, y)
+
+
+@pytest.mark.parametrize("noun", ["record", "line of the file"])
+def test_units_have_one_plural(noun, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x\n" + "1\n" * 50)
+    table = path if noun != "record" else pd.read_csv(path)
+    assert f"all {plural(noun)}" in str(dn.release_statistics(table, "count()", advantage=0.5))
+    with pytest.warns(SynthesisWarning, match=f"about .* {plural(noun)} at"):
+        dn.PrivateSynthesizer(advantage=0.1).fit(table)

@@ -176,11 +176,50 @@ def test_what_the_schema_declares_makes_lower_limits_of_single_numbers():
     for declared, sure in ((schema, True), (None, False)):
         with insecure_noise(np.random.default_rng(0)):
             made = dn.PrivateSynthesizer(advantage=0.5, schema=declared).fit(pd.DataFrame({"age": age}))
-        for number in (18, 25, 32):
-            found, count = made.intervals({"age": number}, confidence=0.999), int(np.sum(age == number))
+        for wanted, number in ((25, 25), ((-np.inf, 18), 18), ((32, np.inf), 32), (18, 18), (32, 32)):
+            found, count = made.intervals({"age": wanted}, confidence=0.999), int(np.sum(age == number))
             assert found.low <= count <= found.high
             assert found.estimate == pytest.approx(count, abs=60)
-            assert (found.low > 0) == sure
+            assert (found.low > 0) == (wanted == (32, np.inf) or (sure and wanted not in (18, 32)))
+
+
+@pytest.mark.parametrize("declared", [(20, 60), None])
+def test_what_lies_beyond_a_range_is_nobodys_but_of_an_open_question(declared):
+    """The cell at an end counted as inside wherever a question went beyond it: 1,442 to 1,580 for 972."""
+    x = np.random.default_rng(0).uniform(0, 100, 4000) * (1 if declared else 1e-9)
+    schema, scale = None if declared is None else dn.Schema({"x": {"range": declared}}), 1 if declared else 1e-9
+    with insecure_noise(np.random.default_rng(0)):
+        made = dn.PrivateSynthesizer(advantage=0.3, schema=schema).fit(pd.DataFrame({"x": x}))
+    for pair in ((10, 30), (50, 70), (20, 60), (0, 100), (-50, 10), (70, 1e12), (-np.inf, 30), (50, np.inf)):
+        low, high = pair[0] * scale, pair[1] * scale
+        found, count = made.intervals({"x": (low, high)}, 0.999), int(np.sum((low <= x) & (x <= high)))
+        assert found.low <= count <= found.high
+    if declared:
+        assert made.intervals({"x": (-np.inf, 30)}).low > 900
+        assert made.intervals({"x": (-np.inf, np.inf)}).low > 3800
+
+
+def test_questions_are_values_lists_of_them_or_one_range():
+    """They were taken as one word that nobody has: 0 to 8."""
+    i = np.random.default_rng(0).integers(0, 5, 3000)
+    with insecure_noise(np.random.default_rng(0)):
+        made = dn.PrivateSynthesizer(advantage=0.5).fit(pd.DataFrame({"i": i}))
+    listed = made.intervals({"i": [1, 2]})
+    assert listed.high > 1000
+    for wanted in (np.array([1, 2]), range(1, 3), pd.Series([1, 2]), {1, 2}):
+        assert made.intervals({"i": wanted}) == listed
+    assert made.intervals({"i": True}) == made.intervals({"i": np.True_}) == made.intervals({"i": 1})
+    for wanted in ([(0, 1), (2, 3)], slice(0, 1), [[1]], object()):
+        with pytest.raises(InputError, match="a list of them or one"):
+            made.intervals({"i": wanted})
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_steps_above_one_divide_by_nothing():
+    values = 1000.0 * np.random.default_rng(0).integers(0, 100, 3000)
+    with insecure_noise(np.random.default_rng(0)):
+        made = dn.PrivateSynthesizer(advantage=0.9).fit(pd.DataFrame({"x": values}))
+    assert np.mean(made.sample(1000, rng=0)["x"] % 1000 == 0) > 0.5
 
 
 def test_all_records_are_as_many_as_is_said(made):

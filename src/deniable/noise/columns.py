@@ -133,10 +133,8 @@ def _told(noised: FloatArray, sd: float) -> ColumnKind:
     dates = date > max(number, clear)
     other = word + flag + (number if dates else date)
     other = other if other > clear * math.sqrt(3) else 0.0
-    if dates:
-        return ColumnKind(kind="date", words=words, most=most, other=other)
-    whole_only = part < clear < whole
-    return ColumnKind(kind="number", words=words, whole=whole_only, sure=sure or some, most=most, other=other)
+    axis, whole_only = ("date", False) if dates else ("number", part < clear < whole)
+    return ColumnKind(kind=axis, words=words, whole=whole_only, sure=sure or some, most=most, other=other)
 
 
 def find_range(

@@ -18,7 +18,7 @@ from deniable._files import plain, to_json, write_atomically
 from deniable._notebook import Textual, sentences
 from deniable._optional import require
 from deniable._plot import marked
-from deniable._shown import between, shown, with_error
+from deniable._shown import between, plural, shown, with_error
 from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
 from deniable.noise import Certificate, Use
@@ -247,11 +247,8 @@ class StatisticsRelease(Textual):
             *(f"  {use.mu**2 / whole:6.1%} of the budget  {use.name}" for use in self.account),
         ]
         for statistic, estimand, rows in zip(self.statistics, self.estimands, self.rows, strict=True):
-            lines += [
-                "",
-                f"{statistic}: {estimand}",
-                *(_line(row, f"all {unit}s", self.confidence) for row in rows[:_MOST_DRAWN]),
-            ]
+            drawn = (_line(row, f"all {plural(unit)}", self.confidence) for row in rows[:_MOST_DRAWN])
+            lines += ["", f"{statistic}: {estimand}", *drawn]
             lines += [f"  … {len(rows) - _MOST_DRAWN} more rows"] * (len(rows) > _MOST_DRAWN)
         return "\n".join(lines)
 
@@ -265,7 +262,7 @@ class StatisticsRelease(Textual):
         figure: Figure = drawing.Figure(figsize=(7.0, sum(heights)), layout="constrained")
         panels = figure.subplots(len(self.rows), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
         for axes, statistic, estimand, rows in zip(panels, self.statistics, self.estimands, self.rows, strict=True):
-            _draw(axes, statistic, rows, f"all {self.certificate.unit}s")
+            _draw(axes, statistic, rows, f"all {plural(self.certificate.unit)}")
             axes.set_title(f"{statistic}\n{estimand}", loc="left", fontsize="small", wrap=True)
         panels[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, fontsize="small", frameon=False)
         return marked(figure, self.insecure)

@@ -12,6 +12,7 @@ import numpy as np
 
 from deniable._check import InputError, IntArray, integer
 from deniable._floats import MANY_ROUNDINGS
+from deniable._shown import plural
 from deniable.mechanisms import GaussianDP
 from deniable.noise import COUNT_NOISE, NoiseSource, Units, units_of
 from deniable.synthesis.columns import OTHER, MadeColumn, ask_column, ask_round, presence_cells
@@ -166,7 +167,7 @@ class Synthesis(Fit):
 
     def _advise(self) -> None:
         """Warn, from released numbers only, of what will be missing."""
-        said, mu, unit = list[str](), self.allowance.mu, f"{self.look.units.unit}s"
+        said, mu, unit = list[str](), self.allowance.mu, plural(self.look.units.unit)
         if self.n * mu < _USELESS:
             said.append(
                 f"about {self.n:.0f} {unit} at μ = {mu:.3g}: rows will be little more than noise; more {unit}, a "

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from pandas.api.types import is_scalar
 from scipy.special import ndtri
 
 from deniable._check import FloatArray, InputError, IntArray, number
@@ -146,27 +147,30 @@ def _touched(column: MadeColumn, wanted: Any, said: ColumnSchema) -> tuple[Any, 
     """Return which cells hold only what is wanted, which are likely to, and which may hold some of it; and how many
     words it names that were not found.
 
-    Fractions (of dates, times) lie in the cell of the whole number below, and what lies beyond a range in that at its
-    end. Only a declaration rules either out: few of them are hidden by the noise of a count.
+    Fractions (of dates, times) lie in the cell of the whole number below, unless the column is declared as whole: few
+    of them are hidden by the noise of a count. Everything beyond a range, a declared one, too, lies in the cell at its
+    end: only a question that is open there holds all of that cell.
     """
     size, k, unseen = len(column.mass), column.numbers, 0
     inside, touched, sure = (np.full(size, value) for value in (False, False, True))
     sure[:k] = said.kind == "whole"
     if isinstance(wanted, tuple) and len(wanted) == 2 and k:
-        ends: Any = [read_cell(end) for end in wanted]
+        axis, whole = DATE if column.dates else NUMBER, column.holds.whole or column.single
+        ends: Any = [(axis, end) if isinstance(end, float) and math.isinf(end) else read_cell(end) for end in wanted]
         (kind, low), (other, high) = ends
-        if not (kind == other == (DATE if column.dates else NUMBER) and low <= high):
+        if not (kind == other == axis and low <= high):
             raise InputError(f"a range of {column.name!r} must be (low, high) of its kind, got {wanted!r}")
-        start, end = column.bounds[:-1], column.bounds[1:]
-        last = end - 1 if column.holds.whole or column.single else end
-        inside[:k] = (start >= low) & (last <= high)
-        touched[:k] = (end > low) & (start <= high)
-        sure[:k] |= end <= high
-        touched[0] |= low < column.bounds[0]  # what is beyond an end counts there
-        touched[k - 1] |= high >= column.bounds[-1]
+        edges = np.concatenate(([-math.inf], column.bounds[1:-1], [math.inf]))
+        inside[:k] = (column.bounds[:-1] >= low) & (column.bounds[1:] - whole <= high)
+        touched[:k] = (edges[1:] > low) & (edges[:-1] <= high)
+        sure[:k] = (edges[:-1] >= low) & (edges[1:] - sure[:k] <= high)
     else:
-        for value in wanted if isinstance(wanted, list | set | tuple) else [wanted]:
-            cell = read_cells([value])
+        sure[[0, k - 1] if k else []] = False
+        for value in wanted if np.iterable(wanted) and not isinstance(wanted, str | bytes) else [wanted]:
+            if not is_scalar(value):
+                raise InputError(f"{column.name!r} wants a value, a list of them or one (low, high), got {wanted!r}")
+            truth = isinstance(value, bool | np.bool_) and not column.words  # 1 and 0, as in Python
+            cell = read_cells([int(value) if truth else value])
             at = int(column.codes(cell)[0])
             touched[at] = True
             if at < k:
@@ -175,8 +179,6 @@ def _touched(column: MadeColumn, wanted: Any, said: ColumnSchema) -> tuple[Any, 
                 named = at < size - 2 or value == OTHER  # the last cell is that of all words that were not found
                 inside[at] |= named
                 unseen += not named and column.unseen > 0
-    if k and said.range is None:
-        sure[[0, k - 1]] = False
     return inside & sure, inside, touched, 0 if inside[-2:-1].any() else unseen
 
 

@@ -129,8 +129,9 @@ class PrivateSynthesizer(Certified):
         ----------
         query
             {column: a value, a list of values, or (low, high) with both ends}: ``{"sex": "F", "age": (30, 39)}``.
-            Only a schema that declares a column "whole" excludes fractions, and only its ``range`` numbers beyond:
-            without it the lower limit of a single number, or day, is 0.
+            Only a schema that declares a column "whole" excludes fractions: without it the lower limit of a single
+            number, or day, is 0. Numbers beyond a range, declared or found, count at its end: there a lower limit
+            wants an end that is open, ``(65, math.inf)``.
         confidence
             Chance that the interval holds the true count, at least, for a question that was fixed beforehand.
         """

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax, ndtri, softmax
+from scipy.special import ndtri, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
@@ -206,11 +206,8 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithms of the probabilities."""
-        scores = self._scores(X)
-        if isinstance(self.loss_, ClippedLogistic):
-            with np.errstate(divide="ignore"):
-                return np.log(self.predict_proba(X))
-        return np.asarray(log_softmax(scores, axis=1))
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

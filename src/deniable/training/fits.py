@@ -110,8 +110,7 @@ class Fit:
         fitted["schema_"] = self.declared.schema
         for name in [name for name in vars(self.model) if name.endswith("_")]:
             delattr(self.model, name)
-        for name, value in fitted.items():
-            setattr(self.model, name, value)
+        vars(self.model).update(fitted)
         return self.model
 
 
@@ -137,6 +136,8 @@ class ModelFit(Fit, ABC):
         seen = {k: v for k, v in vars(names).items() if k in ("n_features_in_", "feature_names_in_")}
         delta, parts = number("discovery_delta", model.discovery_delta, above=0.0, below=1.0), cls.discovers(model)
         said, records = replace(as_schema(model.schema), person=person_of(model)), model.records_per_person
+        if owners is None and records != 1:
+            raise InputError(f"records_per_person must be 1 without persons, got {records!r}: name them by group=")
         column = said.column(said.person)
         units = Units(unit) if owners is None else units_of(owners, said.person, records, declared=column)
         every = list(X.columns) if hasattr(X, "columns") else list(range(X.shape[1]))
