@@ -58,7 +58,8 @@ def test_what_is_made_with_noise_of_a_test_says_so_for_ever_and_decides_nothing(
         assert "INSECURE" in page.to_text()
         assert "INSECURE" in page.to_html()
         assert json.loads(page.to_json())["decision"]["reason"] == INSECURE
-        assert (page + dn.assess(dn.GaussianDP(0.1), policy=rules)).decision.outcome == "not decided"
+        attack = dn.assess(dn.audit_scores(np.arange(50.0), np.arange(50.0)), policy=rules)
+        assert (attack + page).decision.outcome == "not decided"
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=list(MAKERS))

@@ -123,14 +123,6 @@ def test_what_is_required_and_missing_cannot_be_told():
         assert found.decision.changes
 
 
-def test_several_bounds_the_worst_decides_and_the_order_is_no_matter():
-    weak, strong = dn.assess(dn.PureDP(0.1)), dn.assess(dn.PureDP(5.0))
-    for both in (weak + strong, strong + weak):
-        assert both.decision.outcome == "does not meet"
-        assert rules(both)["advantage"].found == dn.tradeoff(dn.PureDP(5.0)).advantage()
-    assert len({number.key for section in both.sections for number in section.numbers}) == len(both.numbers)
-
-
 @pytest.mark.parametrize(
     "mechanism",
     [

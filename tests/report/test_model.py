@@ -1,6 +1,7 @@
 """The assessment as data: safe rounding, schema, merging."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from importlib import resources
 
@@ -61,10 +62,11 @@ def test_json_is_valid_for_every_mechanism(assessment):
 
 
 def test_assessments_add_up_and_keep_every_number():
-    one, two = dn.assess(dn.PureDP(1.0)), dn.assess(dn.PureDP(2.0), title="second")
+    rng = np.random.default_rng(0)
+    one, two = (dn.assess(dn.audit_scores(rng.normal(m, 1, 300), rng.normal(0, 1, 300))) for m in (1.0, 2.0))
     both = one + two
-    assert both.numbers["bound.advantage"] == one.numbers["bound.advantage"]
-    assert both.numbers["bound2.advantage"].value == two.numbers["bound.advantage"].value
+    assert both.numbers["attack.advantage"] == one.numbers["attack.advantage"]
+    assert both.numbers["attack2.advantage"].low == two.numbers["attack.advantage"].low
     assert len({curve.key for curve in both.curves}) == len(both.curves)
     jsonschema.validate(json.loads(both.to_json()), SCHEMA)
 
@@ -125,3 +127,30 @@ def test_a_promise_is_drawn_and_named():
     assert {"attack.auc", "attack.power", "attack.tpr@fpr=0.01", "attack.tpr@fpr=0.001"} <= set(made.numbers)
     assert made.numbers["attack.tpr@fpr=0.001"].shown == "not resolvable"  # 500 non-members
     assert 2 * 0.7257 - 1 < made.numbers["attack.power"].value < 0.6
+
+
+def test_a_page_holds_one_proof_of_a_kind(tmp_path):
+    """Two releases leak more than either; a page that shows both bounds would claim the smaller one."""
+    small, large = dn.GaussianDP(0.1), dn.GaussianDP(1.0)
+    for a, b in ((small, large), (large, small)):
+        with pytest.raises(dn.InputError, match=r"dn\.assess\(\[a, b\]\)"):
+            dn.assess(a) + dn.assess(b)
+    both = dn.assess([small, large])
+    assert both.numbers["bound.advantage"].value >= dn.tradeoff(large + small).advantage(side="lower")
+    assert dn.workflows.verify(both).follows
+    page = dn.assess(large).to_dict()
+    again = {**page["sections"][0], "key": "bound2", "numbers": [], "curves": []}
+    (tmp_path / "two.json").write_text(json.dumps(page | {"sections": [*page["sections"], again]}))
+    with pytest.raises(dn.InputError, match="one proof"):
+        dn.report.Assessment.from_json(tmp_path / "two.json")
+
+
+def test_a_proof_comes_first_whatever_the_order_and_units_agree():
+    bound, rng = dn.assess(dn.GaussianDP(1.0)), np.random.default_rng(0)
+    attack = dn.assess(dn.audit_scores(rng.normal(0.1, 1, 500), rng.normal(0, 1, 500)))
+    assert attack + bound == bound + attack
+    assert (attack + bound).assumptions.game == bound.assumptions.game
+    people = replace(bound, assumptions=replace(bound.assumptions, adjacency="add or remove one person"))
+    apart = replace(attack, assumptions=replace(attack.assumptions, adjacency="add or remove one record"))
+    with pytest.raises(dn.InputError, match="one unit"):
+        people + apart

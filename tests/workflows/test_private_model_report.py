@@ -101,7 +101,10 @@ def test_an_alert_stands_first_everywhere(model):
     assert made.to_text().index("no better than") < made.to_text().index("Provable upper bound")
     page = made.to_html()
     assert page.index('id="alert"') < page.index('id="verdict"')
-    assert (made + dn.assess(dn.PureDP(1.0))).alert == made.alert
+    rng = np.random.default_rng(0)
+    attack = dn.assess(dn.audit_scores(rng.normal(size=500), rng.normal(size=500)))
+    assert made.alert in (made + attack).alert
+    assert made.alert in (attack + made).alert
 
 
 def test_a_model_of_no_use_meets_no_policy_that_asks_for_use_and_is_never_green(model):

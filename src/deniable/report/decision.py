@@ -162,7 +162,7 @@ def _rules(a: Assessment, policy: Policy) -> Iterable[Rule]:
         yield _attack(a, policy, attacked, policy.measured)
     elif "attack" in policy.require and not _attacks(a):
         yield _missing("attack", "A measured attack", "The policy requires an attack, and none is part of this report.")
-    if "records" in policy.require and not _numbers(a, r"records\d*\.worst\.advantage"):
+    if "records" in policy.require and not _numbers(a, r"records\.worst\.advantage"):
         yield _missing("records", "A record profile", "The policy requires a record profile, and there is none.")
     if policy.utility_loss is not None or "utility" in policy.require:
         yield _utility(a, policy)
@@ -181,23 +181,20 @@ def _shown_by_attacks(a: Assessment, name: str) -> list[Number]:
 def _proven(a: Assessment, policy: Policy, asked: Limit, label: str, attacks: list[Number]) -> Rule:
     """A rule on what is proven: the bound of the mechanism, or of this data set if the policy allows it."""
     key, limit, rate = asked.kind, asked.most, asked.fpr
-    bounds, records = _upper(a, r"bound\d*", key, rate), _upper(a, r"records\d*\.worst", key, rate)
-    local = policy.scope == "this data set" and bool(records)
-    source = records if local else bounds or records
+    bound, record = _upper(a, "bound", key, rate), _upper(a, r"records\.worst", key, rate)
+    found = record or bound if policy.scope == "this data set" else bound or record
     if attacks and (low := attacks[0].low or 0.0) > limit:
         why = f"{label}: an attack shows at least {shown(low, 'rate', 'lower')}; the policy allows {_percent(limit)}."
         return Rule(key, label, limit, "missed", low, attacks[0].key, why)
-    if not source:
+    if found is None:
         why = f"{label}: nothing is proven in this report; a weak attack does not rule out stronger ones."
         return _missing(key, label, why, limit)
-    worst = max(source, key=_size)
-    outcome: RuleOutcome = "met" if _size(worst) <= limit else "missed"
-    why = f"{label}: at most {worst.shown} proven {_for(a, worst)}; the policy allows {_percent(limit)}."
-    narrow = next((number for number in source if not _covers(a, number, policy)), None)
-    if outcome == "met" and narrow is not None:
-        outcome, worst = "not decided", narrow
-        why = f"{label}: at most {narrow.shown} {_for(a, narrow)} only; the policy asks for {policy.scope}."
-    return Rule(key, label, limit, outcome, _size(worst), worst.key, why)
+    outcome: RuleOutcome = "met" if _size(found) <= limit else "missed"
+    why = f"{label}: at most {found.shown} proven {_for(a, found)}; the policy allows {_percent(limit)}."
+    if outcome == "met" and not _covers(a, found, policy):
+        outcome = "not decided"
+        why = f"{label}: at most {found.shown} {_for(a, found)} only; the policy asks for {policy.scope}."
+    return Rule(key, label, limit, outcome, _size(found), found.key, why)
 
 
 def _section_of(a: Assessment, number: Number) -> Section:
@@ -227,17 +224,16 @@ def _for(a: Assessment, number: Number) -> str:
 
 def _secret(a: Assessment, asked: Limit) -> Rule:
     limit, label = asked.most, f"Secret guessed blindly with chance {_percent(asked.baseline or 0.0)}"
-    found = _upper(a, r"risk\d*", "reconstruction", asked.baseline)
-    if not found or len(found) < len(_numbers(a, r"bound\d*\.advantage")):
+    found = _upper(a, "risk", "reconstruction", asked.baseline)
+    if found is None:
         why = (
             f"{label}: nothing is proven about secrets here; only the curve of a mechanism that covers every "
             "record and data set says something."
         )
         return _missing("reconstruction", label, why, limit)
-    worst = max(found, key=_size)
-    value = _size(worst)
-    why = f"{label}: named with chance {worst.shown} at most, proven; the policy allows {_percent(limit)}."
-    return Rule("reconstruction", label, limit, "met" if value <= limit else "missed", value, worst.key, why)
+    value = _size(found)
+    why = f"{label}: named with chance {found.shown} at most, proven; the policy allows {_percent(limit)}."
+    return Rule("reconstruction", label, limit, "met" if value <= limit else "missed", value, found.key, why)
 
 
 def _attack(a: Assessment, policy: Policy, shows: list[Number], limit: float) -> Rule:
@@ -288,22 +284,17 @@ def _numbers(a: Assessment, pattern: str) -> list[Number]:
     return [number for key, number in a.numbers.items() if re.fullmatch(pattern, key)]
 
 
-def _upper(a: Assessment, section: str, name: str, rate: float | None) -> list[Number]:
-    """The proven upper bound of every section; at a rate that none has, that of the next larger one, which is no less.
+def _upper(a: Assessment, section: str, name: str, rate: float | None) -> Number | None:
+    """The proven upper bound; at a rate that a page does not have, that of the next larger one, which is no less.
 
     True positive rates and chances of guessing grow with the rate, so the bound stays on the safe side.
     """
-    best: dict[str, tuple[float, Number]] = {}
-    pattern = rf"({section})\.{name}" + ("" if rate is None else r"@(?:fpr|baseline)=(.+)")
-    for key, found in a.numbers.items():
-        match = re.fullmatch(pattern, key)
-        if match is None or found.kind != "provable upper bound":
-            continue
-        at = 0.0 if rate is None else float(match[2])
-        near = rate is None or at >= rate or f"{rate:g}" == match[2]
-        if near and (match[1] not in best or at < best[match[1]][0]):
-            best[match[1]] = (at, found)
-    return [found for _, found in best.values()]
+    pattern = rf"{section}\.{name}" + ("" if rate is None else r"@(?:fpr|baseline)=.+")
+    proven = [number for number in _numbers(a, pattern) if number.kind == "provable upper bound"]
+    if rate is None:
+        return next(iter(proven), None)
+    at = {float(number.key.rpartition("=")[2]): number for number in proven}
+    return at.get(min((one for one in at if one >= rate or f"{one:g}" == f"{rate:g}"), default=math.nan))
 
 
 def _size(number: Number) -> float:

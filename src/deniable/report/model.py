@@ -201,6 +201,12 @@ class Assessment(Textual):
     remedies: Remedies | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        for proof in ("bound", "records"):
+            if sum(section.key.rstrip("0123456789") == proof for section in self.sections) > 1:
+                raise InputError(
+                    f"a page holds one proof of a kind, got two ({proof!r}); two releases add up: assess what ran "
+                    "together, dn.assess([a, b]), or put two pages side by side, dn.compare(a, b)"
+                )
         alert = (self.alert,) if self.alert else ()
         marked = self.assumptions.insecure and testing.INSECURE not in self.alert
         object.__setattr__(self, "alert", " ".join(testing.marked(alert, marked)))
@@ -252,7 +258,15 @@ class Assessment(Textual):
         return next((section for section in self.sections if section.key == key), None)
 
     def merge(self, other: Assessment) -> Assessment:
-        """Return one assessment with the parts of both; the worse status and its headline come first."""
+        """Return one assessment with the parts of both: a proof first, the worse status with its headline.
+
+        Raises ``InputError`` for two proven bounds, which are of two releases and add up, and for two units.
+        """
+        if self.section("bound") is None and other.section("bound") is not None:
+            return other.merge(self)
+        units = {a.unit for a in (self.assumptions, other.assumptions) if a.unit in a.adjacency} - {"canary"}
+        if len(units) > 1:
+            raise InputError(f"assessments on one page must be for one unit, got {' and '.join(sorted(units))}")
         taken = {section.key for section in self.sections}
         renamed = tuple(_renamed(section, taken) for section in other.sections)
         worst = max(self, other, key=lambda a: _SEVERITY.index(a.status))
@@ -271,7 +285,7 @@ class Assessment(Textual):
             reproduction={**other.reproduction, **self.reproduction},
             alert=" ".join(dict.fromkeys(text for text in (self.alert, other.alert) if text)),
             meta={**other.meta, **self.meta},
-            remedies=other.remedies if self.remedies is None else self.remedies if other.remedies is None else None,
+            remedies=self.remedies or other.remedies,
         )
         judged = self.decision or other.decision
         return both if judged is None else both.decide(judged.policy)

@@ -158,8 +158,7 @@ def roc_picture(curves: Sequence[Curve], *, proven: bool = True) -> Picture | No
     legend = [("guess", "guessing"), *((_style(i), curve.label) for i, curve in enumerate(drawn))]
     for i, curve in reversed(list(enumerate(drawn))):
         parts.append(_path(_percent(curve.fpr), _percent(curve.tpr), x, y, _style(i)))
-    proofs = [curve for curve in drawn if curve.key.startswith("bound") and "." not in curve.key and proven]
-    roof = proofs[0] if len(proofs) == 1 and proofs[0].kind == "provable upper bound" else None
+    roof = next((c for c in drawn if proven and (c.key, c.kind) == ("bound", "provable upper bound")), None)
     for curve in curves:
         if curve.low is not None:
             parts.append(_bars(curve, roof, x, y))
@@ -183,11 +182,10 @@ def series_picture(series: Series) -> Picture:
 
 
 def _most_right(a: Assessment) -> Number | None:
-    """The proven accuracy at even odds, of several bounds the weakest; None where one is not proven."""
-    proven = [n for key, n in a.numbers.items() if key.startswith("bound") and key.endswith(".accuracy")]
-    if a.assumptions.insecure or any(n.kind != "provable upper bound" or n.value is None for n in proven):
-        return None
-    return max(proven, key=lambda n: n.value or 0.0, default=None)
+    """The proven accuracy at even odds; None where there is none."""
+    found = a.numbers.get("bound.accuracy")
+    proven = found is not None and found.kind == "provable upper bound" and found.value is not None
+    return found if proven and not a.assumptions.insecure else None
 
 
 _ROW, _LABELS, _LETTERS = 24.0, 150.0, 22  # of a picture of bars: height of a row, width and letters of a label

@@ -22,7 +22,7 @@ import numpy as np
 from deniable._check import InputError, Seed, number, numbers, refuse_unknown
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff
-from deniable.mechanisms import Mechanism
+from deniable.mechanisms import Mechanism, together
 from deniable.report import Asked, Assessment, Comparison, Policy, compared, read_meta
 from deniable.risks import replaced
 
@@ -134,7 +134,7 @@ def assess(
     source
         What to assess:
 
-        - a mechanism or a :class:`~deniable.Tradeoff`: the bounds on every attack;
+        - a mechanism or a :class:`~deniable.Tradeoff`: the bounds on every attack; a list of releases: on all together;
         - what a training run left behind: an Opacus ``PrivacyEngine``, accountant or its ``state_dict``, or a
           ``DpEvent`` (JAX Privacy, TF Privacy, dp-accounting): the same bounds;
         - any other fitted scikit-learn model or pipeline, with ``X`` and ``y`` its training data: nothing is proven;
@@ -173,8 +173,8 @@ def assess(
     Returns
     -------
     Assessment
-        Numbers first, with the ``decision``; ``.to_html(path)``, ``.to_json()`` and ``print`` draw it. Assessments add
-        up: ``assess(run) + assess(scores)``.
+        Numbers first, with the ``decision``; ``.to_html(path)``, ``.to_json()`` and ``print`` draw it. A proof and
+        attacks share a page: ``assess(run) + assess(scores)``; two releases add up: ``assess([a, b])``.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def assess(
         title=title,
         command=command,
     )
-    source, X = _unwrapped(source, X)
+    source, X = _unwrapped(together(source) if isinstance(source, list) else source, X)
     given = {name: value for name, value in (("X", X), ("y", y)) if value is not None}
     made = adapter_for(source)(source, asked, {**given, **options})
     versions = {"deniable": version("deniable"), "python": platform.python_version(), "numpy": np.__version__}
