@@ -39,8 +39,8 @@ def together(releases: Sequence[Any]) -> Mechanism:
     for release in releases:
         if (mechanism := held(release)) is None:
             raise InputError(
-                f"{type(release).__name__} holds no mechanism: what protects a secret half is another game and never "
-                "added; of other tools: dn.from_opacus, dn.from_dp_event, or (ε, δ)"
+                f"source must be or hold a mechanism, got {type(release).__name__}: what protects a secret half is "
+                "another game and never added; of other tools: dn.from_opacus, dn.from_dp_event, or (ε, δ)"
             )
         found.append(mechanism)
     return Composition(found)
