@@ -1,5 +1,7 @@
 """Why a statistic is withheld is true: of texts, of constant columns, and of few records."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -43,11 +45,28 @@ def test_few_records_are_few_numbers():
 
 def test_numbers_beyond_the_search_for_a_range_are_said_to_be():
     huge, old = pd.DataFrame({"x": np.full(2000, 3e200)}), pd.DataFrame({"x": ["1850-03-01"] * 2000})
-    for frame, query in ((huge, "mean(x)"), (-huge, "median(x)"), (old, "mean(x)")):
+    tiny = pd.DataFrame({"x": 1e-9 * np.arange(1.0, 2001.0)})
+    for frame, query in ((huge, "mean(x)"), (-huge, "median(x)"), (old, "mean(x)"), (tiny, "mean(x)")):
         found = dn.release_statistics(frame, query, advantage=0.3)
         assert "where the search ends: declare its range" in str(found)
-    plain = dn.release_statistics(pd.DataFrame({"x": np.arange(2000.0)}), "mean(x)", advantage=0.3)
-    assert "search ends" not in str(plain)
+    for values in (np.arange(2000.0), np.zeros(2000), np.linspace(0, 1e-3, 2000)):
+        plain = dn.release_statistics(pd.DataFrame({"x": values}), "mean(x)", advantage=0.3)
+        assert "search ends" not in str(plain)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e12, 1.0])
+def test_fits_and_made_up_tables_warn_of_numbers_beyond_the_search(scale):
+    """Moles and milliseconds had models that guess, rows of one number, and not a word."""
+    x = scale * (1 + np.random.default_rng(0).random(2000))
+    table, y = pd.DataFrame({"x": x}), np.arange(2000) % 2
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        dn.PrivateClassifier(advantage=0.5).fit(table, y)
+        dn.PrivateRegressor(advantage=0.5).fit(pd.DataFrame({"y": y}), x)
+        dn.PrivateSynthesizer(advantage=0.5).fit(table)
+    found = {str(one.message).split(",")[0] for one in said if "where the search ends" in str(one.message)}
+    far = {f"values may lie beyond the {what}" for what in ("range of x", "range of the target", "octaves of x")}
+    assert found == (far if scale != 1 else set())
 
 
 def test_a_range_whose_squares_are_no_numbers_is_refused():

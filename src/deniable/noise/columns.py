@@ -38,7 +38,7 @@ _WIDEST = 8  # octaves of the widest window tried where no single octave stands 
 YEARS = 201  # cells of dates, the outer ones for all before and after
 _YEAR, _BEFORE = 365.2425, 70  # days; years from 1900 to 1970, from which days are counted
 # where ranges are searched, by whether they are of dates
-SEARCHED = {False: (-(2.0**_LARGEST), 2.0**_LARGEST), True: (-_BEFORE * _YEAR, (YEARS - _BEFORE) * _YEAR)}
+_SEARCHED = {False: (-(2.0**_LARGEST), 2.0**_LARGEST), True: (-_BEFORE * _YEAR, (YEARS - _BEFORE) * _YEAR)}
 _UNUSUAL = 0.05  # standard deviations by which a window must stand out more for each octave away from 1
 
 
@@ -140,10 +140,18 @@ def _told(noised: FloatArray, sd: float) -> ColumnKind:
 def find_range(
     look: Queries, name: str, purpose: str, mu: float, rows: IntArray, values: FloatArray, *, dates: bool = False
 ) -> tuple[FloatArray, tuple[float, float]]:
-    """Return noisy counts of the octaves, or years, in which finite numbers lie, and the range that these show."""
+    """Return noisy counts of the octaves, or years, in which finite numbers lie, and the range that these show.
+
+    A range that ends where the search does, far off or so close to zero that no octave is smaller, is noted.
+    """
     places, size, ends = (year_cells, YEARS, years_from_counts) if dates else (octave_cells, CELLS, range_from_counts)
     counts = look.histogram(name, purpose, mu, rows, places(values), size)
-    return counts, ends(counts, 1 / mu)
+    low, high = ends(counts, 1 / mu)
+    (first, last), least = _SEARCHED[dates], 2.0**_SMALLEST
+    small = not dates and (least in (low, -high) or least < max(-low, high) <= 2 * least)
+    if small or low <= first or high >= last:
+        look.notes[name] = f"values may lie beyond the {name}, where the search ends: declare its range"
+    return counts, (low, high)
 
 
 def octave_cells(values: FloatArray) -> IntArray:

@@ -230,6 +230,7 @@ class Queries:
     ledger: QueryBudget
     source: NoiseSource = field(default_factory=SumNoise)
     units: Units = Units()
+    notes: dict[str, str] = field(default_factory=dict)  # on ranges that were released, by what they are called
 
     def pay(self, name: str, purpose: str, mu: float, delta: float = 0.0) -> Paid:
         """Charge a query and return what answers it; refused if the budget does not cover it."""

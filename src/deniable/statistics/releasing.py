@@ -266,13 +266,8 @@ class _Asking:
         counts, (low, high) = columns.find_range(self.queries, label, purpose, mu, rows, values[rows], dates=dates)
         if not columns.standing_out(counts, 1 / mu) > 0:
             notes.append(f"the range of {name} was lost in the noise, so values may be clipped far off: declare it")
-        scale = ColumnScale(low, high, dates, kind.whole and not dates)
-        first, last = columns.SEARCHED[dates]
-        if low <= first or high >= last:
-            notes.append(
-                f"values of {name} may lie beyond ({scale.exactly()}), where the search ends: declare its range"
-            )
-        return scale
+        notes += filter(None, [self.queries.notes.get(label)])
+        return ColumnScale(low, high, dates, kind.whole and not dates)
 
     def sums(self, query: Query, records: Records, mu: float, purpose: str) -> QueryAnswer:
         """Return the noisy sums of a query."""

@@ -167,7 +167,7 @@ class Synthesis(Fit):
 
     def _advise(self) -> None:
         """Warn, from released numbers only, of what will be missing."""
-        said, mu, unit = list[str](), self.allowance.mu, plural(self.look.units.unit)
+        said, mu, unit = [*self.look.notes.values()], self.allowance.mu, plural(self.look.units.unit)
         if self.n * mu < _USELESS:
             said.append(
                 f"about {self.n:.0f} {unit} at μ = {mu:.3g}: rows will be little more than noise; more {unit}, a "

@@ -104,7 +104,6 @@ class ClassifierFit(ModelFit):
             lost = " that stand out of the noise: list them (classes=, --classes)" * isinstance(classes, str)
             raise InputError(f"y must have at least two classes{lost or ', got one class'}")
         loss: ClippedLoss = ClippedLogistic() if len(found) == 2 else ClippedSoftmax(outputs=len(found))
-        self.advise()
         told = len(found) == 2 and levels.tells(self.n * self.look.ledger.mu)
         level = (levels.CLASSES_LEVEL_SHARE, levels.calibrated) if told else None
         return self.finished(codes, loss, public, level, classes_=found)

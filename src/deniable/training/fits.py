@@ -196,6 +196,7 @@ class ModelFit(Fit, ABC):
         task = Task(look, self.n, self.table, target, loss)
         look.ledger.kept = kept = 0.0 if level is None else look.ledger.mu * math.sqrt(level[0])
         path = fit_table(task, self.declared, self.model.model, pairs)
+        self.advise()
         additive, spent = path.ended(), exposures(look, path.squares)
         look.ledger.kept = 0.0
         if level is not None:
@@ -217,7 +218,7 @@ class ModelFit(Fit, ABC):
         """Warn, from noisy numbers only, where the noise will matter and of what was left out."""
         mu, table, n = self.allowance.mu, self.table, self.n
         unsure = 2 * COUNT_NOISE / (mu * math.sqrt(KINDS_SHARE))  # two standard deviations of the noise on n
-        said = []
+        said = [*self.look.notes.values()]
         if n < FEW + unsure:
             said.append(
                 f"about {n:.0f} records, give or take {unsure:.0f}: the smallest count above the noise at "
@@ -228,7 +229,7 @@ class ModelFit(Fit, ABC):
             names = ", ".join(map(repr, table.left_out))
             said.append(f"left out: {names}: nearly unique words; declare the column's categories to keep it")
         for text in said:
-            warnings.warn(text, TrainingWarning, stacklevel=6)
+            warnings.warn(text, TrainingWarning, stacklevel=7)
 
 
 def person_of(model: Any) -> Any:

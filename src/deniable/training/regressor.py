@@ -67,7 +67,6 @@ class RegressorFit(ModelFit):
     def learn(self, target: Any) -> Any:
         """Spend the budget and return the regressor, fitted."""
         (values, span), look, n = target, self.look, self.n
-        self.advise()
         mu, poisson = look.ledger.mu * math.sqrt(TARGET_SHARE), self.model.loss == "poisson"
         cells = NumberColumn.of(look, "the target", values, mu, n).cells(span)
         one_sided = not poisson and _one_sided(cells)
