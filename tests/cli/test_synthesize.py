@@ -55,5 +55,5 @@ def test_json_and_refusals(people, capsys):
     numbers = json.loads(capsys.readouterr().out)
     assert "synthesis" in [section["key"] for section in numbers["sections"]]
     assert run(["synthesize", str(people), "--target", "il"]) == 2
-    assert "targets must name columns of the table that are kept, got 'il'" in capsys.readouterr().err
+    assert "targets must name columns that are kept, got 'il'" in capsys.readouterr().err
     assert run(["synthesize", str(people), "--out", "made.parquet"]) == 2

@@ -354,7 +354,7 @@ parse("histogram(age, bin=5)") -> did you mean 'bins'
 parse("histogram(age, bins=5, edges=1:2)") -> not both
 parse("histogram(age, edges=2:1)") -> increasing
 parse("ecdf(age, points=10)") -> power of two
-parse("covariance(age, age)") -> different columns
+parse("covariance(age, age)") -> different names
 parse("regression(age)") -> expected '~'
 parse("") -> expected a function
 parse(3) -> must be a text

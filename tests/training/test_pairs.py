@@ -31,7 +31,7 @@ def model():
 
 def test_what_acts_together_is_found_without_being_asked_for(model):
     X, y = crossed(4000, 1)
-    assert {pair.names for pair in model.model_.pairs} == {(0, 1), (2, 3)}
+    assert {pair.names for pair in model.model_.pairs} == {("0", "1"), ("2", "3")}
     assert roc_auc_score(y, model.predict_proba(X)[:, 1]) > 0.8
 
 

@@ -184,7 +184,7 @@ def test_interactions_find_what_acts_together():
     X = rng.normal(size=(6000, 6))
     y = 2 * X[:, 0] * X[:, 1] + 2 * np.sign(X[:, 2]) * X[:, 3] + rng.logistic(size=6000) > 0
     model = dn.PrivateClassifier(advantage=0.3, interactions=2).fit(X[:4000], y[:4000])
-    assert sorted(pair.names for pair in model.model_.pairs) == [(0, 1), (2, 3)]
+    assert sorted(pair.names for pair in model.model_.pairs) == [("0", "1"), ("2", "3")]
     assert roc_auc_score(y[4000:], model.predict_proba(X[4000:])[:, 1]) > 0.75
     figure = model.plot(["0 × 1", 4])
     assert len(figure.axes) == 3  # one says what the colours of the pair mean

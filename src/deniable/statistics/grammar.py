@@ -11,7 +11,6 @@ backticks.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from itertools import pairwise
 from typing import Any, NoReturn, TypeVar
 
 from deniable._check import InputError
+from deniable.tables import names_of, near
 
 T = TypeVar("T")
 _WORD = r"[^\W\d][\w.]*(?:-[\w.]+)*"  # hyphens inside: nothing is subtracted in this grammar
@@ -124,14 +124,13 @@ class Statistic:
         return (*(self.columns if self.function == "share" else ()), *self.by)
 
     def __post_init__(self) -> None:
+        for name in ("columns", "by"):
+            object.__setattr__(self, name, names_of(vars(self)[name]))
         if self.function not in FUNCTIONS:
             raise InputError(f"unknown statistic {self.function!r}{nearest(self.function, FUNCTIONS)}")
         rule = FUNCTIONS[self.function]
         self._within("columns", len(self.columns), rule.columns)
         self._within("numbers", len(self.numbers), rule.numbers)
-        for name, values in (("columns", self.columns), ("by", self.by)):
-            if len(set(values)) < len(values):
-                raise InputError(f"{name} of {self} must be different columns, got {', '.join(values)}")
         for name, _ in self.options:
             if name not in rule.options:
                 raise InputError(f"{self.function} has no option {name!r}{nearest(name, rule.options)}")
@@ -184,10 +183,7 @@ class Statistic:
 def nearest(word: str, known: object) -> str:
     """Return "; did you mean …?", or the list of what is known."""
     names = [str(name) for name in known]  # type: ignore[attr-defined]
-    near = difflib.get_close_matches(word, names, n=1)
-    if near:
-        return f"; did you mean {near[0]!r}?"
-    return f"; known: {', '.join(names)}" if names else "; it takes none"
+    return near(word, names) or (f"; known: {', '.join(names)}" if names else "; it takes none")
 
 
 def parse(text: str | Statistic) -> Statistic:

@@ -308,12 +308,9 @@ def read_columns(source: Any, needed: Collection[str], schema: Schema) -> tuple[
         For a source that cannot be opened, and for columns that the header does not name, or names twice.
     """
     frame = (opened := open_table(source, schema).checked()).frame
-    names = [str(name) for name in frame.columns]
-    persons = [] if schema.person is None else [schema.person]
-    for name in (*needed, *schema.columns, *persons):
-        if names.count(name) != 1:
-            fault = "has no column" if name not in names else "has more than one column"
-            raise InputError(f"the table {fault} {name!r}{nearest(name, names) if name not in names else ''}")
+    for name in (*needed, *schema.columns, *({schema.person} - {None})):
+        if name not in frame.columns:
+            raise InputError(f"the table has no column {name!r}{nearest(name, frame.columns)}")
     cells = {name: schema.column(name).read(frame[name]) for name in needed}
     if schema.person is None:
         return len(frame), cells, Units(opened.unit)

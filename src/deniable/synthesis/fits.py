@@ -19,7 +19,7 @@ from deniable.synthesis.columns import OTHER, MadeColumn, ask_column, ask_round,
 from deniable.synthesis.junction import JunctionTree
 from deniable.synthesis.pairs import Counted, PairCounts
 from deniable.synthesis.rows import classes_of
-from deniable.tables import as_schema, few, near, open_table
+from deniable.tables import as_schema, few, name_of, near, open_table
 from deniable.training import ClassifierFit, Fit, PrivateClassifier, declare
 
 _PRESENCE, _COLUMNS, _ROUND = 0.01, 0.19, 0.01  # of the μ² that is not kept for labels
@@ -58,13 +58,12 @@ class Synthesis(Fit):
         schema = as_schema(model.schema)
         opened = open_table(data, schema).checked()  # its columns have names that are texts
         frame, unit, names = opened.frame, opened.unit, list(opened.frame.columns)
-        person = schema.person if model.group is None else str(model.group)
+        person = schema.person if model.group is None else name_of(model.group)
         asked = [model.targets] if isinstance(model.targets, str) else list(model.targets)
-        targets = tuple(map(str, asked or [schema.target] * (schema.target is not None)))
+        targets = tuple(map(name_of, asked or [schema.target] * (schema.target is not None)))
         for option, name in (*(("targets", name) for name in targets), *[("group", person)] * (person is not None)):
             if name not in names or (option == "targets" and (name == person or schema.kind(name) == "dropped")):
-                hint = near(str(name), map(str, names))
-                raise InputError(f"{option} must name columns of the table that are kept, got {name!r}{hint}")
+                raise InputError(f"{option} must name columns that are kept, got {name!r}{near(name, names)}")
         schema.check_names(names, "the table")
         rest = [name for name in names if name != person and schema.kind(name) != "dropped"]
         if not rest:

@@ -14,8 +14,8 @@ from deniable.tables.cell import (
     read_cells,
     spelled,
 )
-from deniable.tables.columnar import PAIR_TARGET, ColumnsOnDisk, on_disk, target_among
-from deniable.tables.containers import as_frame, few
+from deniable.tables.columnar import PAIR_TARGET, ColumnsOnDisk, on_disk
+from deniable.tables.containers import as_frame, few, name_of, names_of, target_among
 from deniable.tables.draft import (
     PUBLIC,
     Column,
@@ -35,7 +35,7 @@ __all__ = [
     "DATE", "MISSING", "NUMBER", "PAIR_TARGET", "PUBLIC", "WHICH_MARK", "WORD", "Block", "CellFormat", "Column",
     "ColumnCells", "ColumnSchema", "ColumnsOnDisk", "Opened", "RowPart", "Schema", "SharedColumn", "Source",
     "TableWarning", "Understood", "as_frame", "as_schema", "as_source", "as_table", "copies_line", "draft_schema",
-    "each_pair", "encode", "few", "flag_of", "listed", "mapped_rows", "near", "on_disk", "open_table", "persons_of",
-    "read_alike", "read_cell", "read_cells", "read_scores", "shorthand", "spelled", "target_among",
-    "understand", "values_of",
+    "each_pair", "encode", "few", "flag_of", "listed", "mapped_rows", "name_of", "names_of", "near", "on_disk",
+    "open_table", "persons_of", "read_alike", "read_cell", "read_cells", "read_scores", "shorthand", "spelled",
+    "target_among", "understand", "values_of",
 ]  # fmt: skip

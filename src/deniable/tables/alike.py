@@ -91,7 +91,7 @@ def _matched(frames: dict[str, Any], schema: Schema) -> Iterator[tuple[Any, list
     """Yield each column of the first table as all have it: by its name, or by its place where tables have none."""
     names = list(next(iter(frames.values())).columns)
     by_name = not all(name == f"{i}" for i, name in enumerate(names))
-    absent = {str(name) for other in frames.values() for name in names if name not in list(other.columns)}
+    absent = {name for other in frames.values() for name in names if name not in list(other.columns)}
     if by_name and absent:
         raise InputError(f"every table must have the released table's columns; missing: {', '.join(sorted(absent))}")
     if not by_name and len({frame.shape[1] for frame in frames.values()}) > 1:

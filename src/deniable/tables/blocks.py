@@ -22,17 +22,8 @@ from deniable._check import FloatArray, InputError
 from deniable._files import Spill, Spilled
 from deniable._parallel import on_cluster
 from deniable.tables.cell import WORD, read_cells
-from deniable.tables.columnar import (
-    BATCH,
-    PAIR_TARGET,
-    Chunk,
-    ColumnsOnDisk,
-    on_disk,
-    opened,
-    read_part,
-    target_among,
-)
-from deniable.tables.containers import as_frame, as_series
+from deniable.tables.columnar import BATCH, PAIR_TARGET, Chunk, ColumnsOnDisk, on_disk, opened, read_part
+from deniable.tables.containers import as_frame, as_series, target_among
 
 _TASK = 262_144  # rows of a task, about: enough that starting it costs nothing
 _TRUTH = {"false": 0.0, "true": 1.0}
@@ -115,7 +106,7 @@ def as_source(data: Any, target: Any) -> Source | None:
     names = [name for name in table.names if name != target]
     if on_cluster():
         table = replace(table, parts=tuple(map(_carried, table.parts)))
-    return Source(tuple(map(str, names)), list(row_parts(table[[*names, target]])), table.held)
+    return Source(tuple(names), list(row_parts(table[[*names, target]])), table.held)
 
 
 def _carried(part: Path | Chunk) -> Path | Chunk:

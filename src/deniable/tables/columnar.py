@@ -18,7 +18,7 @@ from deniable._check import InputError
 from deniable._files import Spill, Spilled
 from deniable._optional import require
 from deniable.tables.cell import WHOLE, text_of
-from deniable.tables.containers import arrow_batches, as_column, as_frame, as_series, fault, few, index_columns
+from deniable.tables.containers import as_column, as_frame, as_series, batches_of, fault, few, index_columns, names_of
 
 BATCH = 65_536  # rows that are in memory at a time, in each worker
 PAIR_TARGET = "(y)"  # what the second part of a pair (X, y) is called
@@ -165,7 +165,7 @@ def on_disk(data: Any) -> ColumnsOnDisk | None:
             raise InputError(f"the function must return an iterator of blocks, it returned {type(found).__name__}")
         return _spilled(found, "block")
     if hasattr(data, "__arrow_c_stream__") and not (hasattr(data, "to_pandas") or isinstance(data, pd.DataFrame)):
-        return _spilled(arrow_batches(data), "batch")
+        return _spilled(batches_of(data), "batch")
     if isinstance(data, Iterator) or (isinstance(data, list) and data and _is_block(data[0])):
         return _spilled(data, "block")
     return None
@@ -183,8 +183,6 @@ def _parquet(path: Path) -> ColumnsOnDisk:
         with opened(one) as file:
             groups.append(tuple(file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)))
             held = file.schema_arrow
-        if twice := [name for i, name in enumerate(held.names) if name in held.names[:i]]:
-            raise InputError(f"{one} must have columns of different names, got {twice[0]!r} twice")
         if len(groups) == 1:
             index = index_columns(held)
             names = tuple(name for name in held.names if name not in index)
@@ -193,7 +191,7 @@ def _parquet(path: Path) -> ColumnsOnDisk:
             difference = few(sorted({*names} ^ {*found})) or "their order"
             raise InputError(f"{one} must have the columns of {paths[0]}; they differ in {difference}")
     rows, labels = tuple(map(sum, groups)), tuple(map(str, paths))
-    return ColumnsOnDisk(names, names, tuple(paths), rows, labels, path.name, index, tuple(groups))
+    return ColumnsOnDisk(names_of(names), names, tuple(paths), rows, labels, path.name, index, tuple(groups))
 
 
 def _spilled(blocks: Iterable[Any], word: str) -> ColumnsOnDisk:
@@ -249,7 +247,7 @@ def _frame(block: Any, where: str) -> pd.DataFrame:
             shapes = f"{np.shape(X)} and {np.shape(y)}"
             raise InputError(f"{where} must be (X, y) with one row of X per label, got shapes {shapes}")
         frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X, dtype=object if X.dtype == object else None)
-        return frame.assign(**{PAIR_TARGET: as_column(PAIR_TARGET, y).set_axis(frame.index)})
+        block = frame.assign(**{PAIR_TARGET: as_column(PAIR_TARGET, y).set_axis(frame.index)})
     frame = as_frame(block)
     if not isinstance(frame, pd.DataFrame):
         raise InputError(f"{where} must be a pair (X, y) or a data frame, got {type(block).__name__}")
@@ -266,12 +264,3 @@ def _is_block(block: Any) -> bool:
     return hasattr(block, "columns") or (
         isinstance(block, tuple) and len(block) == 2 and getattr(block[0], "ndim", 0) == 2
     )
-
-
-def target_among(names: Sequence[Any], target: Any, where: Any) -> Any:
-    """Return the name of the target, which must be given and be a column."""
-    if target is None:
-        raise InputError("target must name the column to predict when the data are a file or a Dask frame")
-    if target not in names:
-        raise InputError(f"target must be a column of {where}, got {target!r}; known are {few(names)}")
-    return target

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,6 +30,39 @@ def as_frame(data: Any, names: Sequence[Any] = ()) -> Any:
     InputError
         For columns of other lengths, records without declared names, and types that Arrow lacks.
     """
+    found = _taken(data, names)
+    if not isinstance(found, pd.DataFrame):
+        return found
+    if found.columns.nlevels > 1:
+        raise InputError("the columns have several levels of names; flatten them")
+    return found.set_axis(pd.Index(names_of(found.columns), dtype=object), axis=1)
+
+
+def name_of(name: Any) -> str:
+    """Return what a column is called: its name as a text without blanks around it; of 2024.0 it is 2024.
+
+    >>> import deniable as dn
+    >>> dn.tables.name_of(" age "), dn.tables.name_of(0)
+    ('age', '0')
+    """
+    whole = isinstance(name, float) and name.is_integer()
+    return str(int(name) if whole else "" if name is None else name).strip()
+
+
+def names_of(columns: Iterable[Any]) -> tuple[str, ...]:
+    """Return what columns are called, no two alike; one without a name is called after its place.
+
+    >>> import deniable as dn
+    >>> dn.tables.names_of(["age ", ""])
+    ('age', '(column 2)')
+    """
+    names = tuple(name_of(name) or f"(column {i})" for i, name in enumerate(columns, 1))
+    if twice := [name for name, times in Counter(names).items() if times > 1]:
+        raise InputError(f"columns must have different names, got {few(twice)} more than once; rename the copies")
+    return names
+
+
+def _taken(data: Any, names: Sequence[Any]) -> Any:
     if isinstance(data, pd.DataFrame):
         return data
     if type(data).__module__.startswith("scipy.sparse"):
@@ -64,7 +98,7 @@ def arrow_table(data: Any) -> Any:
         return pa.table(data)
 
 
-def arrow_batches(data: Any) -> Iterator[Any]:
+def batches_of(data: Any) -> Iterator[Any]:
     """Yield the batches of a stream of Arrow: of a query of DuckDB, of a reader; it need not fit into memory."""
     import pyarrow as pa
 
@@ -95,7 +129,8 @@ def of_records(rows: Sequence[Any], names: Sequence[Any]) -> pd.DataFrame:
             "a list of dicts and JSON lines have no header: a record would say which columns there are; declare the "
             "columns in a schema, or name them by columns="
         )
-    return _of_columns({name: [row.get(name) if isinstance(row, Mapping) else None for row in rows] for name in names})
+    held = [{name_of(name): cell for name, cell in row.items()} if isinstance(row, Mapping) else {} for row in rows]
+    return _of_columns({name: [row.get(name) for row in held] for name in map(name_of, names)})
 
 
 def _of_columns(columns: Mapping[Any, Any]) -> pd.DataFrame:
@@ -175,3 +210,12 @@ def few(names: Sequence[Any]) -> str:
 def fault(error: Exception) -> str:
     """Return what kind of error it was. Its own text may quote a cell: it is shown by ``--debug`` alone."""
     return getattr(error, "strerror", None) or type(error).__name__
+
+
+def target_among(names: Sequence[Any], target: Any, where: Any) -> str:
+    """Return the name of the target, which must be given and be a column."""
+    if target is None:
+        raise InputError("target must name the column to predict when the data are a file or a Dask frame")
+    if (name := name_of(target)) not in names:
+        raise InputError(f"target must be a column of {where}, got {target!r}; known are {few(names)}")
+    return name

@@ -18,6 +18,7 @@ import pandas as pd
 
 from deniable._check import InputError
 from deniable.tables.cell import NUMBER, WORD, ColumnCells
+from deniable.tables.containers import name_of, names_of
 from deniable.tables.files import WHICH_MARK, Opened, open_table
 from deniable.tables.inference import (
     MAX_CATEGORIES,
@@ -218,14 +219,15 @@ def understand(
     declared = as_schema(schema, drafts=True)
     opened = open_table(source, declared, columns=columns)
     frame, problems, target = opened.frame, list(opened.problems), target or declared.target or opened.target_name
+    target, drop = target and name_of(target), names_of(drop)
     left = {name for name, one in declared.columns.items() if one.kind == "dropped"} - {target}
-    names = [str(column) for column in frame.columns]
+    names = list(frame.columns)
     named = [("target", target), *(("drop", column) for column in drop)]
     named += [("schema", column) for column in (*declared.columns, declared.person)]
     for what, asked in named:
-        if asked is not None and str(asked) not in names:
-            problems.append(f"{what} {asked!r} is not a column{near(str(asked), names)}; it has: {listed(names)}")
-    if target is not None and str(target) in drop:
+        if asked is not None and asked not in names:
+            problems.append(f"{what} {asked!r} is not a column{near(asked, names)}; it has: {listed(names)}")
+    if target is not None and target in drop:
         problems.append(f"column {target!r} is both the target and to be dropped")
     if 2 * opened.beside > len(frame):
         problems.append(
@@ -235,7 +237,7 @@ def understand(
         problems.append("it has no rows")
     known = vars(opened) | {"frame": pd.DataFrame(), "problems": tuple(problems), "target_name": target}
     found = Understood(**known, schema=declared)
-    if len({*names}) == len(names) and len(frame) and frame.columns.nlevels == 1:
+    if len(frame):
         out = {*drop, *left, declared.person} - {target}
         found = _columns(found, frame, [name for name in frame.columns if name not in out])
     if WHICH_MARK in problems:
@@ -371,16 +373,17 @@ def draft_schema(
     declared = as_schema(schema, drafts=True)
     opened = open_table(source, declared)
     frame, target = opened.frame, target or declared.target or opened.target_name
+    target, drop = target and name_of(target), names_of(drop)
     if WHICH_MARK in opened.problems:  # the mark of most columns that show one is the file's
         marks = Counter(format_of(texts_of(frame[name]), ColumnSchema()).decimal for name in frame.columns)
         declared = replace(declared, decimal=max(",.", key=lambda mark: marks[mark]))
         opened = replace(opened, problems=tuple(set(opened.problems) - {WHICH_MARK}))
     known = {one.name: one for one in understand(opened, drop=drop, schema=declared).columns}
     if target is not None and target not in frame.columns:
-        raise InputError(f"target {target!r} is not a column{near(target, map(str, frame.columns))}")
+        raise InputError(f"target {target!r} is not a column{near(target, frame.columns)}")
     columns = dict[str, ColumnSchema]()
     notes: dict[str | None, list[str]] = {None: list(_HEAD)}
-    for name in map(str, frame.columns):
+    for name in frame.columns:
         raw, own = frame[name], declared.column(name)
         texts = texts_of(raw)
         drafted = format_of(texts, own)

@@ -9,7 +9,6 @@ import io
 import json
 import re
 import warnings
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +21,7 @@ import pandas as pd
 from deniable._check import InputError
 from deniable._optional import require
 from deniable.tables.columnar import ColumnsOnDisk, on_disk
-from deniable.tables.containers import CONTAINERS, as_frame, fault, few, frame_of, index_columns, of_records
+from deniable.tables.containers import CONTAINERS, as_frame, fault, index_columns, name_of, of_records
 from deniable.tables.schema import Schema
 
 KINDS = ".csv, .tsv, .txt, .parquet, .feather, .xlsx, .xls, .ods, .dta or .jsonl (also .gz, .zip)"
@@ -145,7 +144,7 @@ def _open_text(name: str, data: bytes, schema: Schema, sheet: str | None) -> Ope
     lost += _untitled(header)
     if sep == ";" and not schema.says_decimal:
         lost.append(WHICH_MARK)
-    return Opened(_named(frame, header), notes, tuple(lost), odd, unit="line of the file")
+    return Opened(as_frame(frame.set_axis(header, axis=1)), notes, tuple(lost), odd, unit="line of the file")
 
 
 def _open_lines(name: str, data: bytes, schema: Schema, sheet: str | None) -> Opened:
@@ -229,21 +228,15 @@ def _untitled(header: Sequence[str]) -> list[str]:
     return [said] * (2 * named < len(header) and len(header) > 2)
 
 
-def _named(frame: pd.DataFrame, header: list[str]) -> pd.DataFrame:
-    """Give the columns their names; an empty one is named after its place."""
-    frame.columns = pd.Index([name.strip() or f"(column {i + 1})" for i, name in enumerate(header)], dtype=object)
-    return frame
-
-
 def _open_arrow(name: str, data: bytes, schema: Schema, sheet: str | None) -> Opened:
     import pyarrow as pa
     from pyarrow import feather, parquet
 
     read = feather.read_table if name.endswith(".feather") else parquet.read_table
     table = read(pa.BufferReader(data))
-    frame = _named(frame_of(table), [str(name) for name in table.column_names])
     index = index_columns(table.schema)
-    return Opened(frame.drop(columns=list(index)), left_out(index))
+    table = table.drop_columns(list(index))
+    return Opened(as_frame(table), left_out(index))
 
 
 def left_out(index: Sequence[str]) -> tuple[str, ...]:
@@ -266,8 +259,8 @@ def _open_sheet(name: str, data: bytes, schema: Schema, sheet: str | None) -> Op
     if title not in book.sheet_names:
         raise InputError(f"it has no sheet {title!r}; it has: {others}")
     rows = book.get_sheet_by_name(title).to_python(skip_empty_area=False)
-    header = ["" if cell is None else str(cell) for cell in (rows[0] if rows else ())]
-    while header and not header[-1].strip():
+    header = [name_of(cell) for cell in (rows[0] if rows else ())]
+    while header and not header[-1]:
         header.pop()
     records = [row for row in rows[1:] if any(cell not in (None, "") for cell in row[: len(header)])]
     other = f"others are {others} (--sheet)" if others else "it is the only one"
@@ -276,7 +269,7 @@ def _open_sheet(name: str, data: bytes, schema: Schema, sheet: str | None) -> Op
     lost = lost * (not (header and records)) + _untitled(header)
     beside = sum(any(cell not in (None, "") for cell in row[len(header) :]) for row in records)
     columns = {i: pd.Series([row[i] for row in records], dtype=object) for i in range(len(header))}
-    frame = _named(pd.DataFrame(columns, index=range(len(records))), header)
+    frame = as_frame(pd.DataFrame(columns, index=range(len(records))).set_axis(header, axis=1))
     return Opened(frame, notes, tuple(lost), beside=beside)
 
 
@@ -295,7 +288,7 @@ def _check_near(name: str, data: bytes) -> None:
 def _open_stata(name: str, data: bytes, schema: Schema, sheet: str | None) -> Opened:
     """Read a file of Stata; of values with labels the values: two labels that are alike would be one record's doing."""
     frame = pd.read_stata(io.BytesIO(data), convert_categoricals=False)
-    return Opened(_named(frame, [str(name) for name in frame.columns]))
+    return Opened(as_frame(frame))
 
 
 _READERS: dict[tuple[str, ...], Callable[[str, bytes, Schema, str | None], Opened]] = {
@@ -329,13 +322,7 @@ def open_table(
     """
     if isinstance(source, Opened):
         return source
-    opened = _opened(source, (schema or Schema()).saying({name: {} for name in columns}), sheet)
-    twice = [name for name, times in Counter(opened.frame.columns).items() if times > 1]
-    said = f"the header has {few(twice)} more than once; rename or remove the copies"
-    return replace(opened, problems=(*opened.problems, said)) if twice else opened
-
-
-def _opened(source: Any, schema: Schema, sheet: str | None) -> Opened:
+    schema = (schema or Schema()).saying({name: {} for name in columns})
     path = Path(source) if isinstance(source, str | Path) else None
     builtin = path is not None and str(path) in BUILTIN
     if path is not None and not builtin and path.suffix != ".parquet" and not path.is_dir():
@@ -345,14 +332,12 @@ def _opened(source: Any, schema: Schema, sheet: str | None) -> Opened:
         return replace(_builtin(str(path)), name=str(path))
     table = on_disk(path) if path is not None else as_table(source, schema)
     if isinstance(table, ColumnsOnDisk):
-        return Opened(replace(table, names=tuple(map(str, table.names))), left_out(table.index), name=table.title)
+        return Opened(table, left_out(table.index), name=table.title)
     if isinstance(table, np.ndarray) and table.ndim == 2:
-        table = pd.DataFrame(table, dtype=object if table.dtype == object else None)
+        table = as_frame(pd.DataFrame(table, dtype=object if table.dtype == object else None))
     if not isinstance(table, pd.DataFrame):
         raise InputError(f"a table must be {CONTAINERS}, got {type(source).__name__}")
-    if table.columns.nlevels > 1:
-        return Opened(table, (), ("the columns have several levels of names; flatten them",))
-    return Opened(_named(table.reset_index(drop=True), [str(name) for name in table.columns]))
+    return Opened(table.reset_index(drop=True))
 
 
 def _builtin(name: str) -> Opened:

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from numbers import Real
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,6 +28,7 @@ from deniable.tables.cell import (
     read_cells,
     spelled,
 )
+from deniable.tables.containers import name_of, names_of
 
 KINDS = ("number", "whole", "date", "yes/no", "category", "code", "dropped")
 MOST_LISTED = 50_000  # categories: cells are 16-bit numbers, of which others and missing take two
@@ -205,7 +207,11 @@ class Schema:
             given = mapping(f"column {name!r}", given, "{'range': (0, 120)}")
             refuse_unknown(f"column {name!r}", given, [one.name for one in fields(ColumnSchema)])
             columns[name] = ColumnSchema(**given).checked(name)
-        object.__setattr__(self, "columns", columns)
+        for option, name in (("target", self.target), ("person", self.person)):
+            if not isinstance(name, str | Real | None):
+                raise InputError(f"{option} must be the name of a column, got {name!r}")
+            object.__setattr__(self, option, None if name is None else name_of(name))
+        object.__setattr__(self, "columns", dict(zip(names_of(columns), columns.values(), strict=True)))
         object.__setattr__(self, "missing", _plain(self.missing, "all columns", "missing"))
         if self.target is not None and self.target == self.person:
             raise InputError(f"target and person must be different columns, got {self.target!r}")
@@ -223,22 +229,23 @@ class Schema:
 
     def kind(self, name: Any) -> str:
         """Return the declared kind of a column, "" for none."""
-        return self.columns[name].kind if name in self.columns else ""
+        return self.column(name).kind
 
     def column(self, name: Any) -> ColumnSchema:
         """Return what is declared of a column, by itself or for all."""
-        own: ColumnSchema = self.columns.get(name, ColumnSchema())
+        own: ColumnSchema = self.columns.get(name_of(name), ColumnSchema())
         decimal, order = own.decimal or self.decimal, own.order or self.order
         return replace(own, decimal=decimal, order=order, missing=(*self.missing, *own.missing))
 
     def saying(self, declared: Mapping[Any, Mapping[str, Any]]) -> Schema:
         """Return a schema that also declares this, {name: attributes}."""
-        new = {name: replace(self.columns.get(name, ColumnSchema()), **said) for name, said in declared.items()}
+        given = {name_of(name): said for name, said in declared.items()}
+        new = {name: replace(self.columns.get(name, ColumnSchema()), **said) for name, said in given.items()}
         return replace(self, columns={**self.columns, **new}) if new else self
 
     def only(self, names: Iterable[Any]) -> Schema:
         """Return what is declared of these columns."""
-        kept = set(names)
+        kept = set(map(name_of, names))
         return replace(self, columns={name: column for name, column in self.columns.items() if name in kept})
 
     def check_names(self, names: Sequence[Any], whose: str) -> None:
@@ -246,8 +253,7 @@ class Schema:
         known = {*names, self.target, self.person}
         for name in self.columns:
             if name not in known:
-                hint = near(str(name), map(str, names))
-                raise InputError(f"the column {name!r} is declared, which {whose} does not have{hint}")
+                raise InputError(f"the column {name!r} is declared, which {whose} does not have{near(name, names)}")
 
     @classmethod
     def read(cls, path: str | Path) -> Self:

@@ -164,7 +164,7 @@ def _tables(path: Path, schema: Schema, sheet: str | None) -> Iterator[Mapping[s
             opened = open_table(path, schema, sheet=sheet).checked()
             if opened.odd:
                 raise InputError(f"score file {str(path)!r}: line {opened.odd[0] + 1} has another number of cells")
-            yield {str(name).strip().lower(): opened.frame[name] for name in opened.frame.columns}
+            yield {name.lower(): opened.frame[name] for name in opened.frame.columns}
     except InputError:
         raise
     except Exception as error:  # each reader raises its own errors: all mean that this is not such a file

@@ -24,6 +24,8 @@ from deniable.tables import (
     Schema,
     as_table,
     few,
+    name_of,
+    names_of,
     read_cell,
     spelled,
     target_among,
@@ -85,7 +87,7 @@ class FeatureTable:
         self._X, self._schema, self.n_rows = X, schema, len(X)
         self._read: dict[int, ColumnCells] = {}
         self.left_out: tuple[Any, ...] = ()  # names of columns of nearly unique words, by released counts
-        names = list(X.columns) if hasattr(X, "columns") else list(range(X.shape[1]))
+        names = column_names(X)
         used = [
             column for column in map(FeatureColumn, names, range(len(names))) if schema.kind(column.name) != "dropped"
         ]
@@ -113,6 +115,11 @@ class FeatureTable:
         return np.where(found.kind == column.axis, found.number, np.nan)
 
 
+def column_names(X: Any) -> tuple[str, ...]:
+    """Return what the columns are called, those of an array after their places."""
+    return names_of(X.columns if hasattr(X, "columns") else range(X.shape[1]))
+
+
 def declare(names: Sequence[Any], schema: Schema, ranges: Any, categories: Any, discovery_delta: float) -> Declared:
     """Return the checked declarations; refuses columns that do not exist. No cell is looked at."""
     if not (categories is None or isinstance(categories, str | Mapping)):
@@ -120,8 +127,8 @@ def declare(names: Sequence[Any], schema: Schema, ranges: Any, categories: Any, 
             "categories must be 'hash', 'discover' or a mapping of columns to lists, such as "
             f"{{'region': ['N', 'S']}}, got {categories!r}"
         )
-    spans = mapping("ranges", ranges, "{'age': (0, 120)}")
-    words = dict(categories) if isinstance(categories, Mapping) else {}
+    spans = {name_of(name): span for name, span in mapping("ranges", ranges, "{'age': (0, 120)}").items()}
+    words = {name_of(name): one for name, one in categories.items()} if isinstance(categories, Mapping) else {}
     told = {
         name: choice(f"categories[{name!r}]", word, _WORDS) for name, word in words.items() if isinstance(word, str)
     }
@@ -173,9 +180,8 @@ def apart(X: Any, target: Any, schema: Schema, *, declared: bool) -> tuple[Any, 
         return X, None
     if not isinstance(table, pd.DataFrame):
         raise InputError(f"target names a column: X must be a data frame, a file or blocks, got {type(X).__name__}")
-    if target not in table.columns:
-        raise InputError(f"target must be a column of X, got {target!r}; known are {few(list(table.columns))}")
-    return table.drop(columns=target), table[target]
+    name = target_among(list(table.columns), target, "X")
+    return table.drop(columns=name), table[name]
 
 
 def target_cells(y: Any, aim: ColumnSchema) -> ColumnCells:
@@ -213,9 +219,10 @@ class TableReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
     def transform(self, X: Any) -> Any:
         """Return the columns that the model uses."""
         X = as_table(X)
-        if absent := [name for name in self.columns if name not in X.columns]:
+        names = list(names_of(self.columns))
+        if absent := [name for name in names if name not in X.columns]:
             raise InputError(f"the table must have the columns {few(absent)}, which it lacks")
-        return X[list(self.columns)]
+        return X[names]
 
     def __sklearn_is_fitted__(self) -> bool:
         return True

@@ -29,10 +29,10 @@ from deniable.noise import (
     units_of,
 )
 from deniable.planning import Budget, as_limit, budget, failure_of
-from deniable.tables import ColumnCells, ColumnSchema, ColumnsOnDisk, as_schema, as_table
+from deniable.tables import ColumnCells, ColumnSchema, ColumnsOnDisk, as_schema, as_table, name_of
 from deniable.training.account import RecordTradeoffs
 from deniable.training.additive import Additive
-from deniable.training.features import Declared, FeatureTable, asks_discovery, declare, public_inputs
+from deniable.training.features import Declared, FeatureTable, asks_discovery, column_names, declare, public_inputs
 from deniable.training.fitting import exposures, fit_table
 from deniable.training.looks import KINDS_SHARE, Task, kinds
 from deniable.training.losses import ClippedLoss
@@ -140,8 +140,7 @@ class ModelFit(Fit, ABC):
             raise InputError(f"records_per_person must be 1 without persons, got {records!r}: name them by group=")
         column = said.column(said.person)
         units = Units(unit) if owners is None else units_of(owners, said.person, records, declared=column)
-        every = list(X.columns) if hasattr(X, "columns") else list(range(X.shape[1]))
-        declared = declare(every, said, model.ranges, model.categories, delta / max(parts, 1))
+        declared = declare(column_names(X), said, model.ranges, model.categories, delta / max(parts, 1))
         fit = cls.opened(model, X, declared, units, source, delta if parts else 0.0, seen=seen)
         if not fit.table.columns:
             raise InputError("X must have a column that the schema does not drop")
@@ -234,7 +233,7 @@ class ModelFit(Fit, ABC):
 
 def person_of(model: Any) -> Any:
     """Return the name of the column that says whose record it is, or None."""
-    return as_schema(model.schema).person if model.group is None else model.group
+    return as_schema(model.schema).person if model.group is None else name_of(model.group)
 
 
 def completed(model: Any, X: Any) -> Any:
@@ -250,12 +249,9 @@ def completed(model: Any, X: Any) -> Any:
 def checked(model: Any, X: Any, *, reset: bool) -> Any:
     """Return X as scikit-learn wants it; ``reset`` notes the names of the columns on the model."""
     if isinstance(X, pd.DataFrame | ColumnsOnDisk):
-        if not X.columns.is_unique:
-            raise InputError(
-                f"X must have columns of different names, got {X.columns[X.columns.duplicated()][0]!r} twice"
-            )
-        named = X if isinstance(X, pd.DataFrame) else pd.DataFrame(columns=X.columns)
-        validate_data(model, named, reset=reset, skip_check_array=True)
+        places = range(X.shape[1])  # columns that are called after them have no names, as those of an array
+        names = places if list(X.columns) == [*map(str, places)] else X.columns
+        validate_data(model, pd.DataFrame(columns=names), reset=reset, skip_check_array=True)
         if len(X) == 0 or X.shape[1] == 0:
             raise InputError(
                 f"X must have rows and columns; found 0 sample(s) or 0 feature(s) (shape={X.shape}) while a "
@@ -273,8 +269,9 @@ def without_group(model: Any, X: Any, *, fitting: bool) -> tuple[Any, Any]:
     if isinstance(X, pd.DataFrame | ColumnsOnDisk):
         if group in X.columns:
             return X.drop(columns=group), X[group]
-    elif fitting and isinstance(group, int) and getattr(X, "ndim", 0) == 2 and 0 <= group < X.shape[1]:
-        return np.delete(X, group, axis=1), X[:, group]
+    elif fitting and getattr(X, "ndim", 0) == 2 and group in (names := column_names(X)):
+        place = names.index(group)
+        return np.delete(X, place, axis=1), X[:, place]
     if fitting:
         raise InputError(f"group must name a column of X, got {group!r}")
     return X, None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deniable._check import FloatArray, InputError
-from deniable.tables import near
+from deniable.tables import names_of, near
 from deniable.training.additive import Additive
 from deniable.training.encoders import Encoder, Levels, Listed, Pair, Thermometer
 
@@ -55,12 +55,12 @@ def _chosen(model: Additive, columns: Any) -> list[int]:
     if columns is None:
         spread = [model.spread(j) for j in range(len(names))]
         return [int(j) for j in np.argsort(spread, kind="stable")[::-1][:_MOST]]
-    wanted = [columns] if isinstance(columns, str) else list(columns)
+    wanted = names_of([columns] if isinstance(columns, str) else columns)
     if not wanted:
         raise InputError("columns must name at least one column")
     for name in wanted:
         if name not in names:
-            raise InputError(f"columns names {name!r}, which the model does not have{near(str(name), map(str, names))}")
+            raise InputError(f"columns names {name!r}, which the model does not have{near(name, names)}")
     return [names.index(name) for name in wanted]
 
 

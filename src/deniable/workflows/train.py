@@ -24,6 +24,8 @@ from deniable.tables import (
     as_schema,
     copies_line,
     few,
+    name_of,
+    names_of,
     near,
     open_table,
     persons_of,
@@ -131,8 +133,9 @@ def train_table(
     declared = as_schema(schema)
     opened = open_table(source, declared)
     task = cast(TaskChoice, declared.task or "auto") if task == "auto" else task
-    group = declared.person if group is None else group
-    name, (frame, target) = opened.name, _checked(opened, target or declared.target)
+    group = declared.person if group is None else name_of(group)
+    drop = names_of(drop)
+    name, (frame, target) = opened.name, _checked(opened, declared.target if target is None else name_of(target))
     who = () if group is None else (group,)
     for option, asked in (("drop", drop), ("group", who)):
         for column in asked:
@@ -202,8 +205,7 @@ def _checked(opened: Opened, target: str | None) -> tuple[pd.DataFrame, str]:
 
 def _known(option: str, asked: Any, names: Sequence[Any]) -> None:
     if asked not in names:
-        hint = near(str(asked), map(str, names)) or f"; it has: {few(names)}"
-        raise InputError(f"{option} {asked!r} is not a column{hint}")
+        raise InputError(f"{option} {asked!r} is not a column{near(asked, names) or f'; it has: {few(names)}'}")
 
 
 def _declared(schema: Schema, classes: Sequence[Any] | None, names: Sequence[Any], target: str) -> Schema:
