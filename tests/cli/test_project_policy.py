@@ -54,6 +54,8 @@ def test_the_variable_goes_before_the_project_and_the_option_before_both(project
     assert run(["assess", RUN]) == 1
     assert run(["compare", RUN, "gaussian,0.01"]) == 1
     assert run(["assess", RUN, "--policy", str(folder / "loose.toml")]) == 0
+    monkeypatch.setenv("DENIABLE_POLICY", "none")
+    assert run(["assess", "gaussian,5"]) == 0
     monkeypatch.setenv("DENIABLE_POLICY", str(folder / "gone.toml"))
     assert run(["assess", RUN]) == 2
     assert "gone.toml" in capsys.readouterr().err

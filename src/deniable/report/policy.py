@@ -146,7 +146,7 @@ class Policy:
     def set_once(cls, folder: str | Path = ".") -> tuple[Policy, Path] | None:
         """Return the policy that is set for a whole project and the file that holds it, or None if none is set.
 
-        That is the file (or ``default``) that the environment variable ``DENIABLE_POLICY`` names, else ``policy`` in
+        That is the file (or ``default``, ``none``) that the environment variable ``DENIABLE_POLICY`` names, else ``policy`` in
         ``[tool.deniable]`` of the nearest ``pyproject.toml`` from ``folder`` upwards: a file beside it, ``default``,
         or a table of rules.
 
@@ -156,7 +156,7 @@ class Policy:
             If it cannot be read: a policy that is set is never silently left out.
         """
         if named := os.environ.get("DENIABLE_POLICY"):
-            return cls.from_toml(named), Path(named)
+            return None if named == "none" else (cls.from_toml(named), Path(named))
         above = Path(folder).resolve()
         found = next((file for one in (above, *above.parents) if (file := one / "pyproject.toml").is_file()), None)
         if found is None:
