@@ -684,3 +684,14 @@ def test_a_larger_allowance_than_the_limit_has_is_found(path):
     with sqlite3.connect(path) as file:
         file.execute("UPDATE about SET value = '9.0' WHERE name = 'mu'")
     assert "passes the limit" in dn.Ledger(path).verify().faults[0]
+
+
+@pytest.mark.parametrize("delta", [1e-5, 1e-6, 1e-9])
+def test_the_usual_epsilon_delta_ledger_is_made_and_keeps_its_limit(tmp_path, delta):
+    """What is reserved by default for failures is at most half of what the limit allows."""
+    limit = dn.Limit(epsilon=1.0, delta=delta)
+    ledger = dn.Ledger(tmp_path / "e.ledger", limit=limit)
+    assert ledger.reserve == dn.ApproximateDP(0.0, delta / 2)
+    assert ledger.verify().holds
+    assert limit.is_met(ledger.tradeoff())
+    assert dn.Ledger(tmp_path / "a.ledger", limit=dn.Limit(advantage=0.2)).reserve == dn.ApproximateDP(0.0, 1e-5)

@@ -83,7 +83,7 @@ class Ledger:
     reserve
         With ``limit``: a mechanism that holds what may be released besides Gaussian noise, part by part (DP-SGD, (ε, δ)
         of other tools, Laplace noise), each of which can be used once; ``ApproximateDP(0, δ)`` is the sum of all
-        failure probabilities. If not given, 1e-5 of these.
+        failure probabilities. If not given, 1e-5 of these, at most half of what the limit allows.
 
     Raises
     ------
@@ -356,7 +356,8 @@ def _new_about(unit: str | None, limit: Limit | None, reserve: Mechanism | None)
         return made
     if not isinstance(limit, Limit):
         raise LedgerError(f"limit must be a Limit, such as Limit(advantage=0.2), got {limit!r}; reserve goes with one")
-    kept = ApproximateDP(0.0, _DEFAULT_FAILURE) if reserve is None else reserve
+    failure = min(_DEFAULT_FAILURE, (limit.most - limit.floor) / 2 / limit.group_size)
+    kept = ApproximateDP(0.0, failure) if reserve is None else reserve
     if not isinstance(kept, Mechanism) or not adds_up(kept):
         raise LedgerError(f"reserve must be a mechanism for adding or removing, got {reserve!r}")
     most = largest_mu(limit, lambda mu: beside(mu, kept), " beside what is reserved (reserve less)")
