@@ -695,3 +695,23 @@ def test_the_usual_epsilon_delta_ledger_is_made_and_keeps_its_limit(tmp_path, de
     assert ledger.verify().holds
     assert limit.is_met(ledger.tradeoff())
     assert dn.Ledger(tmp_path / "a.ledger", limit=dn.Limit(advantage=0.2)).reserve == dn.ApproximateDP(0.0, 1e-5)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE entries SET content = replace(content, '0.25', '0.01') WHERE number = 1",
+        "DELETE FROM entries WHERE number = 1",
+        "UPDATE about SET value = '9.0' WHERE name = 'mu'",
+    ],
+)
+def test_a_broken_chain_takes_no_entry(tmp_path, change):
+    path = tmp_path / "p.ledger"
+    ledger = dn.Ledger(path, limit=dn.Limit(advantage=0.2))
+    ledger.add(dn.GaussianDP(0.25))
+    ledger.add(dn.GaussianDP(0.1))
+    with sqlite3.connect(path) as file:
+        file.execute(change)
+    for one in (ledger, dn.Ledger(path)):
+        with pytest.raises(LedgerError, match="was changed"):
+            one.add(dn.GaussianDP(0.01))

@@ -325,10 +325,12 @@ class Ledger:
 
     @contextmanager
     def _file(self, *, write: bool = False) -> Iterator[tuple[sqlite3.Connection, tuple[Entry, ...]]]:
-        """Open the file, if it is still the ledger that this object was made from; an entry is read once."""
+        """Open the file, if it is still this ledger and, to write, its chain holds; an entry is read once."""
         with opened(self.path, write=write) as (file, made, rows):
-            if first_head(made) != self._born:
-                raise LedgerError(f"{str(self.path)!r} became another ledger since it was opened: open it anew")
+            heads = [first_head(made), *(head for *_, head in rows)]
+            broken = write and any(next_head(heads[i], row[1]) != row[2] for i, row in enumerate(rows))
+            if broken or heads[0] != self._born:
+                raise LedgerError(f"{str(self.path)!r} was changed or became another ledger: verify it, open it anew")
             yield file, tuple(self._known(row, partial(Entry.read, row)) for row in rows)
 
     def _head(self, entries: Sequence[Entry]) -> str:

@@ -231,9 +231,8 @@ def _secret(a: Assessment, asked: Limit) -> Rule:
             "record and data set says something."
         )
         return _missing("reconstruction", label, why, limit)
-    value = _size(found)
     why = f"{label}: named with chance {found.shown} at most, proven; the policy allows {_percent(limit)}."
-    return Rule("reconstruction", label, limit, "met" if value <= limit else "missed", value, found.key, why)
+    return Rule(asked.kind, label, limit, "met" if _size(found) <= limit else "missed", _size(found), found.key, why)
 
 
 def _attack(a: Assessment, policy: Policy, shows: list[Number], limit: float) -> Rule:
