@@ -147,8 +147,8 @@ class Policy:
         """Return the policy that is set for a whole project and the file that holds it, or None if none is set.
 
         That is the file (or ``default``, ``none``) that the environment variable ``DENIABLE_POLICY`` names, else
-        ``policy`` in ``[tool.deniable]`` of the nearest ``pyproject.toml`` from ``folder`` upwards: a file beside it, ``default``,
-        or a table of rules.
+        ``policy`` in ``[tool.deniable]`` of the nearest ``pyproject.toml`` from ``folder`` upwards: a file beside it,
+        ``default``, or a table of rules.
 
         Raises
         ------
