@@ -160,7 +160,7 @@ def read_toml(name: str, path: str | Path) -> tuple[dict[str, Any], str]:
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"{name} must be the path of a TOML file (or what it holds), got {path!r}")
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8-sig")
         return tomllib.loads(text), text
     except OSError:
         raise InputError(f"{name} {str(path)!r} cannot be read: there is no such file") from None

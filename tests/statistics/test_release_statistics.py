@@ -435,3 +435,10 @@ def test_a_table_without_records_is_one_like_any_other():
     made = dn.release_statistics(FRAME[:0].assign(town="", day=""), asked, advantage=0.2, ranges=RANGES)
     assert all(math.isnan(row.value) for row in made["mean(income) by town"])
     assert abs(made["count()"][0].value) < 1000
+
+
+def test_a_double_quote_in_a_name_is_doubled_as_in_csv():
+    for name in ('q"t', '"', 'a"b`c', "a`b"):
+        asked = dn.statistics.Statistic("mean", (name,))
+        assert dn.statistics.parse(str(asked)) == asked
+    assert dn.statistics.parse('mean("q""t")') == dn.statistics.parse('mean(`q"t`)')

@@ -237,3 +237,9 @@ def test_a_stream_that_does_not_fit_is_not_held():
     assert len(table) == 1_200_000
     assert max(alive) - alive[0] < 5e6
     assert table["x"].iloc[[0, -1]].tolist() == [0.0, 39.0]
+
+
+def test_a_set_has_no_order_and_is_no_column():
+    for cells in ({1, 2, 3}, frozenset("ab")):
+        with pytest.raises(InputError, match="must be a list"):
+            as_table({"a": cells})

@@ -213,3 +213,8 @@ def test_statistics_by_a_schema():
     for statistic, message in wrong.items():
         with pytest.raises(dn.InputError, match=message):
             dn.release_statistics(PEOPLE, statistic, **options)
+
+
+def test_a_schema_that_notepad_saved_is_read(tmp_path):
+    (tmp_path / "s.toml").write_text('[columns.a]\nkind = "number"\n', encoding="utf-8-sig")
+    assert dn.Schema.read(tmp_path / "s.toml") == dn.Schema({"a": {"kind": "number"}})

@@ -6,7 +6,7 @@
     regression =  "regression" "(" column "~" column {"+" column} ")" ["by" …]
 
 A column whose name is not made of letters, digits, ``_``, ``.`` and single hyphens inside stands in double quotes or
-backticks.
+backticks; a double quote inside is doubled, as in CSV.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from deniable.tables import names_of, near
 T = TypeVar("T")
 _WORD = r"[^\W\d][\w.]*(?:-[\w.]+)*"  # hyphens inside: nothing is subtracted in this grammar
 _TOKEN = re.compile(
-    r"""\s*(?:(?P<date>\d{4}-\d{2}-\d{2}(?![\w.-]))|(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]))|(?P<quoted>"[^"]+"|`[^`]+`)"""
+    r"""\s*(?:(?P<date>\d{4}-\d{2}-\d{2}(?![\w.-]))|(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]))|(?P<quoted>"(?:[^"]|"")+"|`[^`]+`)"""
     rf"""|(?P<word>{_WORD})|(?P<sign>[(),=:~+]))"""
 )
 OTHER, ABSENT = "(other)", "(missing)"  # categories that every column has
@@ -233,8 +233,7 @@ def parse(text: str | Statistic) -> Statistic:
 
 
 def _written(column: str) -> str:
-    plain = re.fullmatch(_WORD, column) and column != "by"
-    return column if plain else f'"{column}"' if '"' not in column else f"`{column}`"
+    return column if re.fullmatch(_WORD, column) and column != "by" else '"' + column.replace('"', '""') + '"'
 
 
 class _Tokens:
@@ -267,7 +266,9 @@ class _Tokens:
 
     def column(self) -> str:
         """Take the name of a column."""
-        return self.take("quoted", "")[1:-1] if self.kind == "quoted" else self.take("word", "the name of a column")
+        quoted = self.kind == "quoted"
+        text = self.take("quoted" if quoted else "word", "the name of a column")
+        return text[1:-1].replace(text[0] * 2, text[0]) if quoted else text
 
     def number(self, what: str) -> float:
         """Take a number or a date."""

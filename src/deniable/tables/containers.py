@@ -149,7 +149,7 @@ def as_column(name: Any, values: Any) -> pd.Series[Any]:
     """Return one column, of whatever library, with the cells and the type that it has; ``name`` is for messages."""
     import pyarrow as pa
 
-    if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
+    if isinstance(values, str | bytes | Mapping | set | frozenset) or not hasattr(values, "__len__"):
         raise InputError(f"column {name!r} must be a list or an array of cells, got {type(values).__name__}")
     if isinstance(values, pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
         return pd.Series(values).reset_index(drop=True)

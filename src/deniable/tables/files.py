@@ -235,8 +235,7 @@ def _open_arrow(name: str, data: bytes, schema: Schema, sheet: str | None) -> Op
     read = feather.read_table if name.endswith(".feather") else parquet.read_table
     table = read(pa.BufferReader(data))
     index = index_columns(table.schema)
-    table = table.drop_columns(list(index))
-    return Opened(as_frame(table), left_out(index))
+    return Opened(as_frame(table.drop_columns(list(index))), left_out(index))
 
 
 def left_out(index: Sequence[str]) -> tuple[str, ...]:
