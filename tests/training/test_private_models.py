@@ -215,3 +215,14 @@ def test_sums_are_exact_for_a_wide_clip_or_refused():
     task = Task(SimpleNamespace(units=units), 1.0, SimpleNamespace(n_rows=9), np.zeros(9), ClippedSquared(clip=16.0))
     with pytest.raises(dn.InputError, match="exact sums"):
         task.columns(None, "additive")
+
+
+@pytest.mark.parametrize("classes", [[False, True], [0, 1], [0.0, 1.0], [0, 1, 2]])
+def test_listed_classes_match_by_value(classes):
+    """Truth values listed for a target of 0 and 1 matched no record, in silence."""
+    X = pd.DataFrame({"u": np.random.default_rng(0).random(2000)})
+    for y in (X.u > 0.5, (X.u > 0.5).astype(int), (X.u > 0.5).astype(float), (X.u > 0.5).astype(object)):
+        fitted = dn.PrivateClassifier(advantage=0.5, classes=classes, ranges={"u": (0, 1)}).fit(X, y)
+        assert fitted.score(X, y.astype(int)) > 0.9
+    words = dn.PrivateClassifier(advantage=0.5, classes=["0", "true"], ranges={"u": (0, 1)})
+    assert words.fit(X, np.where(X.u > 0.5, "true", "0")).classes_.tolist() == ["0", "true"]
