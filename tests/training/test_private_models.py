@@ -14,6 +14,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.estimator_checks import check_estimator
 
 import deniable as dn
+from deniable.synthesis import SynthesisWarning
 from deniable.testing import insecure_noise
 from deniable.training import TrainingWarning, fitting
 from deniable.training.looks import Task
@@ -226,3 +227,15 @@ def test_listed_classes_match_by_value(classes):
         assert fitted.score(X, y.astype(int)) > 0.9
     words = dn.PrivateClassifier(advantage=0.5, classes=["0", "true"], ranges={"u": (0, 1)})
     assert words.fit(X, np.where(X.u > 0.5, "true", "0")).classes_.tolist() == ["0", "true"]
+
+
+@pytest.mark.parametrize("group", [np.arange(300), True, ["who"], 1.5])
+def test_what_names_no_column_of_persons_is_refused_in_our_words(group):
+    table, y = pd.DataFrame({"x": np.arange(300.0), "who": 1}), np.arange(300) % 2
+    for X in (table, table.to_numpy()):
+        with pytest.raises(dn.InputError, match="group must name a column"):
+            dn.PrivateRegressor(group=group).fit(X, y)
+    with pytest.raises(dn.InputError, match="has no column '1'"):
+        dn.release_statistics(table, "count()", advantage=0.5, group=1)
+    with pytest.warns(SynthesisWarning):
+        assert dn.PrivateSynthesizer(targets=None).fit(table).n_ > 0

@@ -80,7 +80,7 @@ class ClassifierFit(ModelFit):
         if len(place) < len(classes) or None in place:
             raise InputError(f"classes must list different values, none of them missing, got {listed!r}")
         for same in (False, True, 0, 1):  # True is 1, as in Python, whichever of them is listed
-            place.setdefault(spelled(*read_cell(same, form)), next(iter(np.flatnonzero(classes == same)), -1))
+            place.setdefault(spelled(*read_cell(same, form)), next(iter(np.flatnonzero(classes == same).tolist()), -1))
         codes = np.array([place.get(text, -1) for text in cells.spelled], dtype=np.int64)
         self.look.units = self.look.units.only(codes >= 0)
         return classes, np.maximum(codes, 0.0)
