@@ -169,8 +169,7 @@ def _touched(column: MadeColumn, wanted: Any, said: ColumnSchema) -> tuple[Any, 
         for value in wanted if np.iterable(wanted) and not isinstance(wanted, str | bytes) else [wanted]:
             if not is_scalar(value):
                 raise InputError(f"{column.name!r} wants a value, a list of them or one (low, high), got {wanted!r}")
-            truth = isinstance(value, bool | np.bool_) and not column.words  # 1 and 0, as in Python
-            cell = read_cells([int(value) if truth else value])
+            cell = read_cells([int(value) if isinstance(value, bool | np.bool_) and not column.words else value])
             at = int(column.codes(cell)[0])
             touched[at] = True
             if at < k:
@@ -189,8 +188,7 @@ def _alone(column: MadeColumn, touched: Any, z: float) -> tuple[float, float, fl
     known[-2:-1] &= not unseen  # of each word that was not found it is known how many it may have
     low = max(float(column.counts[sure].sum()) - z * float(np.linalg.norm(column.sds[sure])), 0.0)
     high = float(column.counts[known].sum()) + z * float(np.linalg.norm(column.sds[known]))
-    high += unseen * (column.unseen + z * column.sd)
-    high = max(high, low)
+    high = max(high + unseen * (column.unseen + z * column.sd), low)
     return low, high, min(max(float(column.mass[inside].sum()), low), high)
 
 
