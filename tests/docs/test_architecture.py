@@ -114,8 +114,9 @@ def test_a_question_goes_down_the_rooms_and_never_up(tool, mechanism):
     assert {name for edge in edges for name in edge if tool.station(name) is None} == set()
     curves, engines = tool.station("curves"), tool.station("accounting.engines")
     up = {(a, b) for a, b in edges if tool.station(a) > tool.station(b)}
-    # what ran is asked for its parts, and how records come into its batches
-    up -= {("accounting.dispatch", "mechanisms.core"), ("curves.combined", "mechanisms.core")}
+    # what ran, or holds it, is asked for its parts, and how records come into its batches
+    up -= {("accounting.dispatch", f"mechanisms.{name}") for name in ("core", "holders")}
+    up.discard(("curves.combined", "mechanisms.core"))
     up.discard(("accounting.lattices", "accounting.pld.compose"))  # a power is told where its sums' lattices lie
     # a curve that is made of others asks them as anybody does
     assert {(a, b) for a, b in up if not (tool.station(b) == curves and tool.station(a) <= engines)} == set()
