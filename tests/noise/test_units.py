@@ -106,3 +106,10 @@ def test_units_have_one_plural(noun, tmp_path):
     assert f"all {plural(noun)}" in str(dn.release_statistics(table, "count()", advantage=0.5))
     with pytest.warns(SynthesisWarning, match=f"about .* {plural(noun)} at"):
         dn.PrivateSynthesizer(advantage=0.1).fit(table)
+
+
+@pytest.mark.parametrize("name", ["record", "line of the file"])
+def test_a_column_of_persons_is_not_called_as_another_unit(name):
+    """Persons of a column "record" and records of theirs were added up as if both hid records."""
+    with pytest.raises(dn.InputError, match="the name of another unit; rename it"):
+        units_of(np.arange(5), name)

@@ -442,3 +442,12 @@ def test_a_double_quote_in_a_name_is_doubled_as_in_csv():
         asked = dn.statistics.Statistic("mean", (name,))
         assert dn.statistics.parse(str(asked)) == asked
     assert dn.statistics.parse('mean("q""t")') == dn.statistics.parse('mean(`q"t`)')
+
+
+def test_words_that_are_called_as_the_rest_are_of_the_rest():
+    """Found words "(other)" and "(missing)" were groups of their own, beside those of that name."""
+    words = pd.DataFrame({"g": ["a"] * 300 + ["(other)"] * 200 + ["(missing)"] * 100 + [""] * 50})
+    with insecure_noise(np.random.default_rng(0)):
+        found = dn.release_statistics(words, ["count() by g"], advantage=0.5)
+    counts = {row.group[0]: round(row.value, -1) for row in found.rows[0]}
+    assert counts == {"a": 300, "(other)": 200, "(missing)": 150}

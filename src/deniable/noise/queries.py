@@ -199,6 +199,8 @@ def units_of(owners: Any, person: Any, records: int = 1, heaviest: int = HEAVIES
 
     from deniable.tables import persons_of  # needs pandas
 
+    if str(person) in ("record", "line of the file"):
+        raise InputError(f"persons must not stand in a column {person!r}, the name of another unit; rename it")
     records = integer("records_per_person", records, at_least=1)
     if records > heaviest:
         raise InputError(f"records_per_person must be at most {heaviest}, got {records}: a record would weigh nothing")
@@ -266,7 +268,7 @@ class Queries:
         counted: dict[str, int] = {}
         for row, word in enumerate(values):
             weight = 1 if weights is None else int(weights[row])
-            if word is not None and weight:
+            if word not in (None, "(other)") and weight:  # which is what all texts that are not found are called
                 counted[word] = counted.get(word, 0) + weight
         words, counts = sorted(counted), np.array([counted[word] for word in sorted(counted)], dtype=np.int64)
         noised = paid.channel(label, np.full(len(words), sd))(counts)

@@ -44,7 +44,7 @@ _NEVER = dt.date(9999, 12, 31).toordinal() - _EPOCH  # which registers write for
 _LATEST = 1e8  # days that microseconds can count
 _EMPTY = (
     "|?|NA|N/A|n/a|na|n.a.|N.A.|k.A.|k. A.|NaN|nan|NAN|NaT|null|NULL|Null|#N/A|#NA|#NV|#DIV/0!|#VALUE!|#REF!|#NAME?|"
-    "#NUM!|#NULL!|#WERT!|#BEZUG!|#ZAHL!|0000-00-00|0000-00-00 00:00:00|<NA>|(null)|-|--|---|.|..|\\N|nil|inf|"
+    "#NUM!|#NULL!|#WERT!|#BEZUG!|#ZAHL!|0000-00-00|0000-00-00 00:00:00|<NA>|(null)|(missing)|-|--|---|.|..|\\N|nil|inf|"
     "Inf|INF|-inf|-Inf|+inf|Infinity|-Infinity|infinity"
 )
 NOTHING = frozenset(_EMPTY.split("|"))

@@ -182,7 +182,6 @@ def _categories(fitted: Any, j: int, values: Any, key: str) -> Bars:
     return Bars(
         key, f"What each category of {name} adds to the score; its noise is not known.", f"{name}: adds to the score",
         [str(known[cell]) for cell in cells], [float(values[cell]) for cell in cells], [], [],
-        alt=f"Terms of {len(cells)} categories of {name}, the largest first.",
     )  # fmt: skip
 
 

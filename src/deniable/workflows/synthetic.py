@@ -96,5 +96,4 @@ def _picture(name: object, place: int, bounds: np.ndarray, counts: np.ndarray, s
         "for a width of 1",
         middle,
         {label: [float(v) for v in line] for label, line in lines.items()},
-        alt=f"Noisy counts of {name} from {bounds[0]:.4g} to {bounds[-1]:.4g}.",
     )
