@@ -168,7 +168,7 @@ CONTAINERS = {
     "an iterator": (lambda cells, _: on_disk(iter(cut(cells)))["x"], OBJECTS),
     "a function": (lambda cells, _: on_disk(lambda: cut(cells))["x"], OBJECTS),
     "targets": (lambda cells, _: on_disk([(np.zeros((len(cells), 1)), cells)])["(y)"], OBJECTS[:-4]),
-    "rows": (lambda cells, _: on_disk(iter([([[c, 0] for c in cells], np.zeros(len(cells)))]))[0], OBJECTS[:-4]),
+    "rows": (lambda cells, _: on_disk(iter([([[c, 0] for c in cells], np.zeros(len(cells)))]))["0"], OBJECTS[:-4]),
     "dask": (of_dask, OBJECTS),
     "a folder": (of_folder, IN_FILES),
     "a Parquet file": (of_parquet, TEXTS),

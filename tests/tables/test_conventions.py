@@ -27,6 +27,7 @@ from deniable.tables import (
     understand,
 )
 from deniable.testing import insecure_noise
+from deniable.training import TrainingWarning
 from oracles.sheets import xlsx
 
 LIMITS = ColumnSchema(censored="limit", decimal=",", unit="mg/l")
@@ -347,7 +348,8 @@ def predicted():
 
 
 def fitted():
-    with insecure_noise(np.random.default_rng(0)):
+    ends = pytest.warns(TrainingWarning, match="range of large, where the search ends")  # 10¹⁵
+    with insecure_noise(np.random.default_rng(0)), ends:
         return dn.PrivateClassifier(limit=LIMIT, schema=DECLARED, classes=[0, 1]).fit(FRAME)
 
 

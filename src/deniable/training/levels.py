@@ -41,7 +41,7 @@ _POISSON = 2.0  # largest squared norm of (y, rate), both between 0 and 1
 _FLAT = 4.0  # scores of a classifier farther from the middle are taken to be this far
 _PRIOR = (0.3, 1.2, 0.7)  # prior standard deviations of a classifier's shift, slope (per _FLAT) and link that remain
 
-Columns = Callable[[FloatArray, FloatArray], list[FloatArray]]  # of records' scores and targets
+ScoreFunctions = Callable[[FloatArray, FloatArray], list[FloatArray]]  # of records' scores and targets
 
 
 def wide_clip(mu: float, n: float, clip: float, count: float | None = None, *, one_sided: bool = False) -> float | None:
@@ -93,7 +93,7 @@ def _steeper(product: float, spread: float, felt: float, unsure: float) -> float
     return min(max(slope, -_USUAL), 2 * _USUAL)  # predictions get at least half, at most twice as steep
 
 
-def means_of(task: Task, scores: FloatArray, columns: Columns, paid: Paid, squared: float) -> list[float]:
+def means_of(task: Task, scores: FloatArray, columns: ScoreFunctions, paid: Paid, squared: float) -> list[float]:
     """Return noisy means over the units of ``columns`` that together have squared norm at most ``squared`` a record."""
     units, parts = task.look.units, []
     for start in range(0, len(scores), _AT_ONCE):
