@@ -79,3 +79,9 @@ def test_where_hardly_anything_leaks_bounds_are_still_near():
     one = dn.tradeoff(rare).advantage()
     assert one <= dn.tradeoff(dn.mechanisms.Grouped(rare, 2)).advantage() <= 2.001 * one
     assert dn.tradeoff(rare, adjacency="replace").epsilon(1e-6) < 1e-290
+
+
+def test_a_person_of_a_million_records_is_refused():
+    """It was computed for minutes; no bound says anything there."""
+    with pytest.raises(dn.InputError, match="records_per_person must be at most 1,000"):
+        dn.mechanisms.Grouped(dn.PureDP(1.0), 1_000_000)

@@ -245,7 +245,7 @@ class Grouped(Mechanism):
     """
 
     mechanism: Annotated[Mechanism, a_mechanism]
-    records_per_person: Count
+    records_per_person: Annotated[int, _records]
 
     def _check_together(self) -> None:
         if self.unit == "record":  # nobody has said whose several records are
