@@ -368,7 +368,8 @@ class Tradeoff(Textual, ABC):
         """Take over the notes of the curves that this one is made of."""
         parts = [part for value in vars(self).values() for part in _curves_in(value)]
         notes = dict.fromkeys(note for one in (self, *parts) for note in one.assumptions.notes)
-        object.__setattr__(self, "assumptions", replace(self.assumptions, notes=tuple(notes)))
+        if (every := tuple(notes)) != self.assumptions.notes:
+            object.__setattr__(self, "assumptions", replace(self.assumptions, notes=every))
 
     def __init_subclass__(cls) -> None:
         cls.__repr__ = vars(cls).get("__repr__", two_lines)  # type: ignore[method-assign]  # not every array

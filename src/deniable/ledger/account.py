@@ -208,9 +208,9 @@ class Ledger:
 
     def tradeoff(self) -> Tradeoff:
         """Return the curve of everything: with a limit of all that it will ever admit, else of what was entered."""
-        if self._promise is None:
-            return self._of_all(self.mechanism().with_notes((ODOMETER,)))
-        return self._of_all(self._promise)
+        every = self.mechanism()
+        notes = (*every.notes, ODOMETER) if self._promise is None else every.notes
+        return tradeoff((self._promise or every).with_notes(notes, self.unit))
 
     def plan(self, release: Any, *, unit: str | None = None, records_per_person: int | None = None) -> Tradeoff:
         """Return the curve of what was entered and ``release`` together, entering nothing; raises as :meth:`add`."""
@@ -219,7 +219,7 @@ class Ledger:
             raise LedgerError("a release that protects a secret half does not add up with others")
         every = _composed(self.entries) + for_unit(self.unit, mechanism, unit, records_per_person)
         self._admit(every)
-        return self._of_all(every)
+        return tradeoff(every.with_notes(unit=self.unit))
 
     def remaining(self, advantage: float | None = None, limit: Limit | None = None) -> float:
         """Return the largest μ that is left; with a limit, how many more Gaussian releases that each keep it.
@@ -283,7 +283,7 @@ class Ledger:
     def lines(self) -> list[str]:
         """Return in words what the ledger is of, what was entered, what it adds up to, and what remains."""
         entries = self.entries
-        said = [*testing.marked((), testing.INSECURE in self.mechanism().notes), f"L{self._title[1:]}."]
+        said = [*testing.marked((), testing.INSECURE in _composed(entries).notes), f"L{self._title[1:]}."]
         for entry in entries:
             alone = "apart" if entry.advantage is None else f"≤ {shown(entry.advantage, 'rate', 'upper')}"
             said.append(f"  {entry.number:4}  {entry.time[:10]}  {alone:>9}  {entry.name} {entry.purpose}".rstrip())
@@ -335,9 +335,6 @@ class Ledger:
 
     def _head(self, entries: Sequence[Entry]) -> str:
         return entries[-1].head if entries else self._born
-
-    def _of_all(self, mechanism: Mechanism) -> Tradeoff:
-        return tradeoff(mechanism.with_notes(self.mechanism().notes, self.unit))
 
     @property
     def _title(self) -> str:

@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ class Entry:
         kept = {name: value for name, value in self.to_dict().items() if name != "head"}
         return json.dumps(kept, sort_keys=True, ensure_ascii=False, allow_nan=False)
 
-    @property
+    @cached_property
     def advantage(self) -> float | None:
         """The largest advantage from this release alone; None of one that does not add up with others."""
         return None if self.mechanism is None else tradeoff(self.mechanism).advantage()

@@ -167,9 +167,8 @@ class MadeColumn:
                 first, last = (np.ceil(end / width - 1e-9) for end in (low, high))
                 step = np.where((last > first) | (step == 0), step, step - 1)
             at = first + np.floor(rng.random(len(values)) * np.maximum(last - first, 1))
-            out = np.where(
-                step > 0, np.where(width < 1, at / np.rint(1 / np.minimum(width, 1)), at * width), values
-            )  # 307/10 is 30.7
+            divided = at / np.rint(1 / np.minimum(width, 1))  # 307/10 is 30.7
+            out = np.where(step > 0, np.where(width < 1, divided, at * width), values)
         holds_zero = (low <= 0) & (high > 0)
         if zeros > 0 and holds_zero.any():
             share = zeros / max(float(self.mass[: self.numbers].sum()), 1.0) / float(holds_zero.mean())
