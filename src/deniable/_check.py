@@ -169,7 +169,7 @@ def refuse_unknown(where: str, given: Iterable[Any], known: Sequence[str]) -> No
     """Raise ``InputError`` that names the first key that is not known, the nearest one and all that are."""
     for key in given:
         if key not in known:
-            raise InputError(f"{where} has no {key!r}; {_meant(str(key), known)}known are {', '.join(known)}")
+            raise InputError(f"{where} has no {key!r}; {_hint(str(key), known)}known are {', '.join(known)}")
 
 
 def nearest_names(function: Callable[P, R]) -> Callable[P, R]:
@@ -180,13 +180,13 @@ def nearest_names(function: Callable[P, R]) -> Callable[P, R]:
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         for name in kwargs:
             if name not in known:
-                raise TypeError(f"unknown argument {name!r}; {_meant(name, known)}known: {', '.join(known[1:])}")
+                raise TypeError(f"unknown argument {name!r}; {_hint(name, known)}known: {', '.join(known[1:])}")
         return function(*args, **kwargs)
 
     return checked
 
 
-def _meant(name: str, known: Sequence[str]) -> str:
+def _hint(name: str, known: Sequence[str]) -> str:
     """Ask whether the nearest of the known names was meant, if one is near."""
     import difflib
 

@@ -93,8 +93,8 @@ def _by_dask(client: Any, call: Callable[..., R], tasks: Sequence[Any], shared: 
     import dask
 
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TiB"}):
-        held = client.submit(_held, _Whole((call, *shared)), pure=False)
-    futures = [client.submit(_called, held, _Whole(task), pure=False) for task in tasks]
+        held = client.submit(_hold, _Whole((call, *shared)), pure=False)
+    futures = [client.submit(_call, held, _Whole(task), pure=False) for task in tasks]
     try:
         for i, future in enumerate(futures):
             yield future.result().value
@@ -121,14 +121,14 @@ class Parts:
         if (client := _joined.get()) is None:
             return cls(cut(1))
         many = max(sum(client.nthreads().values()), 1)
-        return cls([client.submit(_held, _Whole(part), pure=False) for part in cut(many)], client)
+        return cls([client.submit(_hold, _Whole(part), pure=False) for part in cut(many)], client)
 
     def then(self, call: Callable[[Any], Any]) -> Parts:
         """Return the parts that ``call`` makes of these, each where the one is that it is made of."""
         if self.client is None:
             return Parts([call(part) for part in self.parts])
         task = _Whole((call,))
-        return Parts([self.client.submit(_called, task, part, pure=False) for part in self.parts], self.client)
+        return Parts([self.client.submit(_call, task, part, pure=False) for part in self.parts], self.client)
 
     def each(self, call: Callable[[Any], Any]) -> list[Any]:
         """Return what ``call`` makes of each part."""
@@ -147,18 +147,18 @@ class _Whole:
         self.value = value
 
     def __reduce__(self) -> tuple[Callable[[bytes], _Whole], tuple[bytes]]:
-        return _unpacked, (require("cloudpickle", purpose="A cluster").dumps(self.value),)
+        return _unpack, (require("cloudpickle", purpose="A cluster").dumps(self.value),)
 
 
-def _unpacked(content: bytes) -> _Whole:
+def _unpack(content: bytes) -> _Whole:
     return _Whole(pickle.loads(content))
 
 
-def _held(values: _Whole) -> _Whole:
+def _hold(values: _Whole) -> _Whole:
     return values
 
 
-def _called(held: _Whole, task: _Whole) -> _Whole:
+def _call(held: _Whole, task: _Whole) -> _Whole:
     call, *shared = held.value
     return _Whole(call(*shared, task.value))
 

@@ -204,7 +204,7 @@ class Limit:
         if kind.even:
             asked.setdefault("prior", 0.5)
         if missing := [name for name in kind.arguments if name not in asked]:
-            raise InputError(f"{_joined(kind.arguments)} go together; {_joined(missing)} is missing")
+            raise InputError(f"{_join(kind.arguments)} go together; {_join(missing)} is missing")
         checked = {name: check(name, asked[name]) for name, check in kind.at.items()}
         check = kind.check or _between(kind.floor(**checked), kind.reached)
         checked[kind.limits] = check(kind.limits, asked[kind.limits])
@@ -249,14 +249,14 @@ class Limit:
     @property
     def name(self) -> str:
         """What is measured, in a few words."""
-        return self._said(self._kind.name)
+        return self._fill_in(self._kind.name)
 
     def words(self, unit: str = "record") -> str:
         """Return the whole promise, as certificates state it, for a ``unit`` that is in or out."""
         together = f", for any {self.group_size} {plural(unit)} in or out together" if self.group_size > 1 else ""
-        return self._said(self._kind.promise, unit) + together
+        return self._fill_in(self._kind.promise, unit) + together
 
-    def _said(self, text: str, unit: str = "record") -> str:
+    def _fill_in(self, text: str, unit: str = "record") -> str:
         game = "" if not self._kind.even or self._even else f" (prior {self.prior:.15g})"
         return text.format(units=plural(unit), most=self.most, floor=self.floor, game=game, **self._at)
 
@@ -289,11 +289,11 @@ def _kind(asked: Mapping[str, Any]) -> LimitKind:
     rows = [row for row in KINDS if row.limits != other]
     kinds = [row for row in rows if any(name in asked for name in row.arguments if name != "prior")]
     if len(kinds) != 1:
-        known = "; ".join(_joined(row.arguments) for row in rows)
-        got = "; ".join(_joined(row.arguments) for row in kinds) or ("prior alone" if asked else "none")
+        known = "; ".join(_join(row.arguments) for row in rows)
+        got = "; ".join(_join(row.arguments) for row in kinds) or ("prior alone" if asked else "none")
         raise InputError(f"give exactly one limit out of {known}; got {got}")
     if "prior" in asked and "prior" not in kinds[0].at:
-        owners = _joined([row.limits for row in KINDS if "prior" in row.at])
+        owners = _join([row.limits for row in KINDS if "prior" in row.at])
         raise InputError(f"prior belongs to the limits {owners} only, got {asked['prior']!r}")
     return kinds[0]
 
@@ -302,5 +302,5 @@ def _between(floor: float, hint: str) -> ArgumentCheck:
     return lambda name, value: number(name, value, above=floor, at_most=1.0, hint=hint)
 
 
-def _joined(names: Sequence[str]) -> str:
+def _join(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

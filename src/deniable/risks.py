@@ -259,7 +259,7 @@ def group(tradeoff: Tradeoff, k: int) -> Tradeoff:
     }
     adjacency = many.get(tradeoff.assumptions.adjacency, f"{count} times: {tradeoff.assumptions.adjacency}")
     remove: Direction = "remove"
-    return _chained(tradeoff, (remove,) * count, adjacency, f"composed {count} times for a group")
+    return _walk(tradeoff, (remove,) * count, adjacency, f"composed {count} times for a group")
 
 
 def replaced(tradeoff: Tradeoff, *, any_mechanism: bool = False) -> Tradeoff:
@@ -278,10 +278,10 @@ def replaced(tradeoff: Tradeoff, *, any_mechanism: bool = False) -> Tradeoff:
     require_universal(tradeoff, 'adjacency="replace"')
     was = tradeoff.assumptions.adjacency
     now = was.replace("add or remove", "replace") if was.startswith("add or remove") else "replace one record"
-    return _chained(tradeoff, ("add", "remove"), now, "a removal followed by an addition", any_mechanism)
+    return _walk(tradeoff, ("add", "remove"), now, "a removal followed by an addition", any_mechanism)
 
 
-def _chained(
+def _walk(
     tradeoff: Tradeoff, ways: tuple[Direction, ...], adjacency: str, how: str, attained: bool = False
 ) -> Tradeoff:
     """Return the curve of a walk along one curve in these directions, in closed form where the curve is Gaussian."""
@@ -291,7 +291,7 @@ def _chained(
         mu = len(ways) * tradeoff.mu
         return replace(tradeoff, mu=mu if exact else _up(mu), assumptions=assumptions)
     if isinstance(tradeoff, BracketTradeoff):
-        above = _chained(replace(tradeoff.above, holds_for=EVERY_CASE), ways, adjacency, how)
+        above = _walk(replace(tradeoff.above, holds_for=EVERY_CASE), ways, adjacency, how)
         return replace(tradeoff, above=above, assumptions=assumptions)
     return ChainTradeoff(
         tuple((tradeoff, way) for way in ways),

@@ -154,7 +154,7 @@ def canaries(
     included = generator.random(k) < 0.5
     inside = np.repeat(np.flatnonzero(included), repetitions)
     order = generator.permutation(len(labels) + len(inside))
-    together = _joined(X, rows_of(canary_X, inside))
+    together = _stack(X, rows_of(canary_X, inside))
     return Canaries(
         rows_of(together, order),
         np.concatenate([labels, canary_y[inside]])[order],
@@ -188,7 +188,7 @@ def _extreme(X: Any, made: Any, rng: np.random.Generator) -> Any:
     return made
 
 
-def _joined(first: Any, second: Any) -> Any:
+def _stack(first: Any, second: Any) -> Any:
     if not hasattr(first, "iloc"):
         return np.concatenate([first, second])
     import pandas as pd

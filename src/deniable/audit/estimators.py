@@ -145,7 +145,7 @@ def attack_estimator(
     shadows = _design(n_shadows, labels, task, design_rng)
     member = np.concatenate([shadows, targets])
     signal = train_models(estimator, X, labels, task, member, seeds, n_jobs=n_jobs, progress=progress)
-    return _scored(signal, shadows, targets, method, task, _name(estimator))
+    return _score_targets(signal, shadows, targets, method, task, _name(estimator))
 
 
 def attack_model(
@@ -236,10 +236,10 @@ def attack_model(
     signal = train_models(kind, X, labels, task, shadows, seeds, n_jobs=n_jobs, progress=progress)
     target = model_signals(model, X, labels, task)
     both = np.concatenate([signal, target[None]])
-    return _scored(both, shadows, inside[None], cast(Any, method), task, _name(model))
+    return _score_targets(both, shadows, inside[None], cast(Any, method), task, _name(model))
 
 
-def _scored(
+def _score_targets(
     signal: FloatArray,
     shadows: BoolArray,
     targets: BoolArray,

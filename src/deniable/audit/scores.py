@@ -293,8 +293,8 @@ def audit_scores(
         inside, outside = -inside, -outside
     evidence = Evidence.of(inside, outside, seeded_by(inside, outside, rng=rng))
     audit = ScoreAudit(inside, outside, confidence, evidence)
-    if _reversed(audit, (1 - confidence) / 2):
-        asked = direction if _reversed(audit, REVERSED) else "larger"
+    if _is_reversed(audit, (1 - confidence) / 2):
+        asked = direction if _is_reversed(audit, REVERSED) else "larger"
         audit = replace(audit, warnings=(warned_of_reversal(audit.auc().estimate, asked),))
     return _with_silence_warned_of(audit)
 
@@ -319,7 +319,7 @@ def warned_of_reversal(auc: float, direction: ScoreDirection | None) -> str:
     return f"{found[0].upper()}{found[1:]}; is the direction right?"
 
 
-def _reversed(audit: ScoreAudit, error: float) -> bool:
+def _is_reversed(audit: ScoreAudit, error: float) -> bool:
     """Return whether the scores say more in reverse: on the whole, or in a tail where they say nothing as they are."""
     if audit.failed or audit.evidence.auc(error)[1] < 0.5:
         return not audit.failed

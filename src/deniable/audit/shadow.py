@@ -111,7 +111,7 @@ def _one_model(estimator: Any, X: Any, y: NDArray[Any], task: LearningTask, job:
     part = rows_of(X, rows)
     if not hasattr(estimator, "fit"):  # a train function
         return model_signals(estimator(part, y[rows], seed), X, y, task)
-    return model_signals(_seeded(estimator, seed).fit(part, y[rows]), X, y, task)
+    return model_signals(_clone_with_seed(estimator, seed).fit(part, y[rows]), X, y, task)
 
 
 def model_signals(
@@ -152,7 +152,7 @@ def _margin(model: Any, X: Any, y: NDArray[Any]) -> FloatArray:
     return gap
 
 
-def _seeded(estimator: Any, seed: int) -> Any:
+def _clone_with_seed(estimator: Any, seed: int) -> Any:
     """Clone an estimator and give every random_state in it, also inside a Pipeline, the seed."""
     from sklearn.base import clone
 

@@ -124,7 +124,7 @@ def judge(evidence: Evidence, promise: Tradeoff | Mechanism, confidence: float) 
     tradeoff = promised_curve(promise)
     certain = confidence - (1 - tradeoff.confidence)  # a promise that may itself fail uses up confidence
     allowed = 1 - confidence
-    ceiling = Ceiling(_remembered(tradeoff.tpr), tradeoff.advantage())
+    ceiling = Ceiling(_remember(tradeoff.tpr), tradeoff.advantage())
     seen, test = evidence.tests.p_value(ceiling, allowed)
     outcome: Outcome = "consistent"
     if seen <= allowed:
@@ -168,7 +168,7 @@ def _excess(test: Threshold, ceiling: Ceiling, error: float) -> float:
     return false_position(too_likely, 0.0, 1.0, relative=1e-7)[0]
 
 
-def _remembered(tpr: Callable[[FloatArray], FloatArray]) -> Callable[[FloatArray], FloatArray]:
+def _remember(tpr: Callable[[FloatArray], FloatArray]) -> Callable[[FloatArray], FloatArray]:
     """Ask a curve only once for each set of rates: composed mechanisms are slow."""
     known = cache(lambda rates: tpr(np.frombuffer(rates)))
     return lambda fpr: known(fpr.tobytes())

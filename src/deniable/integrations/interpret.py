@@ -112,7 +112,7 @@ def from_interpret(model: Any, *, public: Collection[str] = ()) -> DPEBM:
     if int(np.sum(model.best_iteration_)) > steps:
         raise InputError("model has run more steps than its parameters allow; they were changed after the fit")
     weight = _largest_weight(model, columns, steps)
-    needed = _needed(model, weight)
+    needed = _conditions(model, weight)
     missing = [name for name in needed if name not in public]
     if missing:
         reasons = "; ".join(f"{name!r}: {_PUBLIC[name]}" for name in missing)
@@ -197,7 +197,7 @@ def _mu(epsilon: float, delta: float) -> float:
     return best
 
 
-def _needed(model: Any, weight: float) -> list[str]:
+def _conditions(model: Any, weight: float) -> list[str]:
     """What has to be public, or stated, for the account to be complete."""
     kinds = [str(kind) for kind in model.feature_types_in_]
     given = [None] * len(kinds) if model.feature_types is None else list(model.feature_types)
@@ -207,7 +207,7 @@ def _needed(model: Any, weight: float) -> list[str]:
     weights = np.asarray(getattr(model, "bag_weights_", 0.0), dtype=float)
     needed = {
         "count": True,
-        "bounds": any(kind == "continuous" and not _bounded(model, i) for i, kind in enumerate(kinds)),
+        "bounds": any(kind == "continuous" and not _has_own_bounds(model, i) for i, kind in enumerate(kinds)),
         "types": not all(named),
         "categories": any(kind != "continuous" for kind in kinds),
         "weights": abs(weight - 1) > _SAME or bool((weights != np.round(weights)).any()),
@@ -217,7 +217,7 @@ def _needed(model: Any, weight: float) -> list[str]:
     return [name for name, asked in needed.items() if asked]
 
 
-def _bounded(model: Any, place: int) -> bool:
+def _has_own_bounds(model: Any, place: int) -> bool:
     """Whether the bounds of a numeric column are those of ``privacy_bounds``, found as interpret finds them."""
     bounds = model.privacy_bounds
     if isinstance(bounds, dict):

@@ -202,13 +202,13 @@ def _history(source: Any) -> Iterable[Any]:
         if _CHECKPOINT_KEY in source:
             return _history(source[_CHECKPOINT_KEY])
         if "history" in source and "mechanism" in source:
-            return _recorded(source["mechanism"], source["history"])
+            return _history_of(source["mechanism"], source["history"])
         raise InputError(
             "accountant must be a state_dict with the keys 'history' and 'mechanism', or a checkpoint with the key "
             f"{_CHECKPOINT_KEY!r}, got the keys {sorted(map(str, source))}"
         )
     if hasattr(source, "history") and hasattr(source, "mechanism"):
-        return _recorded(source.mechanism(), source.history)
+        return _history_of(source.mechanism(), source.history)
     if hasattr(source, "accountant"):
         if "Adaptive" in type(source).__name__:
             raise InputError(
@@ -224,7 +224,7 @@ def _history(source: Any) -> Iterable[Any]:
     )
 
 
-def _recorded(mechanism: Any, history: Iterable[Any]) -> Iterable[Any]:
+def _history_of(mechanism: Any, history: Iterable[Any]) -> Iterable[Any]:
     if mechanism not in _ACCOUNTANTS:
         raise InputError(
             f"accountant must be one of Opacus's {', '.join(_ACCOUNTANTS)}, got the mechanism {mechanism!r}; if all "

@@ -60,7 +60,7 @@ class Guard:
         getattr(module, "_module", module).register_forward_pre_hook(self._passes)
         self._record = optimizer.step_hook  # the accountant's
         optimizer.attach_step_hook(self._check)
-        optimizer.original_optimizer.register_step_post_hook(self._updated)
+        optimizer.original_optimizer.register_step_post_hook(self._count_update)
 
     def require_whole(self) -> None:
         """Raise :class:`StepNotCoveredError` unless each update of the parameters was a covered step.
@@ -96,7 +96,7 @@ class Guard:
         self._accountant.load_state_dict(history)
         self.taken = self._updates = taken
 
-    def _updated(self, *_: Any) -> None:
+    def _count_update(self, *_: Any) -> None:
         self._updates += 1
 
     def _check(self, optimizer: Any) -> None:

@@ -29,7 +29,7 @@ def read_history(path: str | Path) -> Mechanism:
     if isinstance(history, dict) and isinstance(history.get("process"), dict):
         return from_opacus(_rows_of_opake(history["process"]))
     if isinstance(history, dict) and {"noise", "batch", "epochs", "n"} <= history.keys():
-        return _described(history)
+        return _run_of_passes(history)
     if isinstance(history, dict) and "schema_version" in history:
         raise InputError(f"{str(path)!r} is a saved report: give it to deniable verify, annex or compare")
     if isinstance(history, dict) and "log_history" in history:
@@ -43,7 +43,7 @@ def read_history(path: str | Path) -> Mechanism:
     return from_opacus(history)
 
 
-def _described(run: dict[str, Any]) -> Mechanism:
+def _run_of_passes(run: dict[str, Any]) -> Mechanism:
     """DP-SGD of Poisson-sampled batches of about ``batch`` of ``n`` records, in whole passes of whole batches."""
     refuse_unknown("a described run", run, ("noise", "batch", "epochs", "n"))
     n, batch = integer("n", run["n"], at_least=1), number("batch", run["batch"], above=0.0)

@@ -50,14 +50,14 @@ class NormLaplaceLaw(LossLaw):
     def advantages(self, rho: FloatArray, side: Side) -> FloatArray:
         """From a table (:mod:`deniable.laws.tabulated`) for many records; at most 2e-5 wider than :meth:`advantage`."""
         few = super().advantages
-        return self._tabulated(lambda r: few(r, side), None, rho, side)
+        return self._from_table(lambda r: few(r, side), None, rho, side)
 
     def rates(self, rho: FloatArray, fpr: float, side: Side) -> FloatArray:
         """From a table (:mod:`deniable.laws.tabulated`) for many records; at most 5e-5 wider than :meth:`tpr`."""
         few = super().rates
-        return self._tabulated(lambda r: few(r, fpr, side), float(fpr), rho, side)
+        return self._from_table(lambda r: few(r, fpr, side), float(fpr), rho, side)
 
-    def _tabulated(
+    def _from_table(
         self, few: Callable[[FloatArray], FloatArray], fpr: float | None, rho: FloatArray, side: Side
     ) -> FloatArray:
         if self.dimension == 1 or rho.size <= _FEW or fpr in (0.0, 1.0):

@@ -49,9 +49,9 @@ class TabulatedBound:
 
     def __call__(self, rho: FloatArray, side: Side) -> FloatArray:
         """Bounds of T at each ρ > 0, at most ``largest``; (n,)."""
-        return in_chunks(lambda some: self._read(some, side), rho, rows=_READ)
+        return in_chunks(lambda some: self._interpolate(some, side), rho, rows=_READ)
 
-    def _read(self, rho: FloatArray, side: Side) -> FloatArray:
+    def _interpolate(self, rho: FloatArray, side: Side) -> FloatArray:
         cell = np.floor(np.log(rho) / _STEP).astype(np.int64)
         cell = np.where(_node(cell) > rho, cell - 1, np.where(_node(cell + 1) < rho, cell + 1, cell))
         first = int(cell.min()) - 1
@@ -81,9 +81,9 @@ class TabulatedBound:
         return known[first - start : last + 1 - start]
 
     def _part(self, part: int, side: Side) -> FloatArray:
-        return self._known((part, side), lambda: self._computed(part, side))
+        return self._known((part, side), lambda: self._compute_nodes(part, side))
 
-    def _computed(self, part: int, side: Side) -> FloatArray:
+    def _compute_nodes(self, part: int, side: Side) -> FloatArray:
         rho = _node(np.arange(part * _TOGETHER, (part + 1) * _TOGETHER))
         value = self.values(np.minimum(rho, self.largest), side)
         return np.where(rho > self.largest, 1.0, value) if side == "upper" else value

@@ -14,7 +14,7 @@ from deniable.mechanisms.fields import Count, LargestLoss, Positive, Rate, real,
 _MOST_MOVED = 100_000  # integers by which discrete noise is moved: as many outcomes are kept
 
 
-def _moved(name: str, value: Any) -> int:
+def _check_shift(name: str, value: Any) -> int:
     moved = integer(name, value, at_least=1, hint="the noise lies on the integers")
     if moved > _MOST_MOVED:
         raise InputError(f"{name} must be at most {_MOST_MOVED:,}, got {moved:,}; count in larger units")
@@ -161,7 +161,7 @@ class DiscreteLaplace(Mechanism):
     """
 
     scale: Positive
-    sensitivity: Annotated[int, _moved] = 1
+    sensitivity: Annotated[int, _check_shift] = 1
     steps: Count = 1
     sample_rate: Rate = 1.0
 
@@ -195,7 +195,7 @@ class DiscreteGaussian(Mechanism):
             hint="with less noise nearly every release shows the number; with more, GaussianDP is as good",
         ),
     ]
-    sensitivity: Annotated[int, _moved] = 1
+    sensitivity: Annotated[int, _check_shift] = 1
     steps: Count = 1
     sample_rate: Rate = 1.0
 

@@ -43,7 +43,7 @@ def from_plain(plain: Mapping[str, Any]) -> Mechanism:
     if kind is None:
         raise InputError(f"mechanism must name a class of deniable.mechanisms under {_KIND!r}, got {plain!r:.80}")
     try:
-        made = kind(**{str(name): _read(value) for name, value in plain.items() if name not in (_KIND, *_BESIDE)})
+        made = kind(**{str(name): _parse(value) for name, value in plain.items() if name not in (_KIND, *_BESIDE)})
     except TypeError as error:
         raise InputError(f"mechanism {kind.__name__} has other fields: {error}") from None
     notes, unit = plain.get("notes", []), plain.get("unit")
@@ -65,12 +65,12 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _read(value: Any) -> Any:
+def _parse(value: Any) -> Any:
     match value:
         case {"kind": _}:
             return from_plain(value)
         case list():
-            return [_read(one) for one in value]
+            return [_parse(one) for one in value]
         case str():
             return float(value)
     return value

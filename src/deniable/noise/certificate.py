@@ -159,7 +159,7 @@ class Certificate(Textual):
             f"Advantage at even odds: at most {advantage}; at telling a {self.unit} from another in its place, "
             f"{replaced}.",
             f"Every query of the data, with its share of the budget (μ² = {self.mu**2:.6g}):",
-            *(f"  {share:7.2%}  {why} ({_listed(names)})" for why, names, _, share in self.purposes()),
+            *(f"  {share:7.2%}  {why} ({_first_to_last(names)})" for why, names, _, share in self.purposes()),
             "Taken as public, not protected:",
             *(f"  {line}" for line in self.public),
             f"Covers {AS_GIVEN}.",
@@ -168,7 +168,7 @@ class Certificate(Textual):
         return "\n".join(lines)
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _first_to_last(names: tuple[str, ...]) -> str:
     return names[0] if len(names) == 1 else f"{len(names)} queries, from {names[0]!r} to {names[-1]!r}"
 
 

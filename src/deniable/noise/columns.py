@@ -88,7 +88,7 @@ def ask_kinds(look: Queries, columns: Iterable[ColumnCells], n_rows: int, mu: fl
     most √(columns·(1 + DISTINCT² + TOTAL²)). So does a person, whose weights sum to at most ``heaviest``: of a word
     min(heaviest, its weights) is counted.
     """
-    counts = np.array([_counted(cells, look.units) for cells in columns])
+    counts = np.array([_count_kinds(cells, look.units) for cells in columns])
     if not len(counts):
         return look.count(n_rows, mu, _PURPOSE), []
     heaviest, k = look.units.heaviest, len(counts)
@@ -100,10 +100,10 @@ def ask_kinds(look: Queries, columns: Iterable[ColumnCells], n_rows: int, mu: fl
     rows = noised[:-1].reshape(k, -1)
     mean = float(rows[:, : len(_KINDS)].sum(axis=1).mean())
     n = (mean / len(_KINDS) + TOTAL**2 * float(noised[-1])) / (1 / len(_KINDS) + TOTAL**2)  # by their variances
-    return max(n, 1.0), [_told(row, sd) for row in rows]
+    return max(n, 1.0), [_kind_of_counts(row, sd) for row in rows]
 
 
-def _counted(cells: ColumnCells, units: Units) -> list[int]:
+def _count_kinds(cells: ColumnCells, units: Units) -> list[int]:
     """Count the cells of each of ``_KINDS``, and the distinct words that are no flags."""
     from deniable.tables import NUMBER, WORD  # needs pandas
 
@@ -115,7 +115,7 @@ def _counted(cells: ColumnCells, units: Units) -> list[int]:
     return [*np.bincount(kind, units.weights, minlength=len(_KINDS)).astype(np.int64).tolist(), int(distinct)]
 
 
-def _told(noised: FloatArray, sd: float) -> ColumnKind:
+def _kind_of_counts(noised: FloatArray, sd: float) -> ColumnKind:
     """Return what a column holds by its noisy counts: where neither words nor numbers stand out, or both do, both."""
     _, part, date, word, flag, whole, distinct = noised.tolist()
     clear, number = CLEAR * sd, part + whole

@@ -102,7 +102,7 @@ class NoiseLaw(ABC):
         """Return ``value`` (shape (d,)) plus one draw of the noise, from fresh operating-system entropy."""
         v, rng = np.asarray(value, dtype=np.float64), testing.generator()
         if rng is None:
-            return np.asarray(self.factor * self._hardened(self.whiten(v)))
+            return np.asarray(self.factor * self._add_fresh_noise(self.whiten(v)))
         return np.asarray(v + self.factor * self.scale * self._standard(1, rng)[0])
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
@@ -114,7 +114,7 @@ class NoiseLaw(ABC):
         """Draws of z, shape (size, d)."""
 
     @abstractmethod
-    def _hardened(self, white: FloatArray) -> FloatArray:
+    def _add_fresh_noise(self, white: FloatArray) -> FloatArray:
         """``white`` + scale · z with fresh entropy."""
 
 
@@ -168,7 +168,7 @@ class GaussianNoise(NoiseLaw):
     def _standard(self, size: int, rng: np.random.Generator) -> FloatArray:
         return rng.standard_normal((size, self.dimension))
 
-    def _hardened(self, white: FloatArray) -> FloatArray:
+    def _add_fresh_noise(self, white: FloatArray) -> FloatArray:
         return _opendp("gaussian", self.scale, white)
 
 
@@ -224,7 +224,7 @@ class NormLaplaceNoise(NoiseLaw):
     def _standard(self, size: int, rng: np.random.Generator) -> FloatArray:
         return NormLaplaceLaw(self.dimension).draws(size, self.dimension, rng)
 
-    def _hardened(self, white: FloatArray) -> FloatArray:
+    def _add_fresh_noise(self, white: FloatArray) -> FloatArray:
         if self.dimension == 1:
             return _opendp("laplace", self.scale, white)
         zeros = np.zeros(self.dimension)

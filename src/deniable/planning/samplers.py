@@ -175,11 +175,11 @@ def _makers(
     if rate == 1:  # every batch is all records, and none is cut
         del makers["truncated"]
     if person > 1:
-        makers = {name: _grouped(make, person) for name, make in makers.items()}
+        makers = {name: _for_persons(make, person) for name, make in makers.items()}
     return exact | makers
 
 
-def _grouped(make: Callable[[float], Mechanism], person: int) -> Callable[[float], Mechanism]:
+def _for_persons(make: Callable[[float], Mechanism], person: int) -> Callable[[float], Mechanism]:
     return lambda noise: Grouped(make(noise), person)
 
 

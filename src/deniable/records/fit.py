@@ -70,7 +70,7 @@ def fit(problem: Problem, start: FloatArray | None = None) -> Optimum:
         step = _newton_step(sums.hessian + np.diag(problem.penalty), gradient)
         moved, length = float(np.linalg.norm(step)), float(np.linalg.norm(centre))
         if precise and (size == 0 or moved <= 4 * UNIT * length or (stalled >= 2 and size <= 1e-11 * sums.scale)):
-            return _certified(Optimum.at(problem, centre, sums, iteration), sums)
+            return _with_radius(Optimum.at(problem, centre, sums, iteration), sums)
         if not precise and (moved <= 1e-6 * length or size == 0 or stalled >= 2):
             precise, best, stalled = True, np.inf, 0
         rate, value = 1.0, sums.objective(problem, centre)
@@ -90,7 +90,7 @@ def fit(problem: Problem, start: FloatArray | None = None) -> Optimum:
     )
 
 
-def _certified(found: Optimum, sums: Sums) -> Optimum:
+def _with_radius(found: Optimum, sums: Sums) -> Optimum:
     """Return the fit with the radius in which the exact optimum lies."""
     problem = found.problem
     separated = sums.largest_margin > 30 and float(problem.penalty.max()) == 0

@@ -174,7 +174,7 @@ def iterate(
         step = anchor + rate[:, None] * direction
     if problem.in_memory:
         for i in wide[~stuck[wide] | np.isinf(best_radius[wide])]:
-            moved, radius, _ = _moved(problem, bound.pivot.fit.centre, at[[i]])
+            moved, radius, _ = _optimum_without(problem, bound.pivot.fit.centre, at[[i]])
             keep(moved[None], np.array([radius]), np.array([i]))
     return best, best_radius, used
 
@@ -217,14 +217,14 @@ def gradient_after(block: LowRank, step: FloatArray) -> tuple[FloatArray, FloatA
 def without_groups(base: Optimum, groups: Indices, direction: FloatArray, n_jobs: int | None) -> Neighbours:
     """Optima without each group of rows; ``groups`` numbers them 0, 1, …"""
     members = np.split(np.argsort(groups, kind="stable"), np.cumsum(np.bincount(groups))[:-1])
-    found = in_order(_moved, members, n_jobs, base.problem, base.centre)
+    found = in_order(_optimum_without, members, n_jobs, base.problem, base.centre)
     step, radius, rounds = (np.array(one) for one in zip(*found, strict=True))
     return Neighbours(
         make_pivot(base, 0.0), lengths(step), step @ direction, radius, np.arange(len(step)), step, int(rounds.max())
     )
 
 
-def _moved(problem: Problem, centre: FloatArray, gone: Indices) -> tuple[FloatArray, float, int]:
+def _optimum_without(problem: Problem, centre: FloatArray, gone: Indices) -> tuple[FloatArray, float, int]:
     """Return where the optimum goes without some rows, the radius in which it is, and the number of iterations."""
     rows = problem.rows
     weights = rows.weights.copy()

@@ -147,39 +147,39 @@ class PrivacyProfile(Textual):
         The two sides differ by the certified errors.
         """
         choice("side", side, ("upper", "lower"))
-        return self._upper_advantage if side == "upper" else self._known().advantage("lower")
+        return self._upper_advantage if side == "upper" else self._bounds_of_typical().advantage("lower")
 
     @cached_property
     def _upper_advantage(self) -> FloatArray:
-        return self._known().advantage("upper")
+        return self._bounds_of_typical().advantage("upper")
 
     def mean_loss(self) -> FloatArray:
         """E l_i over models of the in-world, the Kullback–Leibler divergence, (n,)."""
-        return self._known().mean_loss()
+        return self._bounds_of_typical().mean_loss()
 
     def mean_size(self) -> FloatArray:
         """E|l_i| over models of the in-world, (n,); divided by ``rate`` it is what LeBlond et al. draw."""
-        return self._known().mean_size()
+        return self._bounds_of_typical().mean_size()
 
     def tpr(self, fpr: ArrayLike, side: Side = "upper") -> FloatArray:
         """Largest true positive rate against each record at ``fpr``: (n,) for one rate, (n, k) for k rates."""
         rates = numbers("fpr", fpr, at_least=0.0, at_most=1.0, hint="it is a rate, not a percentage")
         choice("side", side, ("upper", "lower"))
-        columns = [self._known().tpr(float(a), side) for a in rates.ravel()]
+        columns = [self._bounds_of_typical().tpr(float(a), side) for a in rates.ravel()]
         return columns[0] if rates.ndim == 0 else np.stack(columns, axis=1)
 
     def epsilon(self, delta: float, side: Side = "upper") -> FloatArray:
         """Each record's smallest ε ≥ 0 at ``delta``, over typical models, (n,)."""
         d = number("delta", delta, at_least=0.0, at_most=1.0)
         choice("side", side, ("upper", "lower"))
-        return self._known().epsilon(d, side)
+        return self._bounds_of_typical().epsilon(d, side)
 
     def tradeoff(self, record: int) -> Tradeoff:
         """The whole attack curve against one record, over typical models."""
         i = integer("record", record)
         if not -len(self) <= i < len(self):
             raise InputError(f"record must be between 0 and {len(self) - 1}, got {i}")
-        return self._known().tradeoff(i)
+        return self._bounds_of_typical().tradeoff(i)
 
     def transition(self, quantile: float = 1.0, low: float = 0.05, high: float = 0.95) -> Transition:
         """The range of ε in which the record at this ``quantile`` of exposure goes from hidden to exposed."""
@@ -223,7 +223,7 @@ class PrivacyProfile(Textual):
         """The ``k`` records that this release, or typical ones, expose most: the first rows of :meth:`to_frame`."""
         return self.to_frame(fpr, by).head(integer("k", k, at_least=1))
 
-    def _known(self) -> Typical:
+    def _bounds_of_typical(self) -> Typical:
         if self.typical is None:
             raise InputError("typical models have no known bound under this mechanism and loss: pass n_samples=1000")
         return self.typical

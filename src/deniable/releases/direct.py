@@ -34,7 +34,7 @@ def plan_by_direct(task: ReleaseTask) -> NoisePlan:
     """
     population, runner = task.population, task.runner
     once = Outputs(task.algorithm, population, population.single_set)
-    pilot, each = _timed(runner, once)
+    pilot, each = _run_pilot(runner, once)
     values = pilot.reshape(_PILOT, -1)
     coordinates = Coordinates.of(values, pilot.shape[2:])
     if coordinates.free.size == 0:
@@ -76,7 +76,7 @@ def plan_by_direct(task: ReleaseTask) -> NoisePlan:
     ).compared_on(task, values)
 
 
-def _timed(runner: Runner, task: Outputs) -> tuple[FloatArray, float]:
+def _run_pilot(runner: Runner, task: Outputs) -> tuple[FloatArray, float]:
     """The pilot's outputs and the time per run: the least over its quarters, as the first one may load modules."""
     size = _PILOT // 4
     parts, times = [], []

@@ -24,7 +24,7 @@ from deniable.releases.statistics import public_limits
 _ABSENT = 0.1  # largest share of the training parts from which a class may be missing
 
 
-def _offered(name: str) -> Callable[[Callable[..., Any]], Any]:
+def _only_where_wrapped(name: str) -> Callable[[Callable[..., Any]], Any]:
     """Decorate a method that exists only if the wrapped estimator has it; its AttributeError is the message."""
 
     def check(self: MembershipPrivate) -> bool:
@@ -35,14 +35,14 @@ def _offered(name: str) -> Callable[[Callable[..., Any]], Any]:
     return decorate
 
 
-def _delegated(name: str, doc: str) -> Any:
+def _delegate(name: str, doc: str) -> Any:
     """Return a method that calls the released estimator's."""
 
     def method(self: MembershipPrivate, X: Any) -> Any:
         return self._ask(name, X)
 
     method.__name__, method.__doc__ = name, doc
-    return _offered(name)(method)
+    return _only_where_wrapped(name)(method)
 
 
 class MembershipPrivate(Promised, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -149,7 +149,7 @@ class MembershipPrivate(Promised, MetaEstimatorMixin, BaseEstimator):  # type: i
             raise InputError(f"estimator must be an unfitted scikit-learn estimator, got {self.estimator!r}")
         choice("bound", self.bound, ("auto", "direct", "centre"))
         tags = get_tags(self.estimator)
-        rows, target = self._validated(X, y, tags)
+        rows, target = self._validate(X, y, tags)
         rows = self._within_bounds(rows)
         classes = np.unique(target) if tags.estimator_type == "classifier" else None
         n_train = Population.of(rows, self.fraction).n_train
@@ -159,7 +159,7 @@ class MembershipPrivate(Promised, MetaEstimatorMixin, BaseEstimator):  # type: i
             seeds = check_random_state(self.random_state)
         except ValueError as error:
             raise InputError(f"random_state: {error}") from None
-        estimator = _seeded(self.estimator, seeds)
+        estimator = _clone_with_seeds(self.estimator, seeds)
         codec = self._codec().prepare(estimator, rows, target)
         shapes = {name: value.shape for name, value in codec.learn(estimator, rows, target).items()}
         task = Refit(estimator, codec, classes, shapes)
@@ -187,12 +187,12 @@ class MembershipPrivate(Promised, MetaEstimatorMixin, BaseEstimator):  # type: i
             self.classes_ = classes
         return self
 
-    predict = _delegated("predict", "Predict from the released parameters.")
-    predict_proba = _delegated("predict_proba", "Class probabilities from the released parameters.")
-    predict_log_proba = _delegated("predict_log_proba", "Log class probabilities from the released parameters.")
-    decision_function = _delegated("decision_function", "Decision values from the released parameters.")
-    transform = _delegated("transform", "Transform by the released parameters.")
-    mahalanobis = _delegated("mahalanobis", "Squared Mahalanobis distances under the released covariance.")
+    predict = _delegate("predict", "Predict from the released parameters.")
+    predict_proba = _delegate("predict_proba", "Class probabilities from the released parameters.")
+    predict_log_proba = _delegate("predict_log_proba", "Log class probabilities from the released parameters.")
+    decision_function = _delegate("decision_function", "Decision values from the released parameters.")
+    transform = _delegate("transform", "Transform by the released parameters.")
+    mahalanobis = _delegate("mahalanobis", "Squared Mahalanobis distances under the released covariance.")
 
     def __getstate__(self) -> Any:
         """Drop what a wrapped estimator may have learnt from all data before; only its settings are kept."""
@@ -215,17 +215,17 @@ class MembershipPrivate(Promised, MetaEstimatorMixin, BaseEstimator):  # type: i
         tags.non_deterministic = True
         return tags
 
-    @_offered("score")
+    @_only_where_wrapped("score")
     def score(self, X: Any, y: Any = None) -> Any:
         """Score of the released estimator, by its own rule."""
         return self._ask("score", X) if y is None else self._ask("score", X, y)
 
-    @_offered("fit_transform")
+    @_only_where_wrapped("fit_transform")
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, then transform all given data, not only the training part."""
         return self.fit(X, y).transform(X)
 
-    @_offered("fit_predict")
+    @_only_where_wrapped("fit_predict")
     def fit_predict(self, X: Any, y: Any = None) -> Any:
         """Fit, then predict all given data, not only the training part."""
         return self.fit(X, y).predict(X)
@@ -235,7 +235,7 @@ class MembershipPrivate(Promised, MetaEstimatorMixin, BaseEstimator):  # type: i
         rows = self._within_bounds(self._numbers(X, reset=False))
         return getattr(self.estimator_, method)(rows, *more)
 
-    def _validated(self, X: Any, y: Any, tags: Any) -> tuple[FloatArray, Any]:
+    def _validate(self, X: Any, y: Any, tags: Any) -> tuple[FloatArray, Any]:
         if y is None and not tags.target_tags.required:
             return self._numbers(X, ensure_min_samples=4), None
         multi = tags.target_tags.multi_output
@@ -271,7 +271,7 @@ class MembershipPrivate(Promised, MetaEstimatorMixin, BaseEstimator):  # type: i
         return codec_for(self.estimator)
 
 
-def _seeded(estimator: Any, seeds: np.random.RandomState) -> Any:
+def _clone_with_seeds(estimator: Any, seeds: np.random.RandomState) -> Any:
     """Return a clone whose unset random states are seeded, so that all training sets get the same randomness."""
     unset = [name for name, value in sorted(estimator.get_params().items()) if _is_state(name) and value is None]
     return clone(estimator).set_params(**{name: int(seeds.randint(2**31 - 1)) for name in unset})

@@ -128,7 +128,7 @@ def release(
     choice("bound", bound, ("auto", *_PLANS))
     if not callable(algorithm):
         raise InputError(f"algorithm must be callable with a part of the data, got {algorithm!r}")
-    population = Population.of(_held(data), fraction)
+    population = Population.of(_as_arrays(data), fraction)
     certain = number("confidence", confidence, above=0.0, below=1.0)
     resamples = None if n_resamples is None else integer("n_resamples", n_resamples, at_least=8)
     task = ReleaseTask(
@@ -145,7 +145,7 @@ def release(
     return _carry_out(found, alternatives)
 
 
-def _held(data: Any) -> Any:
+def _as_arrays(data: Any) -> Any:
     """Files and blocks as arrays; a list is the records themselves."""
     if not (isinstance(data, str | PathLike | Iterator) or hasattr(data, "to_delayed") or inspect.isroutine(data)):
         return data
