@@ -57,8 +57,8 @@ def broken(column, row, value):
     ("frame", "target", "words"),
     [
         ("nowhere.csv", "ill", ["nowhere.csv", "does not exist", "breast-cancer"]),
-        (people(), "sick", ["'sick'", "age, city, ill"]),
-        (people(), None, ["target", "age, city, ill"]),
+        (people(), "sick", ["'sick'", "'age', 'city', 'ill'"]),
+        (people(), None, ["target", "'age', 'city', 'ill'"]),
         (people(), "city", ["'city'", "exactly 2", "got 3"]),
         (broken("ill", [1, 2], np.nan), "ill", ["target 'ill' has 2 missing cells"]),
         (people()[["ill"]], "ill", ["no column", "besides the target"]),

@@ -39,6 +39,8 @@ FILES = {  # the file; the exit code of check; what it says
     "NA for Namibia": (lines("c,x", lambda i: f"{('NA', 'DE', 'FR')[i % 3]},{i % 3}"), 0, "20 cells such as NA"),
     "nearly unique, with a unit": (lines("w,x", lambda i: f"{i}.5 kg,{i % 3}"), 0, "unit = 'kg' makes numbers"),
     "minus behind": (lines("w,x", lambda i: f"{i * 7 % 41}-,{i % 3}"), 0, "!unit"),
+    "percent": (lines("w,x", lambda i: f"{i % 9} %,{i % 3}"), 0, "5 % was read as 5, not as 0.05"),
+    "long numbers": (lines("w,x", lambda i: f"{2**53 + i % 9},{i % 3}"), 0, "above 9007199254740992 are rounded"),
     "limits": (lines("w,x", lambda i: f"{'<5' if i % 2 else i},{i % 3}"), 0, "!unit"),
 }
 

@@ -181,7 +181,7 @@ def test_a_schema_in_an_estimator_can_be_cloned_and_is_kept_with_the_model():
     english = rows.assign(wage=[wage.replace(",", ".") for wage in rows["wage"]])  # declared otherwise: missing
     nothing = rows.assign(wage="")
     np.testing.assert_array_equal(model.predict_proba(english), model.predict_proba(nothing))
-    with pytest.raises(dn.InputError, match="column 'wgae' is declared, which X does not have; did you mean 'wage'"):
+    with pytest.raises(dn.InputError, match="schema 'wgae' is not a column; did you mean 'wage'"):
         dn.PrivateClassifier(schema=dn.Schema({"wgae": {"kind": "number"}})).fit(rows, PEOPLE["ill"])
     with pytest.raises(dn.InputError, match="schema must be a deniable"):
         dn.PrivateClassifier(schema={"wage": (0, 1)}).fit(rows, PEOPLE["ill"])
@@ -218,3 +218,39 @@ def test_statistics_by_a_schema():
 def test_a_schema_that_notepad_saved_is_read(tmp_path):
     (tmp_path / "s.toml").write_text('[columns.a]\nkind = "number"\n', encoding="utf-8-sig")
     assert dn.Schema.read(tmp_path / "s.toml") == dn.Schema({"a": {"kind": "number"}})
+
+
+CATEGORIES = {  # what is declared; whether its categories are of its kind
+    "yes/no": ({"kind": "yes/no", "categories": ["a", "b"]}, False),
+    "yes/no, as it is": ({"kind": "yes/no", "categories": ["ja", "nein"]}, True),
+    "whole": ({"kind": "whole", "categories": [1, 1.5]}, False),
+    "date": ({"kind": "date", "categories": ["2024-01-01", "x"]}, False),
+    "number": ({"kind": "number", "categories": [1, 2]}, True),
+    "missing": ({"categories": ["a", "b"], "missing": ["b"]}, False),
+}
+
+
+@pytest.mark.parametrize("name", CATEGORIES)
+def test_categories_are_cells_of_the_kind(name):
+    said, fits = CATEGORIES[name]
+    if fits:
+        assert dn.Schema({"x": said}).kind("x") == said["kind"]
+    else:
+        with pytest.raises(dn.InputError, match="none of which means a missing cell or is of another kind"):
+            dn.Schema({"x": said})
+
+
+def test_none_is_missing_and_need_not_be_declared(tmp_path):
+    """It was written as the word "None", which a column may hold."""
+    schema = dn.Schema({"x": {"missing": [None, float("inf"), 9]}}, missing=[None])
+    schema.write(tmp_path / "schema.toml")
+    assert dn.Schema.read(tmp_path / "schema.toml") == schema
+    assert schema.column("x").read(["None", "9", None, "7"]).spelled.tolist() == ["None", None, None, "7"]
+
+
+def test_a_long_code_keeps_its_digits_whatever_holds_it():
+    own = dn.Schema({"x": {"kind": "code"}}).column("x")
+    codes = [2**53, 2**53 + 1, 7]
+    held = [codes, [*map(str, codes)], np.array(codes), np.array(codes, dtype=object), pd.Series(codes, dtype="UInt64")]
+    for values in held:
+        assert own.read(values).spelled.tolist() == [*map(str, codes)]

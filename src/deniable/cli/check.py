@@ -84,13 +84,13 @@ def _show(found: Understood, public: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from deniable.tables import listed
+    from deniable.tables import few
 
     console = Console(markup=False, highlight=False, emoji=False)
     console.print(f"{found.name}: {len(found.frame):,} rows, {len(found.kept)} columns to use", *found.notes, sep="\n")
     if found.odd:
         rows = f"lines that weigh nothing (other cells than the header, an open quote): {len(found.odd)}, row "
-        console.print(rows + listed(found.odd), style="bold red")
+        console.print(rows + few(found.odd), style="bold red")
     if found.target is not None:
         console.print(f"target {found.target_name!r}: {int(found.target.nunique()):,} different values")
     lines = found.columns
@@ -104,8 +104,8 @@ def _show(found: Understood, public: str) -> None:
         words = "; ".join(word for word in (column.written, column.reason, *column.notes) if word)
         table.add_row(column.name, column.kind, f"{100 * column.missing:.2g} %" if column.missing else "", words)
     if lines:
-        gone = [repr(column.name) for column in found.columns if not column.trained]
-        left = f"all but {listed(gone)}, whose words are nearly unique" if gone else "all of these columns"
+        gone = [column.name for column in found.columns if not column.trained]
+        left = f"all but {few(gone)}, whose words are nearly unique" if gone else "all of these columns"
         console.print(table)
         console.print(f'deniable train uses {left}; to leave one out: --drop, or kind = "dropped" in a schema')
         console.print(public)

@@ -57,7 +57,7 @@ def profile(
     said = pages.prepared()
     import deniable as dn
     from deniable.noise import only_our_words
-    from deniable.tables import encode, understand
+    from deniable.tables import column_among, encode, understand
 
     fit: dict[str, Any] = {
         "regularization": regularization,
@@ -77,8 +77,8 @@ def profile(
         source, schema = reading.opened(data)
         with only_our_words():
             table = understand(source, target, drop=tuple(drop or ()), schema=schema)
-        if by is not None and by not in table.frame.columns:
-            raise dn.InputError(f"--by {by!r} is not a column; known are {', '.join(map(str, table.frame.columns))}")
+        if by is not None:
+            by = column_among("--by", by, table.frame.columns)
         X, y = encode(table)
         with stage(f"leaving each of {len(y):,} records out"):
             found = dn.privacy_profile(X, y, **fit)

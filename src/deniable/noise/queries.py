@@ -203,7 +203,7 @@ def units_of(owners: Any, person: Any, records: int = 1, heaviest: int = HEAVIES
         raise InputError(f"persons must not stand in a column {person!r}, the name of another unit; rename it")
     records = integer("records_per_person", records, at_least=1)
     if records > heaviest:
-        raise InputError(f"records_per_person must be at most {heaviest}, got {records}: a record would weigh nothing")
+        raise InputError(f"records_per_person must be at most {heaviest}, got {records}; say how many most have")
     index, labels = persons_of(owners, declared)
     places = np.maximum(np.bincount(index, minlength=1), records)[index]
     turn = pd.Series(index).groupby(index).cumcount().to_numpy()

@@ -64,7 +64,7 @@ class Synthesis(Fit):
         for option, name in (*(("targets", name) for name in targets), *[("group", person)] * (person is not None)):
             if name not in names or (option == "targets" and (name == person or schema.kind(name) == "dropped")):
                 raise InputError(f"{option} must name columns that are kept, got {name!r}{near(name, names)}")
-        schema.check_names(names, "the table")
+        schema.check_names(names)
         rest = [name for name in names if name != person and schema.kind(name) != "dropped"]
         if not rest:
             raise InputError("the table must have a column besides the person's that the schema does not drop")

@@ -23,7 +23,7 @@ from deniable._files import Spill, Spilled
 from deniable._parallel import on_cluster
 from deniable.tables.cell import WORD, read_cells
 from deniable.tables.columnar import BATCH, PAIR_TARGET, Chunk, ColumnsOnDisk, on_disk, opened, read_part
-from deniable.tables.containers import as_frame, as_series, target_among
+from deniable.tables.containers import as_frame, as_series, column_among
 
 _TASK = 262_144  # rows of a task, about: enough that starting it costs nothing
 _TRUTH = {"false": 0.0, "true": 1.0}
@@ -102,7 +102,7 @@ def as_source(data: Any, target: Any) -> Source | None:
         table = on_disk([frame])
     if table is None:
         return None
-    target = PAIR_TARGET if PAIR_TARGET in table.names else target_among(table.names, target, table.labels[0])
+    target = PAIR_TARGET if PAIR_TARGET in table.names else column_among("target", target, table.names)
     names = [name for name in table.names if name != target]
     if on_cluster():
         table = replace(table, parts=tuple(map(_carried, table.parts)))

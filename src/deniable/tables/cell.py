@@ -137,7 +137,7 @@ USUAL = CellFormat()
 def read_cell(cell: Any, form: CellFormat = USUAL) -> tuple[int, Value]:
     """Return the kind and the value: a float for numbers and dates, a text for words, None for what is missing."""
     cell = _decoded(cell)
-    if isinstance(cell, str | dt.time):
+    if isinstance(cell, str | dt.time) or (form.as_written and type(cell) is int):
         return _read_text(str(cell), form)
     if cell is None or cell is pd.NA or cell is pd.NaT:
         return MISSING, None
@@ -342,6 +342,8 @@ def read_cells(values: Any, form: CellFormat = USUAL) -> ColumnCells:
     if is_a.is_bool_dtype(dtype):
         flags = series.astype("boolean").astype("Int8").fillna(-1).to_numpy(dtype=np.int64)
         return _found([(WORD, "false"), (WORD, "true")]).at(flags)
+    if is_a.is_integer_dtype(dtype) and form.as_written:
+        return read_cells(series.astype("str"), form)  # a float would lose digits of a long code
     if is_a.is_integer_dtype(dtype) or is_a.is_float_dtype(dtype):
         return _measured(series.to_numpy(dtype=np.float64, na_value=np.nan) + 0.0, NUMBER)
     if isinstance(dtype, np.dtype) and dtype.kind in "mM":

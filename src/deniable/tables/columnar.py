@@ -80,19 +80,6 @@ class ColumnsOnDisk:
         places = [self.names.index(one) for one in name]
         return replace(self, names=tuple(name), stored=tuple(self.stored[i] for i in places))
 
-    def target(self, name: Any) -> pd.Series[Any]:
-        """Read the column to predict, in which no value may be missing or infinite."""
-        found = self.column(self.names.index(name))
-        wrong = found.isna().to_numpy(dtype=bool)
-        if found.dtype.kind == "f":
-            wrong = wrong | np.isinf(found.to_numpy())
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            raise InputError(
-                f"the target must have a finite value in every row, {self.place_of(row)} has {found.iloc[row]}; drop it"
-            )
-        return found
-
     def drop(self, columns: Any) -> ColumnsOnDisk:
         """Return the table without the column of this name."""
         kept: ColumnsOnDisk = self[[name for name in self.names if name != columns]]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +15,7 @@ from deniable._check import InputError
 from deniable._optional import require
 
 _DAY = 86_400e9  # nanoseconds
+_SHOWN = 12  # names in a message
 CONTAINERS = (
     "a path, a data frame (pandas, Polars, PyArrow, DuckDB, Dask, what else Narwhals knows or has __arrow_c_stream__), "
     "an array, a dict of columns, or blocks"
@@ -202,9 +204,10 @@ def frame_of(table: Any) -> pd.DataFrame:
     return frame.set_axis(list(table.column_names), axis=1)
 
 
-def few(names: Sequence[Any]) -> str:
-    """Return some names in a row."""
-    return ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")
+def few(names: Iterable[Any]) -> str:
+    """Return names in a row, the first ones of many."""
+    known = [*names]
+    return ", ".join(map(repr, known[:_SHOWN])) + f", … ({len(known)} in all)" * (len(known) > _SHOWN)
 
 
 def fault(error: Exception) -> str:
@@ -212,10 +215,29 @@ def fault(error: Exception) -> str:
     return getattr(error, "strerror", None) or type(error).__name__
 
 
-def target_among(names: Sequence[Any], target: Any, where: Any) -> str:
-    """Return the name of the target, which must be given and be a column."""
-    if target is None:
-        raise InputError("target must name the column to predict when the data are a file or a Dask frame")
-    if (name := name_of(target)) not in names:
-        raise InputError(f"target must be a column of {where}, got {target!r}; known are {few(names)}")
+def near(asked: str, names: Iterable[str]) -> str:
+    """Suggest the name that was probably meant."""
+    small = {name.casefold(): name for name in names}
+    word = asked.casefold()
+    close = difflib.get_close_matches(word, small, n=1, cutoff=0.6)
+    close = close or [name for name in small if len(word) > 2 and (word in name or (len(name) > 2 and name in word))]
+    return f"; did you mean {small[close[0]]!r}?" if close else ""
+
+
+def no_column(option: str, asked: str, names: Iterable[str]) -> str:
+    """Say that what an option names is no column, and which there are."""
+    return f"{option} {asked!r} is not a column{near(asked, names)}; it has: {few(names)}"
+
+
+def column_among(option: str, asked: Any, names: Collection[str]) -> str:
+    """Return the name of the column that an option asks for, or raise ``InputError`` with the nearest.
+
+    >>> import deniable as dn
+    >>> dn.tables.column_among("target", " ill", ["age", "ill"])
+    'ill'
+    """
+    if asked is None:
+        raise InputError(f"{option} is missing; name a column, one of: {few(names)}")
+    if (name := name_of(asked)) not in names:
+        raise InputError(no_column(option, name, names))
     return name

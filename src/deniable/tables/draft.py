@@ -18,7 +18,7 @@ import pandas as pd
 
 from deniable._check import InputError
 from deniable.tables.cell import NUMBER, WORD, ColumnCells
-from deniable.tables.containers import name_of, names_of
+from deniable.tables.containers import column_among, name_of, names_of, no_column
 from deniable.tables.files import WHICH_MARK, Opened, open_table
 from deniable.tables.inference import (
     MAX_CATEGORIES,
@@ -36,7 +36,7 @@ from deniable.tables.inference import (
     typed,
 )
 from deniable.tables.persons import copies_line
-from deniable.tables.schema import ColumnSchema, Schema, as_schema, near, toml
+from deniable.tables.schema import ColumnSchema, Schema, as_schema, toml
 
 PUBLIC = (
     "The names and kinds of the columns, how their cells are read and which columns were dropped were decided by "
@@ -150,8 +150,7 @@ class Understood(Opened):
     def supervised(self) -> pd.Series[Any]:
         """Return the target and warn of what is odd, or raise where there is none, or nothing to predict it from."""
         if self.target is None:
-            names = listed(column.name for column in self.columns)
-            raise InputError(f"target is missing; name the column to predict, one of: {names}")
+            column_among("target", None, [column.name for column in self.columns])
         if not self.kept:
             why = f": {'; '.join(column.line for column in self.columns)}" if self.columns else ""
             raise InputError(f"{self.name} has no column that can be used besides the target {self.target_name!r}{why}")
@@ -226,7 +225,7 @@ def understand(
     named += [("schema", column) for column in (*declared.columns, declared.person)]
     for what, asked in named:
         if asked is not None and asked not in names:
-            problems.append(f"{what} {asked!r} is not a column{near(asked, names)}; it has: {listed(names)}")
+            problems.append(no_column(what, asked, names))
     if target is not None and target in drop:
         problems.append(f"column {target!r} is both the target and to be dropped")
     if 2 * opened.beside > len(frame):
@@ -331,12 +330,6 @@ def _target(name: str, raw: Any, cells: ColumnCells, place: Any) -> tuple[pd.Ser
     return values, faults
 
 
-def listed(values: Iterable[Any], most: int = 12) -> str:
-    """Return names in a row, shortened if there are many."""
-    items = [str(value) for value in values]
-    return ", ".join(items[:most]) + (f", … ({len(items)} in all)" if len(items) > most else "")
-
-
 def draft_schema(
     source: Any, target: str | None = None, *, drop: Sequence[str] = (), schema: Schema | None = None
 ) -> str:
@@ -379,8 +372,8 @@ def draft_schema(
         declared = replace(declared, decimal=max(",.", key=lambda mark: marks[mark]))
         opened = replace(opened, problems=tuple(set(opened.problems) - {WHICH_MARK}))
     known = {one.name: one for one in understand(opened, drop=drop, schema=declared).columns}
-    if target is not None and target not in frame.columns:
-        raise InputError(f"target {target!r} is not a column{near(target, frame.columns)}")
+    if target is not None:
+        column_among("target", target, frame.columns)
     columns = dict[str, ColumnSchema]()
     notes: dict[str | None, list[str]] = {None: list(_HEAD)}
     for name in frame.columns:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -39,11 +40,12 @@ def encode(table: Understood) -> tuple[FloatArray, FloatArray]:
         )
     if target.value_counts().min() < 2:
         raise InputError(f"target {table.target_name!r} must have at least 2 rows of each value")
-    columns: list[FloatArray] = []
-    for column in table.kept:
-        values = table.frame[column.name]
-        columns += _scaled(column, _declared(table, column) or _read_off(column, values), values)
-    X = np.column_stack([*columns, np.ones(len(target))])
+    known = {one: _declared(table, one) or _read_off(one, table.frame[one.name]) for one in table.kept}
+    widths = [(len(ends) if one.kind == "category" else 1) + bool(one.missing) for one, ends in known.items()]
+    X = np.ones((len(target), sum(widths) + 1))
+    scaled = chain.from_iterable(_scaled(one, ends, table.frame[one.name]) for one, ends in known.items())
+    for place, values in enumerate(scaled):  # one column at a time: they are not held twice
+        X[:, place] = values
     X *= 1 / math.sqrt(len(table.kept) + 1)
     return X, np.where(target.to_numpy() == classes[1], 1.0, -1.0)
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from deniable._check import InputError
-from deniable.tables.cell import DATE, NOTHING, NUMBER, WORD, ColumnCells
+from deniable.tables.cell import DATE, NOTHING, NUMBER, WHOLE, WORD, ColumnCells
 from deniable.tables.schema import ColumnSchema
 
 MAX_CATEGORIES = 200  # distinct texts of a column, each of which becomes a column of zeros and ones
@@ -151,6 +151,8 @@ def remarks(
     if len({sign for text in texts for sign in _SIGNS if sign in text}) > 1:
         yield "signs of several units were left out"
     numbers = values.dropna().to_numpy()
+    if kind == "number" and (np.abs(numbers) > WHOLE).any():
+        yield "whole numbers above 9007199254740992 are rounded: kind = 'code' keeps all digits"
     for word in _SENTINELS if kind == "number" else ():
         here = numbers == word
         if here.sum() < RARE or here.all():
@@ -173,6 +175,8 @@ def doubts(texts: Collection[str], declared: ColumnSchema) -> dict[str, str]:
         found["order"] = "04/05/2021 was read as 5 April; else declare its order"
     if declared.kind != "code" and any(re.fullmatch(r"0\d+", text) for text in texts):
         found["code"] = "01067 was read as 1067: kind = 'code' keeps the zeros"
+    if not declared.unit and any("%" in text for text in texts):
+        found["unit"] = "5 % was read as 5, not as 0.05, which a sheet's own 5 % is; unit = '%' says that it is meant"
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +27,7 @@ from deniable.tables.cell import (
     read_cells,
     spelled,
 )
-from deniable.tables.containers import name_of, names_of
+from deniable.tables.containers import column_among, name_of, names_of
 
 KINDS = ("number", "whole", "date", "yes/no", "category", "code", "dropped")
 MOST_LISTED = 50_000  # categories: cells are 16-bit numbers, of which others and missing take two
@@ -141,12 +140,11 @@ class ColumnSchema:
             span = (str(spelled(DATE, ends[0])), str(spelled(DATE, ends[1]))) if axis == DATE else ends
         words, missing = _plain(self.categories, name, "categories"), _plain(self.missing, name, "missing")
         made = replace(self, kind=kind or ("category" if words else ""), range=span, categories=words, missing=missing)
-        form = made.form
-        texts = [_spelled(word, form) for word in words]
+        texts = made.read(list(words)).spelled.tolist()
         if len({*texts, None}) <= len(texts) or len(texts) > MOST_LISTED:
             raise InputError(
                 f"the categories of {name!r} must be a list of at most {MOST_LISTED} different texts, none of which "
-                f"means a missing cell, got {words if len(words) < 20 else len(words)!r}"
+                f"means a missing cell or is of another kind, got {words if len(words) < 20 else len(words)!r}"
             )
         return made
 
@@ -248,12 +246,11 @@ class Schema:
         kept = set(map(name_of, names))
         return replace(self, columns={name: column for name, column in self.columns.items() if name in kept})
 
-    def check_names(self, names: Sequence[Any], whose: str) -> None:
+    def check_names(self, names: Sequence[Any]) -> None:
         """Refuse to declare columns that are not there."""
-        known = {*names, self.target, self.person}
         for name in self.columns:
-            if name not in known:
-                raise InputError(f"the column {name!r} is declared, which {whose} does not have{near(name, names)}")
+            if name not in (self.target, self.person):
+                column_among("schema", name, names)
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
@@ -282,15 +279,6 @@ def as_schema(schema: Any, *, drafts: bool = False) -> Schema:
     if schema is not None and schema.drafted and not drafts:
         raise InputError(f'schema must have been read by a person, this one begins with "# {_DRAFTED}"')
     return schema or Schema()
-
-
-def near(asked: str, names: Iterable[str]) -> str:
-    """Suggest the name that was probably meant."""
-    small = {name.casefold(): name for name in names}
-    word = asked.casefold()
-    close = difflib.get_close_matches(word, small, n=1, cutoff=0.6)
-    close = close or [name for name in small if len(word) > 2 and (word in name or (len(name) > 2 and name in word))]
-    return f"; did you mean {small[close[0]]!r}?" if close else ""
 
 
 def span_of(option: str, span: Any) -> tuple[tuple[float, float], int]:
@@ -349,11 +337,12 @@ def _chosen(one: Any, of: str, names: Iterable[str]) -> None:
 
 
 def _plain(words: Any, name: Any, what: str) -> tuple[Any, ...]:
-    """Return words and numbers in plain types, dates as texts."""
+    """Return words and numbers in plain types, dates as texts; that None is missing need not be declared."""
     if isinstance(words, str) or not isinstance(words, Iterable):
         raise InputError(f"{what} of {name!r} must be a list, got {words!r}")
     items = [word.item() if isinstance(word, np.generic) else word for word in words]
-    return tuple(item if isinstance(item, bool | int | float | str | None) else _spelled(item, USUAL) for item in items)
+    plain = [item if isinstance(item, bool | int | float | str) else _spelled(item, USUAL) for item in items]
+    return tuple(item for item in plain if item is not None or what == "categories")
 
 
 def _lines(head: list[str], one: Any, notes: Iterable[str]) -> list[str]:

@@ -114,7 +114,7 @@ class PrivateModel(Certified):
                 X, unit = opened.frame, opened.unit
             if y is None:
                 target = said.target if target is None else target
-                X, y = apart(X, target, said, declared=self._steps.declares_target(self))
+                X, y = apart(X, target, said)
             elif target is not None:
                 raise InputError("target names a column of X: give it or y, not both")
             return self._fit(X, y, SumNoise(), unit)

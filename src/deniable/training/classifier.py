@@ -8,18 +8,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 from deniable._check import FloatArray, InputError, choice
 from deniable._floats import MANY_ROUNDINGS
-from deniable.tables import NUMBER, ColumnCells, ColumnSchema, read_cell, spelled
+from deniable.tables import MISSING, NUMBER, ColumnCells, ColumnSchema, read_cell, read_cells, spelled
 from deniable.training import levels
 from deniable.training.base import PrivateModel, estimator
-from deniable.training.features import target_cells
 from deniable.training.fits import ModelFit
 from deniable.training.losses import ClippedLogistic, ClippedLoss, ClippedSoftmax
 
@@ -59,14 +58,21 @@ class ClassifierFit(ModelFit):
             raise InputError("classes must be given where the cells of the target are read alone")
         if declared:
             aim = self.aim(self.model)
-            cells = target_cells(y, aim)
+            cells = y if isinstance(y, ColumnCells) else aim.read(y)
             if not isinstance(classes, str):
                 return self.listed(cells, aim.classes)
             choice("classes", classes, ("discover",))
             return cells
-        labels: Any = column_or_1d(y, warn=True)
-        check_classification_targets(labels)
-        found, codes = np.unique(labels + 0.0 if labels.dtype.kind == "f" else labels, return_inverse=True)  # no −0.0
+        cells, labels = read_cells(y), y.to_numpy()
+        self.refuse_cells(cells, cells.kind == MISSING, "a class", "drop its record, or list the classes (classes=)")
+        try:
+            check_classification_targets(labels)
+            found, codes = np.unique(labels + 0.0 if labels.dtype.kind == "f" else labels, return_inverse=True)  # no −0
+        except (TypeError, ValueError):
+            raise InputError(
+                "Unknown label type: y must hold classes, all of them truth values, whole numbers or texts, got "
+                f"{pd.api.types.infer_dtype(y)}; convert y to texts, or predict numbers by a PrivateRegressor"
+            ) from None
         return found, codes.astype(np.float64)
 
     def listed(self, cells: ColumnCells, listed: Any) -> tuple[NDArray[Any], FloatArray]:

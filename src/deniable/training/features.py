@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import column_or_1d
 
 from deniable._check import FloatArray, InputError, choice, mapping
 from deniable.noise import ColumnKind
@@ -19,16 +18,15 @@ from deniable.tables import (
     PAIR_TARGET,
     CellFormat,
     ColumnCells,
-    ColumnSchema,
     ColumnsOnDisk,
     Schema,
     as_table,
+    column_among,
     few,
     name_of,
     names_of,
     read_cell,
     spelled,
-    target_among,
 )
 
 _WORDS = ("hash", "discover")
@@ -109,6 +107,10 @@ class FeatureTable:
             self._read[place] = found
         return found
 
+    def place_of(self, row: int) -> str:
+        """Return where a row stands, for messages."""
+        return str(getattr(self._X, "place_of", "row {} (the first is 0)".format)(row))
+
     def numbers(self, column: FeatureColumn) -> FloatArray:
         """Return the numbers of a column, or its days; NaN for other cells."""
         found = self.cells(column)
@@ -137,7 +139,7 @@ def declare(names: Sequence[Any], schema: Schema, ranges: Any, categories: Any, 
         raise InputError(f"column {both[0]!r} must have a range or categories, got both")
     said = {name: {"range": span} for name, span in spans.items()} | {n: {"categories": w} for n, w in lists.items()}
     schema = schema.saying(said)
-    schema.check_names(names, "X")
+    schema.check_names(names)
     own = {name: schema.column(name) for name in names if name in schema.columns}
     known = {name: span for name, one in own.items() if one.kind != "yes/no" and (span := one.span) is not None}
     labels = {name: found for name, one in own.items() if one.kind in ("category", "code") and (found := one.labels)}
@@ -170,26 +172,18 @@ def public_inputs(declared: Declared) -> tuple[str, ...]:
     return ("names and order of the columns", *(f"declared {what}: {', '.join(map(str, n))}" for what, n in said))
 
 
-def apart(X: Any, target: Any, schema: Schema, *, declared: bool) -> tuple[Any, Any]:
-    """Features and target of whatever holds a table with one; no cell refuses a declared target."""
+def apart(X: Any, target: Any, schema: Schema) -> tuple[Any, Any]:
+    """Features and target of whatever holds a table with one."""
     table = as_table(X, schema)
     if isinstance(table, ColumnsOnDisk):
-        name = PAIR_TARGET if PAIR_TARGET in table.names else target_among(table.names, target, table.labels[0])
-        return table.drop(columns=name), table[name] if declared else table.target(name)
+        name = PAIR_TARGET if PAIR_TARGET in table.names else column_among("target", target, table.names)
+        return table.drop(columns=name), table[name]
     if target is None:
         return X, None
     if not isinstance(table, pd.DataFrame):
         raise InputError(f"target names a column: X must be a data frame, a file or blocks, got {type(X).__name__}")
-    name = target_among(list(table.columns), target, "X")
+    name = column_among("target", target, list(table.columns))
     return table.drop(columns=name), table[name]
-
-
-def target_cells(y: Any, aim: ColumnSchema) -> ColumnCells:
-    """Return the cells of a target as they stand: scikit-learn makes numbers of truth values next to one."""
-    if isinstance(y, ColumnCells):
-        return y
-    given = np.array(y, dtype=object) if isinstance(y, list | tuple) else y
-    return aim.read(given if isinstance(given, pd.Series) else column_or_1d(given, warn=True))
 
 
 class TableReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 
 from deniable._check import FloatArray, InputError, choice, integer, number
 from deniable.limits import DEFAULT_ADVANTAGE
@@ -29,7 +29,16 @@ from deniable.noise import (
     units_of,
 )
 from deniable.planning import Budget, as_limit, budget, failure_of
-from deniable.tables import ColumnCells, ColumnSchema, ColumnsOnDisk, as_schema, as_table, name_of
+from deniable.tables import (
+    ColumnCells,
+    ColumnSchema,
+    ColumnsOnDisk,
+    as_column,
+    as_schema,
+    as_table,
+    column_among,
+    name_of,
+)
 from deniable.training.account import RecordTradeoffs
 from deniable.training.additive import Additive
 from deniable.training.features import Declared, FeatureTable, asks_discovery, column_names, declare, public_inputs
@@ -166,6 +175,13 @@ class ModelFit(Fit, ABC):
     def target(self, y: Any) -> Any:
         """Return the checked target; records that do not fit what is declared weigh nothing from here on."""
 
+    def refuse_cells(self, cells: ColumnCells, wrong: Any, needed: str, way_out: str) -> None:
+        """Refuse a target with wrong cells by where the first stands and what it holds, which is not quoted."""
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            held = ("nothing, or an infinity", "a number", "a date", "a word or a truth value")[cells.kind[row]]
+            raise InputError(f"y must hold {needed} in every record, {self.table.place_of(row)} has {held}; {way_out}")
+
     @abstractmethod
     def learn(self, target: Any) -> Any:
         """Spend the budget and return the model, fitted."""
@@ -175,7 +191,10 @@ class ModelFit(Fit, ABC):
         if y is None:
             name = type(self.model).__name__
             raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None")
-        check_consistent_length(self.table, y)
+        if not isinstance(y, ColumnCells):
+            y = as_column("y", column_or_1d(y, warn=True) if getattr(y, "ndim", 1) == 2 else y).infer_objects()
+        if len(y) != len(self.table):
+            raise InputError(f"y must have one cell a record, got {len(y)} for {len(self.table)} records; give all")
         target = self.target(y)
         self.count()
         return self.learn(target)
@@ -266,12 +285,9 @@ def without_group(model: Any, X: Any, *, fitting: bool) -> tuple[Any, Any]:
     group = person_of(model)
     if group is None:
         return X, None
-    if isinstance(X, pd.DataFrame | ColumnsOnDisk):
-        if group in X.columns:
-            return X.drop(columns=group), X[group]
-    elif fitting and getattr(X, "ndim", 0) == 2 and group in (names := column_names(X)):
-        place = names.index(group)
-        return np.delete(X, place, axis=1), X[:, place]
+    if getattr(X, "ndim", 0) == 2 and not hasattr(X, "columns") and (fitting or X.shape[1] > model.n_features_in_):
+        X = pd.DataFrame(X, columns=column_names(X))  # whose other columns keep their names
     if fitting:
-        raise InputError(f"group must name a column of X, got {group!r}")
-    return X, None
+        column_among("group", group, list(getattr(X, "columns", ())))
+    here = group in getattr(X, "columns", ())
+    return (X.drop(columns=group), X[group]) if here else (X, None)

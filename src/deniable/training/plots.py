@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deniable._check import FloatArray, InputError
-from deniable.tables import names_of, near
+from deniable.tables import column_among, names_of
 from deniable.training.additive import Additive
 from deniable.training.encoders import Encoder, Levels, Listed, Pair, Thermometer
 
@@ -58,10 +58,7 @@ def _chosen(model: Additive, columns: Any) -> list[int]:
     wanted = names_of([columns] if isinstance(columns, str) else columns)
     if not wanted:
         raise InputError("columns must name at least one column")
-    for name in wanted:
-        if name not in names:
-            raise InputError(f"columns names {name!r}, which the model does not have{near(name, names)}")
-    return [names.index(name) for name in wanted]
+    return [names.index(column_among("columns", name, names)) for name in wanted]
 
 
 def _heat_map(ax: Any, pair: Pair, values: FloatArray) -> None:

@@ -10,13 +10,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import _check_y
 
 from deniable._check import FloatArray, InputError, choice
 from deniable.tables import DATE, NUMBER, ColumnCells, ColumnSchema
 from deniable.training import bins
 from deniable.training.base import PrivateModel, estimator
-from deniable.training.features import target_cells
 from deniable.training.fits import ModelFit, TrainingWarning
 from deniable.training.levels import LEVEL_SHARE, levelled, wide_clip
 from deniable.training.looks import NumberColumn
@@ -51,13 +49,13 @@ class RegressorFit(ModelFit):
         span, kind = aim.span, DATE if aim.kind == "date" else NUMBER
         if poisson and span is not None and span[0] < 0:
             raise InputError("loss='poisson' needs counts of at least 0 in target_range")
-        cells = target_cells(y, aim)
+        cells = y if isinstance(y, ColumnCells) else aim.read(y)
         fits = cells.kind == kind
         if not (aim.kind or isinstance(y, ColumnCells)):
-            values = _check_y(np.where(fits, cells.number, np.nan), y_numeric=True, estimator=self.model)
-            if poisson and values.min() < 0:
+            self.refuse_cells(cells, ~fits, "a finite number", "convert it, or declare the target's kind or range")
+            if poisson and cells.number.min() < 0:
                 raise InputError("loss='poisson' needs counts of at least 0")
-            return np.asarray(values), None
+            return cells.number, None
         if poisson:
             fits &= ~(cells.number < 0)
         self.look.units = self.look.units.only(fits)

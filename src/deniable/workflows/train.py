@@ -22,11 +22,10 @@ from deniable.tables import (
     Opened,
     Schema,
     as_schema,
+    column_among,
     copies_line,
-    few,
     name_of,
     names_of,
-    near,
     open_table,
     persons_of,
     read_cell,
@@ -139,7 +138,7 @@ def train_table(
     who = () if group is None else (group,)
     for option, asked in (("drop", drop), ("group", who)):
         for column in asked:
-            _known(option, column, [one for one in frame.columns if option != "group" or one != target])
+            column_among(option, column, [one for one in frame.columns if option != "group" or one != target])
     declared = replace(_declared(declared, classes, list(frame.columns), target), person=group)
     left = {target, *drop, *who, *(one for one in frame.columns if declared.kind(one) == "dropped")}
     X = frame[[column for column in frame.columns if column not in left]]
@@ -195,22 +194,15 @@ def _checked(opened: Opened, target: str | None) -> tuple[pd.DataFrame, str]:
     """Return the cells as they stand, and the name of the target."""
     name, frame, target = opened.name, opened.checked().frame, target or opened.target_name
     names = list(frame.columns)
-    if target is None:
-        raise InputError(f"{name}: target is missing; name the column to predict, one of: {few(names)}")
-    _known("target", target, names)
+    target = column_among("target", target, names)
     if not len(frame):
         raise InputError(f"{name} cannot be used: it has no rows")
     return frame if isinstance(frame, pd.DataFrame) else pd.DataFrame({n: frame[n] for n in names}), target
 
 
-def _known(option: str, asked: Any, names: Sequence[Any]) -> None:
-    if asked not in names:
-        raise InputError(f"{option} {asked!r} is not a column{near(asked, names) or f'; it has: {few(names)}'}")
-
-
 def _declared(schema: Schema, classes: Sequence[Any] | None, names: Sequence[Any], target: str) -> Schema:
     """Return all that is declared of a table's columns; classes that are texts and spell numbers are numbers."""
-    schema.check_names(names, "the table")
+    schema.check_names(names)
     said = {} if classes is None else {target: {"categories": tuple(classes)}}
     schema = replace(schema.saying(said), target=target)
     aim = schema.column(target)
