@@ -1,5 +1,7 @@
 """Tables: what is refused and how, and rows of norm at most 1 whatever comes in."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -124,3 +126,15 @@ def test_columns_that_identify_are_dropped_loudly():
     with pytest.warns(TableWarning, match=r"'name': dropped: its texts are nearly unique.*'same': dropped"):
         X, _ = encode(understand(frame, "ill"))
     assert X.shape == (300, 5)  # age, three cities, the constant
+
+
+def test_columns_are_not_held_twice():
+    rng = np.random.default_rng(0)
+    table = understand(
+        pd.DataFrame({**{f"x{i}": rng.normal(size=40_000) for i in range(12)}, "y": rng.integers(0, 2, 40_000)}), "y"
+    )
+    tracemalloc.start()
+    X, _ = encode(table)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.7 * X.nbytes

@@ -2,6 +2,7 @@
 
 import datetime as dt
 
+import pandas as pd
 import pytest
 
 import deniable as dn
@@ -39,6 +40,26 @@ FILES = {  # the file; the exit code of check; what it says
     "NA for Namibia": (lines("c,x", lambda i: f"{('NA', 'DE', 'FR')[i % 3]},{i % 3}"), 0, "20 cells such as NA"),
     "nearly unique, with a unit": (lines("w,x", lambda i: f"{i}.5 kg,{i % 3}"), 0, "unit = 'kg' makes numbers"),
     "minus behind": (lines("w,x", lambda i: f"{i * 7 % 41}-,{i % 3}"), 0, "!unit"),
+    "whole numbers with points": (
+        lines("w\tx", lambda i: f"{1 + i % 3}.0{i:02}\t{i % 3}"),
+        0,
+        "not as 1234; else --decimal",
+    ),
+    "three digits": (lines("w\tx", lambda i: f"0.{i % 9}40\t{i % 3}"), 0, "!1234"),
+    "columns of blanks": (lines("w     x", lambda i: f"{i % 9}     {i % 3}"), 2, "separate cells by commas or tabs"),
+    "an instrument's lines above": (
+        lines("Device: 7\nw,x", lambda i: f"{i % 9},{i % 3}"),
+        2,
+        "delete a title or comments",
+    ),
+    "names of rows without a name": (lines("w,x", lambda i: f"{i},{i % 9},{i % 3}"), 2, "name a column of row names"),
+    "no header": (lines("1.5,2020-01-01,x", lambda i: f"{i % 9},2020-01-0{1 + i % 9},x"), 0, "dates: 2 of 3; if they"),
+    "years in the header": (lines("place,of,2020", lambda i: f"N{i % 9},{i % 3},{i % 5}"), 0, "!if they are a record"),
+    "a day of the week": (
+        lines("d;x", lambda i: f"Mo, {1 + i % 28:02}.01.2024;{i % 3}"),
+        2,
+        "in a form that is not understood",
+    ),
     "percent": (lines("w,x", lambda i: f"{i % 9} %,{i % 3}"), 0, "5 % was read as 5, not as 0.05"),
     "long numbers": (lines("w,x", lambda i: f"{2**53 + i % 9},{i % 3}"), 0, "above 9007199254740992 are rounded"),
     "limits": (lines("w,x", lambda i: f"{'<5' if i % 2 else i},{i % 3}"), 0, "!unit"),
@@ -95,3 +116,15 @@ def test_a_title_stops_training_by_the_header_alone(tmp_path):
         with pytest.raises(dn.InputError, match="names 1 of 4 columns"):
             dn.release_statistics(path, "count()", advantage=0.1)
     assert understand({"a": [1, 2, 3], "": [4, 5, 7]}).problems == ()
+
+
+def test_labels_of_values_and_broken_workbooks_are_named(tmp_path):
+    frame = pd.DataFrame({"town": pd.Categorical(["A", "B"] * 30), "x": range(60)})
+    frame.to_stata(tmp_path / "t.dta", write_index=False)
+    assert understand(tmp_path / "t.dta").notes[0] == (
+        "labels of values were not read (town): kind = 'code' makes groups of their numbers"
+    )
+    pytest.importorskip("python_calamine")
+    (tmp_path / "t.xls").write_text("<html><table><tr><td>w</td></tr></table></html>")
+    with pytest.raises(dn.InputError, match=r"t\.xls' could not be read: .*; save it anew as \.csv"):
+        understand(tmp_path / "t.xls")

@@ -104,7 +104,7 @@ def test_files_and_targets_that_are_none(table, tmp_path):
         _fitted(table, table["y"], target="y")
     with pytest.raises(InputError, match="target 'z' is not a column; it has: 'age', 'city'"):
         _fitted(table, target="z")
-    with pytest.raises(InputError, match="X must be a data frame, a file or blocks, got ndarray"):
+    with pytest.raises(InputError, match="target 'y' is not a column; it has: '0', '1'"):
         _fitted(np.ones((5, 2)), target="y")
     whole = (folder / "3.parquet").read_bytes()
     (folder / "3.parquet").write_bytes(whole[:2000] + bytes(2000) + whole[4000:])  # the footer is whole, a page is not

@@ -43,15 +43,20 @@ def test_classes_are_those_that_the_target_has(name):
 NONE = "every record, row 0 (the first is 0) has nothing, or an infinity; "
 ROWS = "y must have one cell a record, got {} for 300 records; give all"
 HOLDS = "y must hold a finite number in every record, row 0 (the first is 0) has a {}; convert it, or declare"
+NO_NUMBER = HOLDS.format("word or a truth value")
 FIRST = np.arange(300) == 0
 REFUSED = {  # the target; what is said of it as classes, and as numbers
     "dates": (DAYS, "got date; convert y to texts", HOLDS.format("date")),
-    "complex": (UP + 1j, "got complex; convert y to texts", HOLDS.format("word or a truth value")),
-    "truth values": (UP, None, HOLDS.format("word or a truth value")),
+    "complex": (UP + 1j, "got complex; convert y to texts", NO_NUMBER),
+    "truth values": (UP, None, NO_NUMBER),
     "fractions": (X[:, 0], "Unknown label type: y must hold classes", None),
     "decimals": ([Decimal(int(up)) for up in UP], "got decimal; convert", None),
-    "several types": (np.array(["a", *range(299)], dtype=object), "got mixed-integer; convert", HOLDS.format("word or a truth value")),
-    "bytes": (np.where(UP, b"a", b"b"), "got bytes; convert", HOLDS.format("word or a truth value")),
+    "several types": (
+        np.array(["a", *range(299)], dtype=object),
+        "got mixed-integer; convert",
+        NO_NUMBER,
+    ),
+    "bytes": (np.where(UP, b"a", b"b"), "got bytes; convert", NO_NUMBER),
     "an infinity": (np.where(FIRST, np.inf, UP), NONE, NONE),
     "None": ([None, *UP[1:].astype(int).tolist()], NONE, NONE),
     "a gap": (pd.Series([None, *UP[1:].astype(int).tolist()], dtype="Int64"), NONE, NONE),
@@ -79,7 +84,10 @@ def test_columns_of_an_array_keep_their_names_beside_persons():
     table = np.column_stack([X[:, 0], np.arange(300) // 2, 1000 * X[:, 1]])
     model = dn.PrivateClassifier(advantage=0.3, group=1, ranges={0: (0, 1), 2: (0, 1000)}).fit(table, UP)
     assert [column.name for column in model.columns_] == ["0", "2"]
-    np.testing.assert_array_equal(model.predict_proba(table), model.predict_proba(table[:, [0, 2]]))
+    named = pd.DataFrame({"0": table[:, 0], "2": table[:, 2]})
+    np.testing.assert_array_equal(model.predict_proba(table), model.predict_proba(named))
+    with pytest.raises(ValueError, match="features"):
+        model.predict(table[:, [0, 2]])  # whose second column is called 1, as that of the persons
     last = dn.PrivateClassifier(advantage=0.3, group=2, ranges={0: (0, 1), 1: (0, 1000)}).fit(table[:, [0, 2, 1]], UP)
     np.testing.assert_array_equal(last.predict(table[:, [0, 2, 1]]), last.predict(table[:, [0, 2]]))
     assert not hasattr(last, "feature_names_in_")

@@ -75,19 +75,21 @@ _CLOCK = r"(?P<h>\d{1,2}):(?P<min>\d\d)(?::(?P<s>\d\d)(?:[.,](?P<f>\d{1,9})\d*)?
 _ZONE = r"(?: ?(?:Z|UTC|GMT|(?P<zone>[+-]\d\d(?::?\d\d)?)))?"
 _YEAR, _MONTH = r"(?P<y>\d{4}|\d\d)", r"(?P<name>[A-Za-zÀ-ÿ]{3,9})"
 _DATES = {
-    re.compile(rf"{pattern}(?:(?:T|,? ){_CLOCK}{_ZONE})?", re.A): swap
+    re.compile(rf"{pattern}(?:(?:T|:|,? ){_CLOCK}{_ZONE})?", re.A): swap
     for pattern, swap in {  # whether day and month change places where no other reading is left
         r"(?P<y>\d{4})(?P<sep>[-/.])(?P<m>\d{1,2})(?P=sep)(?P<d>\d{1,2})": False,  # 2021-04-19
         r"(?P<y>\d{4})-(?P<m>\d\d)": False,  # 2021-04
         r"(?P<d>\d\d?)(?P<sep>[.-]) ?(?P<m>\d\d?)(?P=sep) ?(?P<y>\d{4})": True,  # 19.4.2021, 19-04-2021
         r"(?P<d>\d\d)\.(?P<m>\d\d)\.(?P<y>\d\d)": True,  # 19.04.21
+        r"(?P<d>\d\d?)\.(?P<m>\d\d?)\.(?P<y>\d\d)(?=.*:)": True,  # 19.4.21 12:30, as 1.4.21 may be a version
         rf"(?P<m>\d\d?)/(?P<d>\d\d?)/{_YEAR}": True,  # 04/19/2021, 4/19/21
         rf"(?P<d>\d\d?)\.?[ -]{_MONTH}\.?[ -]{_YEAR}": False,  # 19 Apr 2021, 19-Apr-21
+        rf"(?P<d>\d\d){_MONTH}(?P<y>\d{{4}})": False,  # 19APR2021
         rf"{_MONTH}\.? (?P<d>\d\d?),? (?P<y>\d{{4}})": False,  # April 19, 2021
     }.items()
 }
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ][01]\d:\d\d:\d\d(?:\.\d{6})?)?", re.A)
-_TIME = re.compile(r"\d{1,4}[-/.: ]|[A-Za-zÀ-ÿ]{3,9}\.? \d|-?\d+ day", re.A)  # how all of these begin
+_TIME = re.compile(r"\d{1,4}[-/.: ]|\d\d[A-Za-zÀ-ÿ]{3}|[A-Za-zÀ-ÿ]{3,9}\.? \d|-?\d+ day", re.A)  # how all begin
 _SPAN = re.compile(rf"(?:(?P<days>-?\d{{1,9}}) days?,? ?)?(?:\+?{_CLOCK})?", re.A)  # 12:30 is half a day and a bit
 _LONGEST = 40  # letters of a date
 _NAMES = "jan feb,fév,fev mar,mär apr,avr may,mai jun,juin jul,juil aug,aoû,aou sep oct,okt nov dec,dez,déc"

@@ -19,7 +19,7 @@ import pandas as pd
 from deniable._check import InputError
 from deniable.tables.cell import NUMBER, WORD, ColumnCells
 from deniable.tables.containers import column_among, name_of, names_of, no_column
-from deniable.tables.files import WHICH_MARK, Opened, open_table
+from deniable.tables.files import HEADER_FIRST, WHICH_MARK, Opened, open_table
 from deniable.tables.inference import (
     MAX_CATEGORIES,
     RARE,
@@ -232,6 +232,8 @@ def understand(
         problems.append(
             f"rows with cells beside the columns that the first row names: {opened.beside}; if it is a title, delete it"
         )
+    if len(opened.odd) > len(frame) > 0:
+        problems.append(f"most lines have other cells than the first: {HEADER_FIRST}")
     if not len(frame) and not opened.problems:
         problems.append("it has no rows")
     known = vars(opened) | {"frame": pd.DataFrame(), "problems": tuple(problems), "target_name": target}
@@ -297,7 +299,7 @@ def _understood(name: str, raw: Any, cells: ColumnCells, declared: ColumnSchema)
     values = typed(cells, kind)
     texts = texts_of(raw)
     form = format_of(texts, declared)
-    comma = form.decimal == "," and any("," in text for text in texts)
+    comma = form.decimal == "," and any(re.search(r"\d,\d", text) for text in texts)
     said = ["decimal comma"] * comma + [f"{form.order} first"] * bool(form.order)
     made = Column(name, kind, float(values.isna().mean()), written=", ".join(said))
     if declared.kind:
@@ -366,14 +368,12 @@ def draft_schema(
     declared = as_schema(schema, drafts=True)
     opened = open_table(source, declared)
     frame, target = opened.frame, target or declared.target or opened.target_name
-    target, drop = target and name_of(target), names_of(drop)
+    target, drop = target and column_among("target", target, frame.columns), names_of(drop)
     if WHICH_MARK in opened.problems:  # the mark of most columns that show one is the file's
         marks = Counter(format_of(texts_of(frame[name]), ColumnSchema()).decimal for name in frame.columns)
         declared = replace(declared, decimal=max(",.", key=lambda mark: marks[mark]))
         opened = replace(opened, problems=tuple(set(opened.problems) - {WHICH_MARK}))
     known = {one.name: one for one in understand(opened, drop=drop, schema=declared).columns}
-    if target is not None:
-        column_among("target", target, frame.columns)
     columns = dict[str, ColumnSchema]()
     notes: dict[str | None, list[str]] = {None: list(_HEAD)}
     for name in frame.columns:

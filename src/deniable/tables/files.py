@@ -20,6 +20,7 @@ import pandas as pd
 
 from deniable._check import InputError
 from deniable._optional import require
+from deniable.tables.cell import DATE, NUMBER, read_cell
 from deniable.tables.columnar import ColumnsOnDisk, on_disk
 from deniable.tables.containers import CONTAINERS, as_frame, fault, index_columns, name_of, of_records
 from deniable.tables.schema import Schema
@@ -29,6 +30,10 @@ BUILTIN = ("breast-cancer", "digits-3-8")  # data sets that need no file
 _SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 _LARGEST_SHEET = 20_000_000  # bytes
 _MOST_CELLS = 50_000_000  # of the rectangle around a sheet's cells, each of which takes 24 bytes
+HEADER_FIRST = (
+    "the first line must name every column: delete a title or comments above it, name a column of row names, separate "
+    "cells by commas or tabs, quote cells that hold the separator"
+)
 WHICH_MARK = (
     "its columns are separated by ';', so its numbers may be written 0,5 or 0.5: say --decimal , or --decimal . "
     '(for all columns: decimal = "," in the schema)'
@@ -83,7 +88,7 @@ def open_file(path: Path, schema: Schema | None = None, sheet: str | None = None
     except MemoryError:
         raise InputError(f"data file {str(path)!r} does not fit into memory") from None
     except Exception as error:  # pandas, pyarrow and gzip raise a dozen kinds: each means that this is not such a file
-        raise InputError(f"data file {str(path)!r} could not be read: {fault(error)}") from None
+        raise InputError(f"data file {str(path)!r} could not be read: {fault(error)}; save it anew as .csv") from None
     raise InputError(f"data file {str(path)!r} must end in {KINDS}")
 
 
@@ -137,11 +142,11 @@ def _open_text(name: str, data: bytes, schema: Schema, sheet: str | None) -> Ope
         ),
     )
     frame = pd.DataFrame({i: table.column(i).to_pandas() for i in range(len(header))})
-    lost = [
-        "it has no rows: no line has as many cells as the header; the first line must be the header: delete a title or "
-        "comments above it, and quote cells that hold the separator"
-    ] * bool(odd and not len(frame))
+    lost = [f"it has no rows: no line has as many cells as the first: {HEADER_FIRST}"] * bool(odd and not len(frame))
     lost += _untitled(header)
+    values = sum(read_cell(name)[0] in (NUMBER, DATE) for name in header)
+    said = f"names that are numbers or dates: {values} of {len(header)}; if they are a record, put a header above it"
+    notes += (said,) * (2 * values > len(header))
     if sep == ";" and not schema.says_decimal:
         lost.append(WHICH_MARK)
     return Opened(as_frame(frame.set_axis(header, axis=1)), notes, tuple(lost), odd, unit="line of the file")
@@ -220,12 +225,10 @@ def separator(header: str, known: str | None) -> tuple[str, tuple[str, ...]]:
 
 
 def _untitled(header: Sequence[str]) -> list[str]:
-    """Refuse a title for a header: the first line of a table names most of its columns."""
-    named = sum(bool(name.strip()) for name in header)
-    said = (
-        f"its first line names {named} of {len(header)} columns: the header must come first: delete the title above it"
-    )
-    return [said] * (2 * named < len(header) and len(header) > 2)
+    """Refuse a title for a header, or one with blanks between: the first line of a table names most of its columns."""
+    named, wide = sum(bool(name.strip()) for name in header), len(header) == 1 and "  " in header[0].strip()
+    said = f"its first line names {named} of {len(header)} columns: {HEADER_FIRST}"
+    return [said] * (wide or (2 * named < len(header) and len(header) > 2))
 
 
 def _open_arrow(name: str, data: bytes, schema: Schema, sheet: str | None) -> Opened:
@@ -286,8 +289,10 @@ def _check_near(name: str, data: bytes) -> None:
 
 def _open_stata(name: str, data: bytes, schema: Schema, sheet: str | None) -> Opened:
     """Read a file of Stata; of values with labels the values: two labels that are alike would be one record's doing."""
-    frame = pd.read_stata(io.BytesIO(data), convert_categoricals=False)
-    return Opened(as_frame(frame))
+    with pd.io.stata.StataReader(io.BytesIO(data), convert_categoricals=False) as reader:
+        frame, labels = reader.read(), ", ".join(reader.value_labels())
+    notes = (f"labels of values were not read ({labels}): kind = 'code' makes groups of their numbers",)
+    return Opened(as_frame(frame), notes * bool(labels))
 
 
 _READERS: dict[tuple[str, ...], Callable[[str, bytes, Schema, str | None], Opened]] = {
@@ -300,7 +305,7 @@ _READERS: dict[tuple[str, ...], Callable[[str, bytes, Schema, str | None], Opene
 
 
 def as_table(data: Any, schema: Schema | None = None) -> Any:
-    """Return whatever holds a table as a data frame, as columns on disk or as an array, its cells untouched.
+    """Return whatever holds a table as a data frame or as columns on disk, its cells untouched; else what it is.
 
     The schema names the columns of records without a header.
     """
@@ -309,7 +314,11 @@ def as_table(data: Any, schema: Schema | None = None) -> Any:
     found = on_disk(data)
     if found is None:
         found = as_frame(data, schema.names if schema else ())
-    return np.array(found, dtype=object) if isinstance(found, list | tuple) else found  # NumPy would give all one type
+    if isinstance(found, list | tuple):
+        found = np.array(found, dtype=object)  # NumPy would give all one type
+    if isinstance(found, np.ndarray) and found.ndim == 2 and found.dtype.kind != "c":
+        found = as_frame(pd.DataFrame(found, dtype=object if found.dtype == object else None))
+    return found
 
 
 def open_table(
@@ -332,8 +341,6 @@ def open_table(
     table = on_disk(path) if path is not None else as_table(source, schema)
     if isinstance(table, ColumnsOnDisk):
         return Opened(table, left_out(table.index), name=table.title)
-    if isinstance(table, np.ndarray) and table.ndim == 2:
-        table = as_frame(pd.DataFrame(table, dtype=object if table.dtype == object else None))
     if not isinstance(table, pd.DataFrame):
         raise InputError(f"a table must be {CONTAINERS}, got {type(source).__name__}")
     return Opened(table.reset_index(drop=True))

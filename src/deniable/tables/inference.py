@@ -39,7 +39,9 @@ _IDENTIFIER = re.compile(
     r"|first[_ ]name|last[_ ]name|full[_ ]name|username|user[_ ]name|address)(?:$|[^a-z])"
 )
 _ODD_DATE = re.compile(
-    r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}.*|.*\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*\d.*", re.I
+    r"(?:[^\W\d]+\W+)?\d{1,4}[./-]\d{1,2}[./-]\d{1,4}.*|"
+    r".*\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*\d.*",
+    re.I,
 )
 
 
@@ -171,6 +173,8 @@ def doubts(texts: Collection[str], declared: ColumnSchema) -> dict[str, str]:
     if way and "," in way + marks:
         point = "1.234 was read as 1.234, though others have decimal commas"
         found["decimal"] = point if "." in marks else "1,234 was read as 1234; else --decimal ,"
+    elif way and marks:
+        found["point"] = "1.234 was read as 1.234, not as 1234; else --decimal ,"
     if "/" in meant(texts, declared, "order")[1]:
         found["order"] = "04/05/2021 was read as 5 April; else declare its order"
     if declared.kind != "code" and any(re.fullmatch(r"0\d+", text) for text in texts):

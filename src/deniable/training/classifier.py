@@ -54,8 +54,6 @@ class ClassifierFit(ModelFit):
     def target(self, y: Any) -> tuple[NDArray[Any], FloatArray] | ColumnCells:
         """Return the classes and each record's; the cells where classes are to be discovered."""
         classes, declared = self.model.classes, self.declares_target(self.model)
-        if isinstance(y, ColumnCells) and not declared:
-            raise InputError("classes must be given where the cells of the target are read alone")
         if declared:
             aim = self.aim(self.model)
             cells = y if isinstance(y, ColumnCells) else aim.read(y)

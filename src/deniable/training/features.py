@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from deniable._check import FloatArray, InputError, choice, mapping
@@ -79,13 +78,13 @@ def declared_kind(kind: str) -> ColumnKind:
 
 
 class FeatureTable:
-    """The columns of an array, a data frame or of files, read one at a time."""
+    """The columns of a data frame or of files, read one at a time."""
 
     def __init__(self, X: Any, schema: Schema, columns: Sequence[FeatureColumn] | None = None) -> None:
         self._X, self._schema, self.n_rows = X, schema, len(X)
         self._read: dict[int, ColumnCells] = {}
         self.left_out: tuple[Any, ...] = ()  # names of columns of nearly unique words, by released counts
-        names = column_names(X)
+        names = tuple(X.columns)
         used = [
             column for column in map(FeatureColumn, names, range(len(names))) if schema.kind(column.name) != "dropped"
         ]
@@ -101,7 +100,7 @@ class FeatureTable:
             return read(self._X.column(place))
         if place in self._read:
             return self._read[place]
-        raw = self._X.iloc[:, place] if hasattr(self._X, "iloc") else self._X[:, place]
+        raw = self._X.iloc[:, place]
         found = read(raw)
         if getattr(raw.dtype, "kind", "O") not in "biufmM" or self.n_rows * len(self.columns) <= _KEPT:
             self._read[place] = found
@@ -115,11 +114,6 @@ class FeatureTable:
         """Return the numbers of a column, or its days; NaN for other cells."""
         found = self.cells(column)
         return np.where(found.kind == column.axis, found.number, np.nan)
-
-
-def column_names(X: Any) -> tuple[str, ...]:
-    """Return what the columns are called, those of an array after their places."""
-    return names_of(X.columns if hasattr(X, "columns") else range(X.shape[1]))
 
 
 def declare(names: Sequence[Any], schema: Schema, ranges: Any, categories: Any, discovery_delta: float) -> Declared:
@@ -175,14 +169,10 @@ def public_inputs(declared: Declared) -> tuple[str, ...]:
 def apart(X: Any, target: Any, schema: Schema) -> tuple[Any, Any]:
     """Features and target of whatever holds a table with one."""
     table = as_table(X, schema)
-    if isinstance(table, ColumnsOnDisk):
-        name = PAIR_TARGET if PAIR_TARGET in table.names else column_among("target", target, table.names)
-        return table.drop(columns=name), table[name]
-    if target is None:
+    if target is None and not isinstance(table, ColumnsOnDisk):
         return X, None
-    if not isinstance(table, pd.DataFrame):
-        raise InputError(f"target names a column: X must be a data frame, a file or blocks, got {type(X).__name__}")
-    name = column_among("target", target, list(table.columns))
+    names = list(getattr(table, "columns", ()))
+    name = PAIR_TARGET if PAIR_TARGET in names else column_among("target", target, names)
     return table.drop(columns=name), table[name]
 
 

@@ -41,7 +41,7 @@ from deniable.tables import (
 )
 from deniable.training.account import RecordTradeoffs
 from deniable.training.additive import Additive
-from deniable.training.features import Declared, FeatureTable, asks_discovery, column_names, declare, public_inputs
+from deniable.training.features import Declared, FeatureTable, asks_discovery, declare, public_inputs
 from deniable.training.fitting import exposures, fit_table
 from deniable.training.looks import KINDS_SHARE, Task, kinds
 from deniable.training.losses import ClippedLoss
@@ -149,7 +149,7 @@ class ModelFit(Fit, ABC):
             raise InputError(f"records_per_person must be 1 without persons, got {records!r}: name them by group=")
         column = said.column(said.person)
         units = Units(unit) if owners is None else units_of(owners, said.person, records, declared=column)
-        declared = declare(column_names(X), said, model.ranges, model.categories, delta / max(parts, 1))
+        declared = declare(tuple(X.columns), said, model.ranges, model.categories, delta / max(parts, 1))
         fit = cls.opened(model, X, declared, units, source, delta if parts else 0.0, seen=seen)
         if not fit.table.columns:
             raise InputError("X must have a column that the schema does not drop")
@@ -282,12 +282,8 @@ def checked(model: Any, X: Any, *, reset: bool) -> Any:
 
 def without_group(model: Any, X: Any, *, fitting: bool) -> tuple[Any, Any]:
     """Split the person column off."""
-    group = person_of(model)
-    if group is None:
+    group, names = person_of(model), list(getattr(X, "columns", ()))
+    if group is None or not (fitting or group in names):
         return X, None
-    if getattr(X, "ndim", 0) == 2 and not hasattr(X, "columns") and (fitting or X.shape[1] > model.n_features_in_):
-        X = pd.DataFrame(X, columns=column_names(X))  # whose other columns keep their names
-    if fitting:
-        column_among("group", group, list(getattr(X, "columns", ())))
-    here = group in getattr(X, "columns", ())
-    return (X.drop(columns=group), X[group]) if here else (X, None)
+    group = column_among("group", group, names)
+    return X.drop(columns=group), X[group]
