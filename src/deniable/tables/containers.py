@@ -148,7 +148,31 @@ def _of_columns(columns: Mapping[Any, Any]) -> pd.DataFrame:
 
 
 def as_column(name: Any, values: Any) -> pd.Series[Any]:
-    """Return one column, of whatever library, with the cells and the type that it has; ``name`` is for messages."""
+    """Return one column, of whatever library, with the cells and the type that it has.
+
+    Parameters
+    ----------
+    name
+        What messages call it.
+    values
+        A list, an array, or a series of pandas, Polars or PyArrow.
+
+    Returns
+    -------
+    pandas.Series
+        Its cells, numbered from 0.
+
+    Raises
+    ------
+    InputError
+        For what has no length, or more than one cell a record.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> dn.tables.as_column("age", [33, None]).tolist()
+    [33, None]
+    """
     import pyarrow as pa
 
     if isinstance(values, str | bytes | Mapping | set | frozenset) or not hasattr(values, "__len__"):
@@ -230,8 +254,29 @@ def no_column(option: str, asked: str, names: Iterable[str]) -> str:
 
 
 def column_among(option: str, asked: Any, names: Collection[str]) -> str:
-    """Return the name of the column that an option asks for, or raise ``InputError`` with the nearest.
+    """Return the name of the column that an option asks for.
 
+    Parameters
+    ----------
+    option
+        What messages call it.
+    asked
+        The name that it has.
+    names
+        Those of the table.
+
+    Returns
+    -------
+    str
+        The name as the table has it.
+
+    Raises
+    ------
+    InputError
+        If it is None, or no column: with the nearest name.
+
+    Examples
+    --------
     >>> import deniable as dn
     >>> dn.tables.column_among("target", " ill", ["age", "ill"])
     'ill'

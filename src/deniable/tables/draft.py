@@ -18,7 +18,7 @@ import pandas as pd
 
 from deniable._check import InputError
 from deniable.tables.cell import NUMBER, WORD, ColumnCells
-from deniable.tables.containers import column_among, name_of, names_of, no_column
+from deniable.tables.containers import column_among, few, name_of, names_of, no_column
 from deniable.tables.files import HEADER_FIRST, WHICH_MARK, Opened, open_table
 from deniable.tables.inference import (
     MAX_CATEGORIES,
@@ -150,7 +150,7 @@ class Understood(Opened):
     def supervised(self) -> pd.Series[Any]:
         """Return the target and warn of what is odd, or raise where there is none, or nothing to predict it from."""
         if self.target is None:
-            column_among("target", None, [column.name for column in self.columns])
+            raise InputError(f"target is missing; name a column, one of: {few(one.name for one in self.columns)}")
         if not self.kept:
             why = f": {'; '.join(column.line for column in self.columns)}" if self.columns else ""
             raise InputError(f"{self.name} has no column that can be used besides the target {self.target_name!r}{why}")

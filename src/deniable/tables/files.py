@@ -289,8 +289,9 @@ def _check_near(name: str, data: bytes) -> None:
 
 def _open_stata(name: str, data: bytes, schema: Schema, sheet: str | None) -> Opened:
     """Read a file of Stata; of values with labels the values: two labels that are alike would be one record's doing."""
-    with pd.io.stata.StataReader(io.BytesIO(data), convert_categoricals=False) as reader:
-        frame, labels = reader.read(), ", ".join(reader.value_labels())
+    frame = pd.read_stata(io.BytesIO(data), convert_categoricals=False)
+    with pd.read_stata(io.BytesIO(data), iterator=True) as reader:
+        labels = ", ".join(reader.value_labels())
     notes = (f"labels of values were not read ({labels}): kind = 'code' makes groups of their numbers",)
     return Opened(as_frame(frame), notes * bool(labels))
 
@@ -311,7 +312,7 @@ def as_table(data: Any, schema: Schema | None = None) -> Any:
     """
     if isinstance(data, str | Path):
         return open_table(data, schema).checked().frame
-    found = on_disk(data)
+    found: Any = on_disk(data)
     if found is None:
         found = as_frame(data, schema.names if schema else ())
     if isinstance(found, list | tuple):
