@@ -8,6 +8,8 @@ from typing import Literal
 import numpy as np
 
 Unit = Literal["rate", "number", "count"]
+LISTED = 12  # names, rows or records that are written out; of the others, their number
+DRAWN = 40  # rows of one picture
 
 
 def plural(unit: str) -> str:

@@ -233,7 +233,7 @@ def test_listed_classes_match_by_value(classes):
 def test_what_names_no_column_of_persons_is_refused_in_our_words(group):
     table, y = pd.DataFrame({"x": np.arange(300.0), "who": 1}), np.arange(300) % 2
     for X in (table, table.to_numpy()):
-        with pytest.raises(dn.InputError, match="group .* is not a column"):
+        with pytest.raises(dn.InputError, match=r"group .* is not a column"):
             dn.PrivateRegressor(group=group).fit(X, y)
     with pytest.raises(dn.InputError, match="has no column '1'"):
         dn.release_statistics(table, "count()", advantage=0.5, group=1)

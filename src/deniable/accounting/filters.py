@@ -14,14 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, integer, number, numbers
-from deniable._floats import EPS, LEAST
+from deniable._floats import EPS, LEAST, ROOM
 from deniable.accounting.dispatch import tradeoff
 from deniable.curves import GaussianTradeoff, Tradeoff
 from deniable.mechanisms import GaussianDP, Mechanism, RenyiDP
-
-# budgets are exceeded by at most this share of themselves, which the curves include: so that steps whose sum *is* the
-# budget fit, however sums are rounded
-ROOM = 1e-11
 
 
 class BudgetSpentError(InputError):

@@ -22,6 +22,7 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError, function, integer, number
 from deniable._notebook import Textual
+from deniable.audit.fixed_sample import PILOT
 from deniable.audit.sequential import SequentialAudit, SequentialVerdict
 from deniable.audit.supermartingale import GAMMAS, loudest
 from deniable.audit.verdict import promised_curve
@@ -129,7 +130,6 @@ def _key(release: Any) -> str:
 
 
 TRIALS, SECONDS, CONFIDENCE = 1000, 60.0, 0.999
-_PILOT = 0.2  # share of the budget in which the attack is learned
 _CHUNK = 10  # releases of each world between two looks at the clock and the capital
 
 
@@ -280,7 +280,7 @@ def check_promise(
     pilot, name = 0, "the given score"
     scored: Callable[[Sequence[Any]], Any]
     if score is None:
-        first = more(int(_PILOT * trials), _PILOT * budget)
+        first = more(int(PILOT * trials), PILOT * budget)
         pilot, (name, scored) = len(first[0]), learn_attack(*first, curve.hockey_stick(GAMMAS))
     else:
         scored = lambda releases: [float(score(release)) for release in releases]  # noqa: E731

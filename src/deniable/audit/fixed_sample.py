@@ -234,7 +234,7 @@ def best_threshold(member: FloatArray, nonmember: FloatArray) -> float:
     return float(between if np.isfinite(between) else values[best])
 
 
-PILOT = 0.2  # share of the scores on which thresholds are chosen
+PILOT = 0.2  # share of the scores, canaries or trials on which thresholds are chosen: the others decide
 _VERY_UNEQUAL = 0.1  # ratio of the smaller sample to the larger, below which pointwise limits use more of the scores
 _GROWTH = 1.3  # the threshold of decisions is chosen anew when the scores before it have grown by this factor
 _UNEQUAL = 0.5  # the same, below which deciding about equally many of each wastes too much of the larger sample

@@ -16,6 +16,7 @@ from scipy.stats import binomtest, mannwhitneyu
 
 from deniable._check import FloatArray, InputError, Seed, choice, number, numbers
 from deniable._search import bisect, bisect_integers
+from deniable.audit.fixed_sample import PILOT
 from deniable.audit.intervals import EpsilonDelta, Family, Gaussian, Interval, Shift
 from deniable.audit.one_run_bounds import (
     SHARES,
@@ -31,7 +32,6 @@ from deniable.curves import ApproximateTradeoff, Tradeoff
 from deniable.mechanisms import Mechanism
 
 _CONTROLS = 20  # tosses of other coins
-_PILOT = 5  # a fifth of the canaries chooses how many of the others are guessed
 # shares of the pilot above the thresholds tried
 _TRIED = (0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1, 0.11, 0.12, 0.14, 0.16, 0.2, 0.25, 0.3, 0.4, 0.5)
 _COARSE = 200  # guesses: this many are enough to compare thresholds
@@ -272,7 +272,8 @@ def _with_pilot(
     """
     values = np.clip(scores, -_HUGE, _HUGE)
     order = rng.permutation(len(values))
-    pilot, tested = order[: len(order) // _PILOT], order[len(order) // _PILOT :]
+    chosen = int(PILOT * len(order))
+    pilot, tested = order[:chosen], order[chosen:]
     m, family, error = len(tested), Gaussian(), 1 - confidence
 
     def guessed(part: NDArray[np.int_], ends: tuple[float, float]) -> tuple[int, int]:

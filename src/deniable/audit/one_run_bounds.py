@@ -34,11 +34,10 @@ from deniable._check import FloatArray
 from deniable._search import bisect, bisect_integers, false_position
 from deniable._tails import beta_quantile, binomial_above
 from deniable.audit.intervals import Family, above
-from deniable.audit.supermartingale import GAMMAS
+from deniable.audit.supermartingale import GAMMAS, GROWTH
 from deniable.curves import Tradeoff
 
 _FIRST = 8  # guesses opened before the first look
-_RATIO = 1.1  # growth of the number of guesses from one look to the next
 _LOOKS = 4  # all looks together err about this many times as often as a single one
 _STEPS = 60  # values of ε that are tried from the largest down, where δ > 0
 _TAIL = 1e-18  # probabilities below are counted with the event
@@ -64,7 +63,7 @@ class Ordered:
         at = min(_FIRST, len(guesses))
         while at <= len(guesses):
             looks.append(at)
-            at = max(at + 1, int(at * _RATIO))
+            at = max(at + 1, int(at * GROWTH))
         return cls(canaries, tuple(looks), tuple(right[np.array(looks) - 1].tolist()), share)
 
     def epsilon(self, delta: float, error: float) -> float:

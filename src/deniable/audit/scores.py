@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, Seed, choice, number, numbers, seeded
-from deniable._notebook import Textual
+from deniable._notebook import USUAL_FPRS, Textual
 from deniable.audit.fixed_sample import Ceiling, Evidence, NestedTests, Threshold
 from deniable.audit.intervals import EpsilonDelta, Gaussian, Interval, Ranking, as_interval, tpr_lower, tpr_upper
-from deniable.audit.verdict import USUAL_FPRS, Verdict, judge
+from deniable.audit.verdict import Verdict, judge
 from deniable.curves import ApproximateTradeoff, Tradeoff
 from deniable.mechanisms import Mechanism
 
@@ -128,7 +128,7 @@ class ScoreAudit(Textual):
         """True if all tests together exclude guessing: with the stated confidence, something leaks."""
         return max(self.evidence.tests.advantage(self._error / 2), self.epsilon().low, self.mu().low) > 0
 
-    def excluding(self, fpr: Sequence[float] = USUAL_FPRS) -> tuple[Interval, ...]:
+    def excluding(self, fpr: Sequence[float] = USUAL_FPRS[::-1]) -> tuple[Interval, ...]:
         """Return the intervals of the TPR at each ``fpr``, and of the AUC, that exclude guessing, each on its own.
 
         Those of the attack without a reference count, too: whoever knows more could have left it out.
@@ -209,7 +209,7 @@ class ScoreAudit(Textual):
         return replace(found, outcome="inconclusive") if self.warnings and found.outcome == "consistent" else found
 
     def _text(self) -> str:
-        lines = [*(self.tpr(a) for a in USUAL_FPRS), self.advantage(), self.auc(), self.epsilon(), self.mu()]
+        lines = [*(self.tpr(a) for a in USUAL_FPRS[::-1]), self.advantage(), self.auc(), self.epsilon(), self.mu()]
         head = f"attack scores of {self.evidence.full.m} members and {self.evidence.full.n} nonmembers"
         return "\n  ".join([head, *map(str, lines)])
 

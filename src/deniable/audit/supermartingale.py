@@ -45,7 +45,7 @@ _TAIL = 0.1  # a threshold with a rate up to this counts as one in a tail
 _SHARE = 0.7  # of the stake that would be best if the past rates were the true ones: they are estimates
 _HALVINGS = 26  # of [0, 1]: q₀ is then known to 1.5e-8
 _FIRST = 4  # pairs without bets, since nothing is known before them
-_GROWTH = 1.1  # bets are chosen anew each time the number of pairs has grown by this factor
+GROWTH = 1.1  # of the number of pairs, or of guesses, from one look at them to the next
 ROUNDING = 1e-9  # rounding error charged to logarithms of the capital
 _LARGEST = 0.99  # of a stake, as a share of what keeps the capital above 0
 
@@ -215,7 +215,7 @@ class Capital:
                 inside, outside = (np.sort(np.concatenate(side)) for side in zip(*self._past, strict=True))
                 self._past = [(inside, outside)]
                 self._bets = choose(inside, outside, self._references)
-                self._next = max(self.pairs + 1, int(np.ceil(self.pairs * _GROWTH)))
+                self._next = max(self.pairs + 1, int(np.ceil(self.pairs * GROWTH)))
             room = self._next - self.pairs
             self._bet(member[:room], nonmember[:room])
             member, nonmember = member[room:], nonmember[room:]

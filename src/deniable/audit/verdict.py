@@ -11,7 +11,7 @@ import numpy as np
 
 from deniable import testing
 from deniable._check import FloatArray, InputError
-from deniable._notebook import Textual
+from deniable._notebook import USUAL_FPRS, Textual
 from deniable._search import false_position
 from deniable._shown import shown
 from deniable.accounting import tradeoff
@@ -43,7 +43,6 @@ def in_words(promise: Mechanism | Tradeoff) -> str:
 
 
 Outcome = Literal["consistent", "violated", "inconclusive"]
-USUAL_FPRS = (0.001, 0.01, 0.1)
 _CELLS = np.arange(1, 129) / 128  # at their right ends a ROC is above its area
 
 

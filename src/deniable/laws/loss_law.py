@@ -13,7 +13,7 @@ from deniable._check import FloatArray, InputError, choice, number, numbers
 from deniable._search import bisect
 from deniable.curves import LEAST_RATE, Side, Tradeoff
 
-_MANY = 1024  # more records than this share a grid of ρ
+FEW = 2048  # records for which a grid of ρ, or a table, does not pay
 
 
 class LossLaw(ABC):
@@ -89,9 +89,9 @@ class LossLaw(ABC):
 
     def _epsilon(self, rho: FloatArray, delta: float, side: Side) -> FloatArray:
         positive = rho[rho > 0]
-        if positive.size <= 2 * _MANY:
+        if positive.size <= FEW:
             return self._bisect_epsilon(rho, delta, side)
-        grid = np.concatenate([[0.0], np.geomspace(positive.min(), positive.max(), 2 * _MANY - 1)])
+        grid = np.concatenate([[0.0], np.geomspace(positive.min(), positive.max(), FEW - 1)])
         grid[[1, -1]] = positive.min(), positive.max()
         index = np.searchsorted(grid, rho, side="left") if side == "upper" else np.searchsorted(grid, rho, "right") - 1
         return self._bisect_epsilon(grid, delta, side)[index]

@@ -26,12 +26,11 @@ from scipy.special import kve, ndtri
 from deniable._check import FloatArray, integer, number
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable.curves import Direction, Side, Tradeoff
-from deniable.laws.loss_law import LossLaw, in_chunks
+from deniable.laws.loss_law import FEW, LossLaw, in_chunks
 from deniable.laws.tabulated import TabulatedBound
 
 # the quadrature agrees with 25-digit integrals to better than this (tests: d up to 10⁴, ρ up to 10⁴)
 _RELATIVE = 2e-11
-_FEW = 2048  # records for which a table does not pay
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class NormLaplaceLaw(LossLaw):
     def _from_table(
         self, few: Callable[[FloatArray], FloatArray], fpr: float | None, rho: FloatArray, side: Side
     ) -> FloatArray:
-        if self.dimension == 1 or rho.size <= _FEW or fpr in (0.0, 1.0):
+        if self.dimension == 1 or rho.size <= FEW or fpr in (0.0, 1.0):
             return few(rho)
         value = np.zeros(rho.shape) if fpr is None else np.full(rho.shape, fpr)
         inner = (rho > 1e-12) & (rho <= self.largest)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from deniable._check import InputError, integer
-from deniable._floats import EPS
+from deniable._floats import EPS, ROOM
 from deniable.ledger.file import LedgerError
 from deniable.limits import Limit
 from deniable.mechanisms import (
@@ -21,8 +21,6 @@ from deniable.mechanisms import (
     parts_of,
 )
 from deniable.planning import budget, squared_mu
-
-ROOM = 1e-11  # of sums against what was fixed, as of GaussianFilter: the promise includes it
 
 
 def described(release: Any) -> tuple[Mechanism | None, str]:

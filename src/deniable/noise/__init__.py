@@ -15,6 +15,7 @@ from deniable.noise.certificate import (
 from deniable.noise.columns import (
     CELLS as CELLS,
     COUNT_NOISE as COUNT_NOISE,
+    KINDS_SHARE as KINDS_SHARE,
     REPLACED as REPLACED,
     ColumnKind as ColumnKind,
     ask_kinds as ask_kinds,

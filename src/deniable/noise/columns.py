@@ -22,6 +22,7 @@ from deniable.noise.queries import Queries, Units
 if TYPE_CHECKING:
     from deniable.tables import ColumnCells
 
+KINDS_SHARE = 0.03  # of μ²: how many records there are, and what the columns hold
 DISTINCT, TOTAL = 0.5, 0.5  # weights, next to the counts of a column's cells, of its distinct words and of all records
 CLEAR = 3.0  # standard deviations of noise by which cells of a kind must stand out
 _KINDS = ("missing", "fractional", "date", "word", "flag", "whole")  # in the order of the counts

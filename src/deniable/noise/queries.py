@@ -21,7 +21,7 @@ from scipy.special import ndtri
 
 from deniable import testing
 from deniable._check import FloatArray, InputError, IntArray, integer
-from deniable._floats import MANY_ROUNDINGS
+from deniable._floats import CACHE, MANY_ROUNDINGS
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism
 from deniable.noise.rank_choice import (
     RankWeights as RankWeights,  # noqa: PLC0414  others plan with the law
@@ -29,7 +29,6 @@ from deniable.noise.rank_choice import (
 )
 from deniable.noise.rounding import LARGEST_SCALE, rounded_gaussian
 
-_BLOCK = 1 << 18  # draws kept in memory at a time
 HEAVIEST = 5040  # divisible by 1 … 10: a person's records share it in whole numbers
 _ROUNDED = 1 + MANY_ROUNDINGS  # charged on every sum of μ²
 
@@ -149,7 +148,7 @@ class SumNoise:
 
 def _noise(sd: FloatArray, times: int) -> Iterator[IntArray]:
     while times:
-        block = min(times, max(1, _BLOCK // max(sd.size, 1)))
+        block = min(times, max(1, CACHE // max(sd.size, 1)))
         yield from rounded_gaussian(sd, (block, *sd.shape))[::-1]
         times -= block
 

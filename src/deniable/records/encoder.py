@@ -21,8 +21,7 @@ from deniable.records.losses import Loss
 from deniable.records.problem import Part, Problem, Rows, penalties
 from deniable.tables import Block, RowPart, Source
 
-_MOST_LABELS = 1000  # number of distinct targets above which they are numbers, not classes
-_MOST_LEVELS = 1000  # distinct texts of a column, each of which becomes a column of numbers
+_DISTINCT = 1000  # texts of a column, each of which becomes a column of numbers; targets that are classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +42,7 @@ class Scan:
             a | b if a is not None and b is not None else None for a, b in zip(self.texts, other.texts, strict=True)
         )
         labels = self.labels | other.labels if self.labels is not None and other.labels is not None else None
-        if labels is not None and len(labels) > _MOST_LABELS:
+        if labels is not None and len(labels) > _DISTINCT:
             labels = None
         worst = self if self.longest >= other.longest else other
         return Scan(self.rows + other.rows, found, labels, worst.longest, worst.longest_at)
@@ -61,8 +60,8 @@ def _scan_block(block: Block, names: Sequence[str]) -> Scan:
     for column, name in zip(block.columns, names, strict=True):
         if column.dtype == object:
             found.append(frozenset(block.texts(column, name).tolist()))
-            if len(found[-1] or ()) > _MOST_LEVELS:
-                raise InputError(f"column {name!r} has over {_MOST_LEVELS} different texts; drop or encode it")
+            if len(found[-1] or ()) > _DISTINCT:
+                raise InputError(f"column {name!r} has over {_DISTINCT} different texts; drop or encode it")
             squares += 1.0
         else:
             found.append(None)
@@ -73,7 +72,7 @@ def _scan_block(block: Block, names: Sequence[str]) -> Scan:
     else:
         block.numeric(y, "the target")
     different = np.unique(y)
-    labels = frozenset(different.tolist()) if len(different) <= _MOST_LABELS else None
+    labels = frozenset(different.tolist()) if len(different) <= _DISTINCT else None
     at = int(np.argmax(squares))
     return Scan((len(y),), tuple(found), labels, float(np.sqrt(squares[at])), block.place_of(at))
 
@@ -148,7 +147,7 @@ def read_problem(
     classes, labels = 1, None
     if loss.name in ("logistic", "squared_hinge", "softmax"):
         if found.labels is None:
-            raise InputError(f"the target must hold classes for loss={loss.name!r}, it has over {_MOST_LABELS} values")
+            raise InputError(f"the target must hold classes for loss={loss.name!r}, it has over {_DISTINCT} values")
         labels = np.array(sorted(found.labels))
         classes = loss.targets(labels)[1]
     levels = tuple(None if known is None else tuple(sorted(known)) for known in found.texts)

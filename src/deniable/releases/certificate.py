@@ -15,7 +15,7 @@ from deniable._files import plain, to_json
 from deniable._notebook import Textual, lines
 from deniable._optional import require
 from deniable._plot import marked, new_axes
-from deniable._shown import shown
+from deniable._shown import LISTED, shown
 from deniable.curves import Tradeoff
 from deniable.noise import points
 
@@ -28,7 +28,6 @@ GAME = (
     "the data set and the algorithm are known to the attacker; the training set is a uniform random subset of the "
     "stated size, drawn with fresh entropy; the attacker sees the released value and names one record's membership"
 )
-_SHOWN = 12  # most coordinates listed in a notebook
 
 
 class ReleaseWarning(UserWarning):
@@ -273,9 +272,9 @@ class Release(Textual):
             (name, f"{value:.6g} ± {'not known' if math.isnan(error) else f'{error:.2g}'}")
             for name, value, error in zip(self._labels(), values, errors, strict=True)
         ]
-        left = [f"… and {len(rows) - _SHOWN:,} more"] if len(rows) > _SHOWN else []
+        left = [f"… and {len(rows) - LISTED:,} more"] if len(rows) > LISTED else []
         notes = [*left, "± is a standard error: noise and sampling together.", str(self.certificate)]
-        return lines("Released value", rows[:_SHOWN], notes)
+        return lines("Released value", rows[:LISTED], notes)
 
     def _labels(self) -> tuple[str, ...]:
         shape = self.value.shape

@@ -10,9 +10,8 @@ from hashlib import sha256
 import numpy as np
 
 from deniable._check import FloatArray, Indices
+from deniable._floats import CACHE
 
-_ENTRIES = 1 << 17  # numbers in one temporary array: about a processor's cache
-_LEAST_ROWS = 256
 _CONSTANT = 1e-12  # relative spread below which a coordinate is a constant of the data set
 
 
@@ -68,7 +67,7 @@ def alike(parts: Iterable[FloatArray]) -> Indices:
 
 def blocks(n: int, width: int) -> Iterator[slice]:
     """Yield slices that cover n rows of ``width`` numbers."""
-    rows = max(_ENTRIES // max(width, 1), _LEAST_ROWS)
+    rows = max(CACHE // max(width, 1), 1)
     for begin in range(0, n, rows):
         yield slice(begin, min(begin + rows, n))
 

@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
 from deniable._check import FloatArray, Indices
+from deniable._floats import CACHE
 from deniable.noise import NoiseLaw
 
 Bits = NDArray[np.uint8]
@@ -25,10 +26,8 @@ _LARGEST_LATTICE = 40_000  # a scale that needs more points is far too small to 
 _FAR = 2.0**30  # outputs farther apart than this many scales cannot be resolved reliably in double precision
 _CHARGE = 1e-7  # dropped tails, rounding of positions and of the convolution, OpenDP's grid
 _NUMBERS = 2_000_000  # numbers held at a time
-_IN_CACHE = 2**17  # of these, densities on the lattice: an integrand of numbers in memory takes four times as long
-_SUMMED = 1024  # float32 products summed before conversion to double precision
+_SUMMED = 1024  # most Monte Carlo points at a time; float32 products summed before conversion to double precision
 _SINGLE = 2.0**-24
-_BLOCK = 1024  # most Monte Carlo points at a time; fewer for many draws
 _WORK = 4e11  # most multiplications of Monte Carlo
 _POINTS = (4096, 32768)
 
@@ -158,7 +157,7 @@ def _on_a_lattice(
 
     everything = smooth(np.asarray(split.sum(axis=1), dtype=np.float64).ravel())
     total = np.empty((len(records), len(forms)))
-    at_once = max(1, _IN_CACHE // max(length, draws))
+    at_once = max(1, CACHE // max(length, draws))
     for start in range(0, len(records), at_once):
         rows_now = slice(start, start + at_once)
         held = np.unpackbits(members[records[rows_now]], axis=1, count=draws).astype(np.float64)
@@ -190,7 +189,7 @@ def _by_monte_carlo(
     points = white[rng.integers(draws, size=n)] + unit.sample(n, rng)
     total = np.zeros((len(records), len(forms)))
     squares = np.zeros_like(total)
-    block = int(np.clip(_NUMBERS // draws, 1, _BLOCK))
+    block = int(np.clip(_NUMBERS // draws, 1, _SUMMED))
     at_once = max(1, _NUMBERS // max(draws, block))
     for begin in range(0, n, block):
         distance = cdist(white, points[begin : begin + block])

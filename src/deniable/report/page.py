@@ -14,14 +14,13 @@ import numpy as np
 
 from deniable._files import plain
 from deniable._optional import missing
-from deniable._shown import shown
+from deniable._shown import LISTED, shown
 from deniable.report.decision import Decision, Rule
 from deniable.report.meta import FIELDS
 from deniable.report.model import Assessment, Bars, Curve, Grid, Number, Series, cell_text
 
 WIDTH, HEIGHT = 520.0, 340.0
 LEFT, RIGHT, TOP, BOTTOM = 70.0, 18.0, 10.0, 46.0
-_TABLE_ROWS = 12  # of the table next to a picture
 _CAP = 3.5  # half the width of the end of an interval's bar
 
 
@@ -327,6 +326,6 @@ def _cell(curve: Curve, rate: float) -> str:
 
 def _rows(series: Series) -> list[list[str]]:
     ends = max(len(series.x) - 1, 0)
-    chosen = np.unique(np.linspace(0, ends, _TABLE_ROWS).round().astype(int)).tolist() if series.x else []
+    chosen = np.unique(np.linspace(0, ends, LISTED).round().astype(int)).tolist() if series.x else []
     place = _day if series.dates else "{:.4g}".format
     return [[place(series.x[i]), *(f"{line[i]:.4g}" for line in series.lines.values())] for i in chosen]

@@ -18,7 +18,7 @@ from deniable._files import plain, to_json, write_atomically
 from deniable._notebook import Textual, sentences
 from deniable._optional import require
 from deniable._plot import marked
-from deniable._shown import between, plural, shown, with_error
+from deniable._shown import DRAWN, between, plural, shown, with_error
 from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
 from deniable.noise import Certificate, Use
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 _NUMBERS = ("value", "noise", "low", "high", "population_error", "population_low", "population_high")
 _PROMISE = ("advantage", "unit", "released", "assumes")
 _DATES = ("date", "date_low", "date_high")
-_MOST_DRAWN = 40  # rows of one panel
 
 
 @dataclass(frozen=True)
@@ -247,9 +246,9 @@ class StatisticsRelease(Textual):
             *(f"  {use.mu**2 / whole:6.1%} of the budget  {use.name}" for use in self.account),
         ]
         for statistic, estimand, rows in zip(self.statistics, self.estimands, self.rows, strict=True):
-            drawn = (_line(row, f"all {plural(unit)}", self.confidence) for row in rows[:_MOST_DRAWN])
+            drawn = (_line(row, f"all {plural(unit)}", self.confidence) for row in rows[:DRAWN])
             lines += ["", f"{statistic}: {estimand}", *drawn]
-            lines += [f"  … {len(rows) - _MOST_DRAWN} more rows"] * (len(rows) > _MOST_DRAWN)
+            lines += [f"  … {len(rows) - DRAWN} more rows"] * (len(rows) > DRAWN)
         return "\n".join(lines)
 
     def plot(self) -> Figure:
@@ -258,7 +257,7 @@ class StatisticsRelease(Textual):
         Panels show the first 40 rows.
         """
         drawing: Any = require("matplotlib.figure", purpose="a picture of the released values")
-        heights = [1.2 + 0.22 * min(len(rows), _MOST_DRAWN) for rows in self.rows]
+        heights = [1.2 + 0.22 * min(len(rows), DRAWN) for rows in self.rows]
         figure: Figure = drawing.Figure(figsize=(7.0, sum(heights)), layout="constrained")
         panels = figure.subplots(len(self.rows), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
         for axes, statistic, estimand, rows in zip(panels, self.statistics, self.estimands, self.rows, strict=True):
@@ -287,7 +286,7 @@ def _line(row: Row, whole: str, confidence: float) -> str:
 def _draw(axes: Axes, statistic: Statistic, rows: tuple[Row, ...], whole: str) -> None:
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-    kept = [row for row in rows[:_MOST_DRAWN] if not math.isnan(row.value)]
+    kept = [row for row in rows[:DRAWN] if not math.isnan(row.value)]
     places = list(range(len(kept)))
     wide = [row for row in kept if not math.isnan(row.population_low)]
     axes.hlines(

@@ -15,6 +15,7 @@ from deniable._shown import plural
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise import (
+    KINDS_SHARE,
     Account,
     Queries,
     QueryBudget,
@@ -44,7 +45,6 @@ from deniable.statistics.requests import Given, answered, declared, estimand, qu
 from deniable.tables import DATE, NUMBER, WORD, ColumnCells, Schema, open_table
 
 _COUNT = 0.01  # share of μ² for the number of records
-_KINDS = 0.03  # share of μ² for what columns hold, the number of records included
 _FINDING = 0.21  # share of μ² for all that is not declared: kinds, ranges, categories, the number of records
 HEAVIEST = 720  # weight of a person's records together; more would leave less room for noise in whole numbers
 
@@ -228,7 +228,7 @@ class _Asking:
         Replacing a record does not change their number.
         """
         (numbers, groups), mu = given.unknown, self.queries.ledger.mu
-        first = _KINDS if numbers else _COUNT if known is None else 0.0
+        first = KINDS_SHARE if numbers else _COUNT if known is None else 0.0
         kinds: list[columns.ColumnKind] = []
         if numbers:
             holding = [cells[name] for name in numbers]

@@ -13,9 +13,9 @@ import pandas as pd
 
 from deniable._check import InputError
 from deniable._optional import require
+from deniable._shown import LISTED
+from deniable.tables.cell import DAY
 
-_DAY = 86_400e9  # nanoseconds
-_SHOWN = 12  # names in a message
 CONTAINERS = (
     "a path, a data frame (pandas, Polars, PyArrow, DuckDB, Dask, what else Narwhals knows or has __arrow_c_stream__), "
     "an array, a dict of columns, or blocks"
@@ -213,7 +213,7 @@ def as_series(column: Any) -> pd.Series[Any]:
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_null(kind):
         return pd.Series(column.to_pylist(), dtype=object)
     if str(kind) == "month_day_nano_interval":  # days, a month as 30 of them
-        spans = [None if span is None else (span[0] * 30 + span[1], span[2] / _DAY) for span in column.to_pylist()]
+        spans = [None if span is None else (span[0] * 30 + span[1], span[2] / DAY) for span in column.to_pylist()]
         return pd.Series([None if span is None else sum(span) for span in spans], dtype="float64")
     if pa.types.is_integer(kind) and column.null_count:
         return pd.Series(column.to_pylist(), dtype="Int64" if pa.types.is_signed_integer(kind) else "UInt64")
@@ -231,7 +231,7 @@ def frame_of(table: Any) -> pd.DataFrame:
 def few(names: Iterable[Any]) -> str:
     """Return names in a row, the first ones of many."""
     known = [*names]
-    return ", ".join(map(repr, known[:_SHOWN])) + f", … ({len(known)} in all)" * (len(known) > _SHOWN)
+    return ", ".join(map(repr, known[:LISTED])) + f", … ({len(known)} in all)" * (len(known) > LISTED)
 
 
 def fault(error: Exception) -> str:

@@ -17,6 +17,7 @@ from deniable._check import FloatArray, InputError, choice, integer, number
 from deniable.limits import DEFAULT_ADVANTAGE
 from deniable.noise import (
     COUNT_NOISE,
+    KINDS_SHARE,
     ColumnKind,
     NoiseSource,
     Paid,
@@ -43,7 +44,7 @@ from deniable.training.account import RecordTradeoffs
 from deniable.training.additive import Additive
 from deniable.training.features import Declared, FeatureTable, asks_discovery, declare, public_inputs
 from deniable.training.fitting import exposures, fit_table
-from deniable.training.looks import KINDS_SHARE, Task, kinds
+from deniable.training.looks import Task, kinds
 from deniable.training.losses import ClippedLoss
 from deniable.training.pairs import MOST_PAIRS
 

@@ -21,14 +21,13 @@ from scipy.optimize import brentq
 
 from deniable._check import FloatArray, InputError, IntArray
 from deniable._floats import MANY_ROUNDINGS
-from deniable.noise import ColumnKind, Queries, ask_kinds, find_range
+from deniable.noise import KINDS_SHARE, ColumnKind, Queries, ask_kinds, find_range
 from deniable.tables import ColumnCells
 from deniable.training import bins
 from deniable.training.encoders import PAIR_LEVELS, Encoder, Hashed, Levels, Listed, Pair, Thermometer
 from deniable.training.features import Declared, FeatureColumn, FeatureTable
 from deniable.training.losses import RESIDUAL, ClippedLoss
 
-KINDS_SHARE = 0.03  # of μ²: how many records there are, and what the columns hold
 BINS_SHARE = 0.09  # of μ²: ranges and bins of all numeric columns together, where records are many
 MOST_BINS = 0.30  # of μ²: the same where records are few, since coefficients are useless in a wrong range
 FOUND = 20.0  # records in units of a column's noise for which more than BINS_SHARE is spent, if need be

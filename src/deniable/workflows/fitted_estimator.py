@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from deniable._check import InputError, Seed, integer
-from deniable._shown import shown
+from deniable._shown import LISTED, shown
 from deniable.audit import AttackScores, attack_estimator
 from deniable.curves import Assumptions
 from deniable.report import (
@@ -22,8 +22,6 @@ from deniable.report import (
     Section,
     audit_section,
 )
-
-_NAMED = 10  # records that are named
 
 NOTHING_PROVEN = "Nothing is proven about this model: it was trained without a privacy mechanism."
 
@@ -120,7 +118,7 @@ def vulnerable_section(scores: AttackScores, confidence: float) -> Section:
             f"{int(every.right[i])} of {int(every.targets[i])}",
             f"{shown(float(every.low[i]), 'rate', 'lower')} to {shown(float(every.high[i]), 'rate', 'upper')}",
         ]
-        for i in range(min(_NAMED, n))
+        for i in range(min(LISTED, n))
     ]
     title = f"The {len(rows)} most vulnerable records"
     return Section(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from deniable._check import InputError
-from deniable._shown import shown
+from deniable._shown import LISTED, shown
 from deniable.curves import FailureTradeoff, GaussianTradeoff
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism
 from deniable.noise import AS_GIVEN, Certificate
@@ -34,7 +34,6 @@ from deniable.workflows.usefulness import NOT_PROTECTED, Usefulness, measure
 
 _MOST_SHAPES = 6  # columns drawn, those that move the score most
 _MOST_PAIRS = 3  # tables of pairs, those that move the score most
-_MOST_COLUMNS = 12  # rows of the table of terms: those that move the score most
 
 
 def assess_private(
@@ -156,7 +155,7 @@ def _shapes(model: PrivateModel) -> Section:
                 "columns",
                 f"How far each column moves the score (the largest of {len(rows)} terms)",
                 ["column", "from lowest to highest", "missing, or words among numbers: adds"],
-                rows[:_MOST_COLUMNS],
+                rows[:LISTED],
             ),
             *(_joint(fitted.blocks[j], values[j], f"pair{i}") for i, j in enumerate(pairs[:_MOST_PAIRS])),
         ),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._shown import shown
+from deniable._shown import LISTED, shown
 from deniable.records import OutputPerturbation, PrivacyProfile
 from deniable.report import Grid, Number, Section, Series, roc_curve
 
@@ -16,7 +16,6 @@ NOT_FOR_PUBLICATION = (
     "This report is about the training data: the record profile and the measured attack were computed from it without "
     "noise. Keep the report with the data; publish at most the provable bound."
 )
-_MOST_EXPOSED = 10  # records in the table of the most exposed
 _RANKED_POINTS = 240  # evenly spaced in the logarithm of the rank
 
 
@@ -75,7 +74,7 @@ def _relative_error(profile: PrivacyProfile) -> float:
 
 
 def _most_exposed(profile: PrivacyProfile) -> Grid:
-    order = profile.ranking("typical")[:_MOST_EXPOSED]
+    order = profile.ranking("typical")[:LISTED]
     rates = (profile.advantage(), profile.tpr(0.01))
     rows = [
         [str(i), *(shown(float(rate[i]), "rate", "upper") for rate in rates), float(profile.privacy_loss()[i])]

@@ -6,13 +6,12 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from deniable._shown import plural, shown
+from deniable._shown import DRAWN, plural, shown
 from deniable.noise import only_our_words
 from deniable.report import Assessment, Bars, Grid, Number, Section
 from deniable.statistics import Row, Statistic, StatisticsRelease
 from deniable.tables import Schema, understand
 
-_DRAWN = 40  # rows of one picture
 _COUNTED = ("count", "share", "histogram")  # sorted by size where their categories have no order of their own
 
 
@@ -58,7 +57,7 @@ def _picture(key: str, statistic: Statistic, rows: tuple[Row, ...], unit: str) -
     kept = [row for row in kept if not (row.note and {"(other)", "(missing)"} & set(row.group))]  # maybe noise alone
     if statistic.function in _COUNTED[:2]:
         kept.sort(key=lambda row: -row.value)
-    drawn = kept[:_DRAWN]
+    drawn = kept[:DRAWN]
     if not drawn:
         return ()
     wide = [row if row.population else replace(row, population_low=row.low, population_high=row.high) for row in drawn]

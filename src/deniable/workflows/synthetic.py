@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
+from scipy.special import ndtri
 
 from deniable._shown import plural, shown, with_error
 from deniable.report import Asked, Assessment, Bars, Grid, Number, Section, Series
@@ -13,7 +14,7 @@ from deniable.synthesis import Marginal, PrivateSynthesizer
 from deniable.workflows.private_model import assess_fit
 
 _PICTURES, _ROWS = 6, 30  # columns drawn; rows of the tables of words and of pairs
-_Z = 1.6448536269514722  # of error bars that hold nine times in ten
+_Z = float(ndtri(0.95))  # of error bars that hold nine times in ten
 
 
 def assess_synthesizer(model: PrivateSynthesizer, asked: Asked) -> Assessment:
