@@ -329,6 +329,7 @@ def test_any_container(kind, tmp_path):
 
 
 WRONG = {
+    "a target that is a number": ({"targets": 5}, "targets must name columns .* '5'"),
     "a target that is not there": ({"targets": "il"}, "targets must name columns .* 'il'.*'ill'"),
     "a person that is not there": ({"group": "whom"}, "group must name columns"),
     "a declared column that is not there": ({"schema": dn.Schema({"agee": {"kind": "whole"}})}, "agee"),

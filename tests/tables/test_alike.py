@@ -146,6 +146,22 @@ def test_nine_tenths_of_the_cells_are_enough(people):
                 dn.attack_synthetic(odd, people["members"], people["nonmembers"])
 
 
+def test_a_column_may_hold_words_among_its_numbers_if_all_tables_have_as_many(people):
+    """`audit` refused what `check`, `train` and `publish` read: limits of detection, scales such as 1, 2, 3+."""
+    rng = np.random.default_rng(2)
+    made = {name: table.astype({"income": object}) for name, table in people.items()}
+    for table in made.values():
+        table.loc[rng.random(400) < 0.25, "income"] = "< 0.5"
+        table["stage"] = rng.choice(["1", "2", "3+"], 400)
+    columns, _ = read_alike(made)
+    assert [column.numbers is None for column in columns] == [False, False, False, True, True, True]
+    found = dn.attack_synthetic(made["members"], made["members"], made["nonmembers"]).audit()
+    assert found.copies.copied_members == 400
+    made["members"].loc[made["members"]["income"] != "< 0.5", "income"] = "?"
+    with pytest.raises(dn.InputError, match="column 'income'"):
+        read_alike({"synthetic": people["members"].assign(stage="1"), **made})
+
+
 def test_columns_are_matched_by_name_and_tables_of_any_kind(people):
     pa = pytest.importorskip("pyarrow")
     members, others = people["members"], people["nonmembers"]

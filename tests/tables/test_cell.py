@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
-from deniable.tables import DATE, MISSING, NUMBER, WORD, read_cell, read_cells, spelled
+from deniable.tables import DATE, MISSING, NUMBER, WORD, CellFormat, read_cell, read_cells, spelled
 
 DAY = 18_736.0  # 2021-04-19
 
@@ -28,19 +28,19 @@ EXAMPLES = {
         Fraction(7),
     ],
     (NUMBER, 1200.5): bars("€ 1,200.50|1.200,50|1 200,50|1'200.50|1\u202f200,50|CHF 1'200.50|1,200.50 $|1’200.50"),
-    (NUMBER, 12.0): ["12 %", "12", b"12"],
+    (NUMBER, 12.0): [*bars("12 %|12|12.-|12,-|12.–|12,-- €|Fr. 12.—"), b"12"],
     (NUMBER, 1234.56): ["1.234,56", "1,234.56"],
     (NUMBER, 1.5): ["1,5", "1.5"],
-    (NUMBER, 1234.0): ["1,234", "1 234"],
+    (NUMBER, 1234.0): bars("1,234|1 234|1'234.-|1.234,-"),
     (NUMBER, 1_234_567.0): ["1.234.567", "1,234,567"],
     (NUMBER, 1.234): ["1.234"],
     (NUMBER, 0.125): ["0,125", ".125"],
-    (NUMBER, -5.0): ["-5", "\u22125", "\u20135", "(5)", "-$5", "- 5"],
+    (NUMBER, -5.0): ["-5", "\u22125", "\u20135", "(5)", "-$5", "- 5", "5-", "5.00-"],
     (NUMBER, 20_210_419.0): ["20210419"],
     (NUMBER, 12.5 / 24): ["12:30", "12:30 PM", "0 days 12:30:00", dt.time(12, 30), dt.timedelta(hours=12.5)],
     (MISSING, None): [
         *(None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT", "s"), Decimal("NaN"), Decimal("sNaN")),
-        *("", " ", "NA", "n/a", "NaN", "-", "?", "#N/A", "inf", np.inf, "1e999", 10**400, "9" * 400),
+        *("", " ", "NA", "n/a", "NaN", "-", "—", "?", "#N/A", "inf", np.inf, "1e999", 10**400, "9" * 400),
     ],
     (WORD, "true"): [True, "true", "TRUE", np.bool_(True)],
     (WORD, "Köln Süd"): ["Köln Süd", "Ko\u0308ln  Su\u0308d ", "Köln Süd".encode(), "Köln Süd".encode("latin-1")],
@@ -72,6 +72,21 @@ def test_each_example_is_read_as_stated():
     assert len(asked) > 90
     wrong = [(cell, read_cell(cell)) for cell, as_stated in asked if read_cell(cell) != as_stated]
     assert wrong == []
+
+
+def test_a_code_keeps_its_digits_whatever_holds_it():
+    """As a number of NumPy, or a decimal, which registers use for long ones, it was rounded: two codes became one."""
+    code, form = 2**63 + 1, CellFormat(as_written=True)
+    held = [str(code), code, np.uint64(code), Decimal(code), Decimal(f"{code}.00")]
+    assert {read_cell(cell, form) for cell in held} == {(WORD, str(code))}
+    for cells in (held, pd.Series([code]), pd.Series([code, None], dtype="UInt64")):
+        assert read_cells(cells, form).words == (str(code),)
+    assert [read_cell(cell, form)[0] for cell in (Decimal("inf"), Decimal("sNaN"), True, 7.5)] == [
+        MISSING,
+        MISSING,
+        WORD,
+        NUMBER,
+    ]
 
 
 def test_a_canonical_text_is_read_as_the_cell_that_it_spells():
@@ -108,7 +123,7 @@ def test_other_records_change_no_code():
 def test_negative_control_a_reader_of_whole_columns_is_seen():
     def by_column(values):
         numbers = pd.to_numeric(pd.Series([*map(str, values)]), errors="coerce")
-        return read_cells(numbers if numbers.notna().mean() > 0.3 else values)
+        return read_cells(numbers if numbers.notna().mean() > 0.25 else values)
 
     assert sum(moved(by_column, seed) for seed in range(20)) > 0
 

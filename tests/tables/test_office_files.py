@@ -62,6 +62,19 @@ FILES = {  # the file; the exit code of check; what it says
     ),
     "percent": (lines("w,x", lambda i: f"{i % 9} %,{i % 3}"), 0, "5 % was read as 5, not as 0.05"),
     "long numbers": (lines("w,x", lambda i: f"{2**53 + i % 9},{i % 3}"), 0, "above 9007199254740992 are rounded"),
+    "numbers that round to one": (
+        lines("w,x", lambda i: f"{2**63 + i},{i % 3}"),
+        0,
+        "9007199254740992 are rounded",
+    ),
+    "per mille": (lines("w,x", lambda i: f"{i % 9} ‰,{i % 3}"), 0, "5 % was read as 5, not as 0.05"),
+    "currencies": (lines("w,x", lambda i: f"{i} {('EUR', 'USD')[i % 2]},{i % 3}"), 0, "signs of several units"),
+    "a currency": (lines("w,x", lambda i: f"{i}.50 CHF,{i % 3}"), 0, "!unit"),
+    "short years": (lines("w,x", lambda i: f"{1 + i % 28:02}.03.{40 + i % 40},{i % 3}"), 0, "read as 1969 to 2068"),
+    "long years": (lines("w,x", lambda i: f"{1 + i % 28:02}.03.{1940 + i},{i % 3}"), 0, "!1969"),
+    "months": (lines("w,x", lambda i: f"{1 + i % 12:02}.{1990 + i % 7},{i % 3}"), 0, "read as the number 4.2021"),
+    "four decimals": (lines("w,x", lambda i: f"{i % 12:02}.{1970 + 31 * i},{i % 3}"), 0, "!4.2021"),
+    "numbers among words": (lines("w,x", lambda i: f"{('a', 'b', 7)[i % 3]},{i % 3}"), 0, "20 cells with a number"),
     "limits": (lines("w,x", lambda i: f"{'<5' if i % 2 else i},{i % 3}"), 0, "!unit"),
 }
 
@@ -128,3 +141,19 @@ def test_labels_of_values_and_broken_workbooks_are_named(tmp_path):
     (tmp_path / "t.xls").write_text("<html><table><tr><td>w</td></tr></table></html>")
     with pytest.raises(dn.InputError, match=r"t\.xls' could not be read: .*; save it anew as \.csv"):
         understand(tmp_path / "t.xls")
+
+
+def test_every_command_says_which_sheet_it_read(tmp_path, capsys):
+    """A cover sheet was "a table whose attack failed", or had no column of that name, and no word of the others."""
+    pytest.importorskip("python_calamine")
+    path = tmp_path / "t.xlsx"
+    path.write_bytes(xlsx({"Cover": [["Report"], ["2024"]], "Data": [["name", "age", "pay"], *ROWS]}))
+    for command in (
+        ["publish", str(path), "--statistic", "mean(age)"],
+        ["train", str(path), "--target", "age"],
+        ["profile", str(path), "--target", "age", "--epsilon", "1"],
+        ["audit", str(path), "--members", str(path), "--nonmembers", str(path)],
+        ["attack", str(path), "--target", "age", "--model", "linear"],
+    ):
+        assert run(command) > 0
+        assert "sheet 'Cover' was read; others are 'Data' (--sheet)" in " ".join(capsys.readouterr().err.split())

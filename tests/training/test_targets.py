@@ -47,6 +47,8 @@ NO_NUMBER = HOLDS.format("word or a truth value")
 FIRST = np.arange(300) == 0
 REFUSED = {  # the target; what is said of it as classes, and as numbers
     "dates": (DAYS, "got date; convert y to texts", HOLDS.format("date")),
+    "days as NumPy has them": (np.array(DAYS, dtype="M8[D]"), "convert y to texts", HOLDS.format("date")),
+    "durations": (UP.astype("m8[D]"), "got timedelta64; convert y to texts", None),
     "complex": (UP + 1j, "got complex; convert y to texts", NO_NUMBER),
     "truth values": (UP, None, NO_NUMBER),
     "fractions": (X[:, 0], "Unknown label type: y must hold classes", None),

@@ -125,14 +125,17 @@ class Reading:
         found = None if self.schema is None else Schema.read(self.schema)
         return found if self.decimal is None else replace(found or Schema(), decimal=self.decimal)
 
-    def opened(self, data: str | Path) -> tuple[Any, Schema | None]:
-        """Return a table that was opened, and what is declared of it."""
+    def opened(self, data: str | Path, *, say: bool = True) -> tuple[Any, Schema | None]:
+        """Return a table that was opened, and what is declared of it; ``say`` what was left of the file."""
         from deniable.noise import only_our_words
         from deniable.tables import open_table
 
         told = self.declared()
         with only_our_words():
-            return open_table(data, told, sheet=self.sheet), told
+            found = open_table(data, told, sheet=self.sheet)
+        for note in found.notes if say else ():
+            print(f"note: {data}: {note}", file=sys.stderr)
+        return found, told
 
 
 @dataclass(frozen=True)

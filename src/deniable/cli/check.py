@@ -43,7 +43,7 @@ def check(
     from deniable.tables import PUBLIC, WHICH_MARK, draft_schema, understand
 
     left = tuple(drop or ())
-    source, told = reading.opened(data)
+    source, told = reading.opened(data, say=False)
     with only_our_words():
         found = understand(source, target, drop=left, schema=told, strict=False)
         if schema_out is not None:  # the draft answers it

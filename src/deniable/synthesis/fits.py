@@ -6,6 +6,7 @@ import math
 import warnings
 from copy import copy
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ class Synthesis(Fit):
         opened = open_table(data, schema).checked()  # its columns have names that are texts
         frame, unit, names = opened.frame, opened.unit, list(opened.frame.columns)
         person = schema.person if model.group is None else name_of(model.group)
-        asked = [model.targets] if isinstance(model.targets, str) else list(model.targets or ())
+        asked = [model.targets] if isinstance(model.targets, str | Real) else list(model.targets or ())
         targets = tuple(map(name_of, asked or [schema.target] * (schema.target is not None)))
         for option, name in (*(("targets", name) for name in targets), *[("group", person)] * (person is not None)):
             if name not in names or (option == "targets" and (name == person or schema.kind(name) == "dropped")):

@@ -17,10 +17,10 @@ import numpy as np
 from deniable._check import FloatArray, InputError, IntArray
 from deniable.tables.cell import DATE, MISSING, NUMBER, WORD, ColumnCells
 from deniable.tables.files import open_table
-from deniable.tables.inference import meant, texts_of
+from deniable.tables.inference import kind_of, meant, texts_of
 from deniable.tables.schema import ColumnSchema, Schema
 
-_ALIKE = 0.9  # share of a column's cells that must be of one kind
+_ALIKE = 0.9  # share of a kind in one table, of its share in another
 _MANY = 20  # filled cells from which on two columns must have something in common
 _KINDS = {NUMBER: "numbers", DATE: "dates", WORD: "words"}
 
@@ -60,8 +60,8 @@ def read_alike(tables: dict[str, Any], schema: Schema | None = None) -> tuple[li
     ------
     InputError
         If a table is none, lacks a column, writes what can be read in two ways (1,234 or 04/05/2021) and does not show
-        in which, or in another way than other tables, or if less than 90 % of a column's filled cells are of the kind
-        that most cells of the second table, the records, are of: the column is written otherwise, or is another one.
+        in which, or in another way than other tables, or if the kind that most cells of the second table, the records,
+        are of has less than 90 % of its share there: the column is written otherwise, or is another one.
 
     Examples
     --------
@@ -124,29 +124,31 @@ def _shared(title: Any, parts: list[tuple[str, ColumnCells]]) -> SharedColumn:
     """Check that the tables mean one thing by a column, and number its distinct cells."""
     cells = [part for _, part in parts]
     numbers, kinds = (np.concatenate([getattr(part, name) for part in cells]) for name in ("number", "kind"))
-    records = cells[min(1, len(cells) - 1)].kind
+    whose = cells[min(1, len(cells) - 1)]
     filled_in = {name: bool(np.any(part.kind != MISSING)) for name, part in parts[1:] if len(part.kind) >= _MANY}
     if len(set(filled_in.values())) > 1:
         empty = next(name for name, filled in filled_in.items() if not filled)
         raise InputError(f"column {title!r} is empty in {empty} and not in the others; fill it, or leave it out of all")
-    enough = np.sum(records != MISSING) >= _MANY
-    kind = int(np.bincount(records if enough else kinds, minlength=4)[1:].argmax()) + 1
+    enough = np.sum(whose.kind != MISSING) >= _MANY
+    counts = np.bincount(whose.kind if enough else kinds, minlength=4)[1:]
+    kind, share = int(counts.argmax()) + 1, counts.max() / max(counts.sum(), 1)
     for j, ((name, _), part) in enumerate(zip(parts, cells, strict=True)):
         filled = part.kind[part.kind != MISSING]
-        if (j == 0 or len(filled) >= _MANY) and np.sum(filled == kind) < _ALIKE * len(filled):
+        if (j == 0 or len(filled) >= _MANY) and np.sum(filled == kind) < _ALIKE * share * len(filled):
             raise InputError(
                 f"column {title!r}: the records' cells are read as {_KINDS[kind]}, and of the {name} table's "
                 f"{100 * np.mean(filled == kind):.0f} %; write all tables alike (1234.5, 2021-04-19; --decimal is for "
                 "all of them), or leave the column out"
             )
-    words: dict[str, int] = {}
-    known = [[*(words.setdefault(word.casefold(), len(words)) for word in part.words), -1] for part in cells]
+    place_of: dict[str, int] = {}
+    known = [[*(place_of.setdefault(word.casefold(), len(place_of)) for word in part.words), -1] for part in cells]
     codes = np.concatenate([np.array(k, dtype=np.int64)[part.word] for k, part in zip(known, cells, strict=True)])
     distinct, place = np.unique(numbers, return_inverse=True)
-    codes = np.where(np.isnan(numbers), codes, len(words) + place + len(distinct) * (kinds == DATE))
-    values = codes if kind == WORD else np.where(kinds == kind, numbers, np.nan)
+    codes = np.where(np.isnan(numbers), codes, len(place_of) + place + len(distinct) * (kinds == DATE))
+    words = kind == WORD or (enough and kind_of(whose) == "category")  # as a draft has it
+    values = codes if words else np.where(kinds == kind, numbers, np.nan)
     _check_common(title, values[: len(cells[0])][kinds[: len(cells[0])] == kind], values[len(cells[0]) :])
-    return SharedColumn(codes, None if kind == WORD else values)
+    return SharedColumn(codes, None if words else values)
 
 
 def _check_common(title: Any, own: Any, theirs: Any) -> None:

@@ -25,7 +25,7 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ _EMPTY = (
     "Inf|INF|-inf|-Inf|+inf|Infinity|-Infinity|infinity"
 )
 NOTHING = frozenset(_EMPTY.split("|"))
-_ALIKE = str.maketrans("\u2212\u2013\u00a0\u202f\u2009\u2019", "--   '")  # one minus, one space, one apostrophe
+_ALIKE = str.maketrans("\u2212\u2013\u2014\u00a0\u202f\u2009\u2019", "---   '")  # one minus, one space, one apostrophe
 _EXPONENT = r"(?:[eE][+-]?\d{1,4})?"
 _MONEY = r"(?:€|\$|£|¥|₹|US\$|EUR|USD|GBP|CHF|JPY|Fr\.|kr\.?|zł)"
 _FORMS = {  # the marks that group thousands: the digits; a comma that is left is the decimal mark
@@ -63,8 +63,9 @@ _NUMBER = re.compile(
     rf"(\()?([+-]?) ?{_MONEY}? ?([+-]?)(?:{'|'.join(f'({f})' for f in _FORMS.values())}) ?(?:%|‰|{_MONEY})?([)-])?",
     re.A,
 )
+_NO_CENTS = re.compile(r"(?<=\d)([.,])--?(?=\D*$)")  # 12.-  12,-- €
 _LIMIT = re.compile(r"^[<>≤≥]=? ?| ?\+$")
-_SIGN = re.compile(rf"[%‰]|{_MONEY}")
+SIGN = re.compile(rf"[%‰]|{_MONEY}")  # what is left out beside a number
 _SWAPPED = str.maketrans(".,", ",.")
 _POINT = re.compile(r"(?<![A-Za-z])[.,]")  # the points of Fr. and kr. stay
 _QUICK = re.compile(  # plain and finite, or thousands: read at once, as they would be below; so are words of a code
@@ -127,11 +128,6 @@ class CellFormat:
     as_written: bool = False
     words: frozenset[str] = frozenset()
 
-    @property
-    def plain(self) -> bool:
-        """Whether digits with a point, and words, are read as always."""
-        return not (self.decimal == "," or self.as_written or self.words or self.unit)
-
 
 USUAL = CellFormat()
 
@@ -139,13 +135,15 @@ USUAL = CellFormat()
 def read_cell(cell: Any, form: CellFormat = USUAL) -> tuple[int, Value]:
     """Return the kind and the value: a float for numbers and dates, a text for words, None for what is missing."""
     cell = _decoded(cell)
-    if isinstance(cell, str | dt.time) or (form.as_written and type(cell) is int):
+    if isinstance(cell, str | dt.time):
         return _read_text(str(cell), form)
     if cell is None or cell is pd.NA or cell is pd.NaT:
         return MISSING, None
     if isinstance(cell, bool | np.bool_):
         return WORD, "true" if cell else "false"
     try:
+        if form.as_written and isinstance(cell, Integral | Decimal) and int(cell) == cell:
+            return WORD, str(int(cell))  # a float would lose digits of a long code
         return next(read(cell) for types, read in _TYPES if isinstance(cell, types))
     except (ArithmeticError, ValueError, TypeError):  # beyond what the type can hold; not comparable
         return MISSING, None
@@ -226,8 +224,9 @@ def _number(text: str, form: CellFormat) -> str | None:
         text = _LIMIT.sub("", text)
     if form.unit:
         text = text.removeprefix(form.unit).removesuffix(form.unit).strip()
-        if _SIGN.search(text):
+        if SIGN.search(text):
             return None
+    text = _NO_CENTS.sub(r"\g<1>0", text)
     if form.decimal == ",":
         text = _POINT.sub(lambda mark: mark[0].translate(_SWAPPED), text)
     match = _NUMBER.fullmatch(text)
@@ -347,11 +346,11 @@ def read_cells(values: Any, form: CellFormat = USUAL) -> ColumnCells:
     if is_a.is_integer_dtype(dtype) and form.as_written:
         return read_cells(series.astype("str"), form)  # a float would lose digits of a long code
     if is_a.is_integer_dtype(dtype) or is_a.is_float_dtype(dtype):
-        return _measured(series.to_numpy(dtype=np.float64, na_value=np.nan) + 0.0, NUMBER)
+        return measured(series.to_numpy(dtype=np.float64, na_value=np.nan) + 0.0, NUMBER)
     if isinstance(dtype, np.dtype) and dtype.kind in "mM":
-        return _measured(_days(series.to_numpy()), DATE if dtype.kind == "M" else NUMBER)
+        return measured(_days(series.to_numpy()), DATE if dtype.kind == "M" else NUMBER)
     if isinstance(dtype, pd.DatetimeTZDtype):
-        return _measured(_days(series.dt.tz_convert(None).to_numpy()), DATE)
+        return measured(_days(series.dt.tz_convert(None).to_numpy()), DATE)
     if isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow":  # which tells texts apart by all their bytes
         rows, distinct = pd.factorize(series)
         return _found(_read_texts(np.asarray(distinct, dtype=object), form)).at(rows)
@@ -370,7 +369,7 @@ def read_cells(values: Any, form: CellFormat = USUAL) -> ColumnCells:
 
 
 def _read_texts(distinct: Iterable[str], form: CellFormat) -> list[tuple[int, Value]]:
-    if not form.plain:
+    if form.decimal == "," or form.as_written or form.words or form.unit:  # than digits with a point, and words
         return [_read_text(text, form) for text in distinct]
     return [
         _quick(text, match.lastindex) if (match := _QUICK.fullmatch(text)) else _read_text(text, form)
@@ -393,7 +392,8 @@ def _found(cells: list[tuple[int, Value]]) -> ColumnCells:
     return ColumnCells(kind, number, word, tuple(map(str, words)))
 
 
-def _measured(number: FloatArray, kind: int) -> ColumnCells:
+def measured(number: FloatArray, kind: int) -> ColumnCells:
+    """Return numbers, or days, as cells; what is not finite is missing."""
     known = np.isfinite(number) & ~((kind == DATE) & (np.floor(number) == _NEVER))
     number = np.where(known, number, np.nan)
     kinds = np.where(np.isnan(number), MISSING, kind).astype(np.uint8)

@@ -72,9 +72,7 @@ def _taken(data: Any, names: Sequence[Any]) -> Any:
     if isinstance(data, Mapping):
         return _of_columns(data)
     if isinstance(data, np.ndarray):
-        if data.dtype.names:
-            return _of_columns({name: data[name] for name in data.dtype.names})
-        return _unmasked(data)
+        return _of_columns({name: data[name] for name in data.dtype.names}) if data.dtype.names else _unmasked(data)
     if isinstance(data, list | tuple) and data and isinstance(data[0], Mapping):
         return of_records(data, names)
     if not in_arrow(data) and hasattr(type(data), "columns"):  # of a lazy frame they are not asked for

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -103,10 +103,9 @@ class Column:
     @property
     def line(self) -> str:
         """The column in one line, for people."""
-        words: list[str] = [f"dropped: {self.reason}" if self.kind == "dropped" else self.kind]
-        if self.missing:
-            words.append(f"{100 * self.missing:.2g}\u00a0% missing")
-        return f"{self.name!r}: {'; '.join([*words, *self.notes])}"
+        kind = f"dropped: {self.reason}" if self.kind == "dropped" else self.kind
+        gaps = [f"{100 * self.missing:.2g}\u00a0% missing"] * bool(self.missing)
+        return f"{self.name!r}: {'; '.join([kind, *gaps, *self.notes])}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,9 +222,7 @@ def understand(
     names = list(frame.columns)
     named = [("target", target), *(("drop", column) for column in drop)]
     named += [("schema", column) for column in (*declared.columns, declared.person)]
-    for what, asked in named:
-        if asked is not None and asked not in names:
-            problems.append(no_column(what, asked, names))
+    problems += [no_column(what, asked, names) for what, asked in named if asked is not None and asked not in names]
     if target is not None and target in drop:
         problems.append(f"column {target!r} is both the target and to be dropped")
     if 2 * opened.beside > len(frame):
@@ -306,8 +303,7 @@ def _understood(name: str, raw: Any, cells: ColumnCells, declared: ColumnSchema)
         return made, values
     made = replace(made, trained=not nearly_unique(cells))
     reason = reason_to_drop(name, kind, values, raw)
-    notes = () if reason and kind != "category" else tuple(remarks(kind, values, cells, raw, form, declared))
-    made = replace(made, notes=notes)
+    made = replace(made, notes=tuple(remarks(kind, values, cells, raw, form, declared)))
     return replace(made, kind="dropped", missing=0.0, reason=reason) if reason else made, values
 
 
@@ -324,9 +320,8 @@ def _target(name: str, raw: Any, cells: ColumnCells, place: Any) -> tuple[pd.Ser
     if asked and (why := telling_texts(present, present.value_counts(), "choose another target")):
         return values, [f"target {name!r} cannot be predicted: {why}"]
     if gaps := int(values.isna().sum()):
-        many = f"{gaps} missing {'cell' if gaps == 1 else 'cells'}"
         where = place(int(values.isna().to_numpy().argmax()))
-        faults.append(f"target {name!r} has {many}, first in {where}; remove these rows")
+        faults.append(f"target {name!r} has {gaps} missing cell{'s' * (gaps > 1)}, first in {where}; remove these rows")
     if values.nunique() == 1:
         faults.append(f"target {name!r} is constant")
     return values, faults
@@ -401,9 +396,8 @@ def _drafted_kind(
     if column is not None and column.kind == "dropped" and not (drafted.unit and kind == "number"):
         return "dropped", column.reason.partition(";")[0]
     numbers = cells.number[cells.kind == NUMBER]
-    if is_code(texts):
-        return "code", ""
-    return ("whole" if kind == "number" and np.all(numbers == np.rint(numbers)) else kind), ""
+    whole = kind == "number" and np.all(numbers == np.rint(numbers))
+    return "code" if is_code(texts) else "whole" if whole else kind, ""
 
 
 def _comments(column: ColumnSchema, raw: Any, before: ColumnCells, is_target: bool) -> Iterator[str]:
@@ -416,16 +410,9 @@ def _comments(column: ColumnSchema, raw: Any, before: ColumnCells, is_target: bo
     numbers = cells.number[~np.isnan(cells.number)]
     if column.kind in ("category", "code"):
         counts = pd.Series(cells.spelled).value_counts()
-        words = sorted(counts.index[counts >= RARE])[:MAX_CATEGORIES]
-        if words:
+        if words := sorted(counts.index[counts >= RARE])[:MAX_CATEGORIES]:
             yield f"categories = {toml(tuple(words))}"
-    elif column.range is None and numbers.size and not is_target:
-        yield from _range(numbers, column.kind)
-
-
-def _range(numbers: Any, kind: str) -> Iterable[str]:
-    low, high = float(numbers.min()), float(numbers.max())
-    if low < high:
-        ends = tuple(coarse_range(low, high))
+    elif column.range is None and len(numbers) and not is_target and (low := numbers.min()) < numbers.max():
+        ends = tuple(coarse_range(float(low), float(numbers.max())))
         days = tuple(str(np.datetime64(int(end), "D")) for end in ends)
-        yield f"range = {toml(days if kind == 'date' else ends)}"
+        yield f"range = {toml(days if column.kind == 'date' else ends)}"

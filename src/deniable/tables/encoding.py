@@ -40,7 +40,11 @@ def encode(table: Understood) -> tuple[FloatArray, FloatArray]:
         )
     if target.value_counts().min() < 2:
         raise InputError(f"target {table.target_name!r} must have at least 2 rows of each value")
-    known = {one: _declared(table, one) or _read_off(one, table.frame[one.name]) for one in table.kept}
+    known = dict[Column, list[Any]]()
+    for one in table.kept:
+        own = table.schema.column(one.name)
+        declared = own.labels if one.kind == "category" else own.span
+        known[one] = list(declared or _read_off(one, table.frame[one.name]))
     widths = [(len(ends) if one.kind == "category" else 1) + bool(one.missing) for one, ends in known.items()]
     X = np.ones((len(target), sum(widths) + 1))
     scaled = chain.from_iterable(_scaled(one, ends, table.frame[one.name]) for one, ends in known.items())
@@ -48,13 +52,6 @@ def encode(table: Understood) -> tuple[FloatArray, FloatArray]:
         X[:, place] = values
     X *= 1 / math.sqrt(len(table.kept) + 1)
     return X, np.where(target.to_numpy() == classes[1], 1.0, -1.0)
-
-
-def _declared(table: Understood, column: Column) -> list[Any] | None:
-    """Return the constants that the schema declares, or None."""
-    own = table.schema.column(column.name)
-    found = own.labels if column.kind == "category" else own.span
-    return list(found) if found else None
 
 
 def _scaled(column: Column, constants: list[Any], values: pd.Series[Any]) -> Iterator[FloatArray]:

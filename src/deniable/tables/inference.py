@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from deniable._check import InputError
-from deniable.tables.cell import DATE, NOTHING, NUMBER, WHOLE, WORD, ColumnCells
+from deniable.tables.cell import DATE, NOTHING, NUMBER, SIGN, WHOLE, WORD, ColumnCells
 from deniable.tables.schema import ColumnSchema
 
 MAX_CATEGORIES = 200  # distinct texts of a column, each of which becomes a column of zeros and ones
@@ -23,12 +23,12 @@ _SCALE = 20  # distinct cells up to which numbers and words are a scale like 1, 
 RARE = 3  # a text in fewer rows than this could be one person's
 _SENTINELS = (-9999.0, -999.0, -99.0, 999.0, 9999.0, 99999.0, 999999.0)  # numbers that often mean "not known"
 _FIRST_DAY, _LAST_DAY = 19_000_101, 21_000_101  # that whole numbers may spell
-_SIGNS = "€$£¥₹%"
 _MARKS = {  # how numbers with a decimal mark are written; what can be read with either is not among these
     ",": re.compile(r"[+-]?(?:0,\d+|\d+,\d{1,2}|\d+,\d{4,}|\d{1,3}(?:[. ]\d{3})+,\d+)"),
     ".": re.compile(r"[+-]?(?:0\.\d+|\d+\.\d{1,2}|\d+\.\d{4,}|\d{1,3}(?:[, ]\d{3})+\.\d+)"),
 }
 _DAY = re.compile(r"(\d{1,2})[./-](\d{1,2})[./-]\d{2,4}(?: .*)?")
+_SHORT_YEAR = re.compile(r"\d\d?(?:[./]\d\d?[./]|\.?[ -][^\W\d]{3,9}\.?[ -])\d\d(?:\D.*)?")
 _UNIT = re.compile(r"([^\w\s.,()+<>≤≥=~-]?) ?([+-]?[\d.,' ]*\d) ?([^\d\s.,()+<>≤≥=~-]{0,12})")
 _DIGITS = re.compile(r"[+-]?[\d.,' ]*\d")
 _GRID = 8  # a range that is read off the data is rounded outward to about this share of itself
@@ -130,7 +130,7 @@ def remarks(
         more = int(np.sum(swapped.read(raw).kind == NUMBER) - np.sum(cells.kind == NUMBER))
         if more > 0:
             yield f"{_many(more)} would be numbers with decimal = {swapped.decimal!r}, declared for this column"
-    if form.unit and form.unit not in _SIGNS and form.unit != declared.unit:
+    if form.unit and not SIGN.fullmatch(form.unit) and form.unit != declared.unit:
         yield f"most cells have one unit: unit = {form.unit!r} makes numbers of them"
     limits = sum(count for text, count in texts.items() if _LIMITED.fullmatch(text))
     if limits and not declared.censored:
@@ -142,6 +142,8 @@ def remarks(
         yield f"{_many(words)} such as NA or - read as missing: if one is a word, list it among the categories"
     if alike := len(cells.words) - len({word.casefold() for word in cells.words}):
         yield f"{alike} of {len(cells.words)} words differ from another one in case only"
+    if kind == "category" and cells.words and (others := int(np.sum(cells.kind % WORD > 0))):
+        yield f"{_many(others)} with a number or a date: kind = 'category' makes groups of all, 'number' gaps of words"
     doubtful = doubts(texts, declared)
     if kind not in ("number", "date"):
         yield from [said for settles, said in doubtful.items() if settles == "code"]
@@ -150,7 +152,7 @@ def remarks(
     if other.any():
         yield f"{_many(other.sum())} with something else than a {kind} read as missing"
     yield from doubtful.values()
-    if len({sign for text in texts for sign in _SIGNS if sign in text}) > 1:
+    if len({sign for text in texts for sign in SIGN.findall(text)}) > 1:
         yield "signs of several units were left out"
     numbers = values.dropna().to_numpy()
     if kind == "number" and (np.abs(numbers) > WHOLE).any():
@@ -179,7 +181,11 @@ def doubts(texts: Collection[str], declared: ColumnSchema) -> dict[str, str]:
         found["order"] = "04/05/2021 was read as 5 April; else declare its order"
     if declared.kind != "code" and any(re.fullmatch(r"0\d+", text) for text in texts):
         found["code"] = "01067 was read as 1067: kind = 'code' keeps the zeros"
-    if not declared.unit and any("%" in text for text in texts):
+    if any(_SHORT_YEAR.fullmatch(text) for text in texts):
+        found["year"] = "years of two digits were read as 1969 to 2068"
+    if texts and all(re.fullmatch(r"(?:0\d|1[0-2])\.(?:19|20)\d\d", text) for text in texts):
+        found["month"] = "04.2021 was read as the number 4.2021: write 2021-04"
+    if not declared.unit and any("%" in text or "‰" in text for text in texts):
         found["unit"] = "5 % was read as 5, not as 0.05, which a sheet's own 5 % is; unit = '%' says that it is meant"
     return found
 

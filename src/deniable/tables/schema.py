@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from deniable._check import FloatArray, InputError, choice, mapping, refuse_unknown
+from deniable._check import InputError, choice, mapping, refuse_unknown
 from deniable._files import read_toml, write_atomically
 from deniable.tables.cell import (
     DATE,
@@ -23,6 +23,7 @@ from deniable.tables.cell import (
     WORD,
     CellFormat,
     ColumnCells,
+    measured,
     read_cell,
     read_cells,
     spelled,
@@ -114,7 +115,7 @@ class ColumnSchema:
                 gone |= (cells.kind == axis) & np.isin(cells.number, np.array([v for kind, v in none if kind == axis]))
             cells = _kept(cells, ~gone)
         if self.kind in ("number", "whole", "yes/no") and cells.words:
-            cells = _numbers(np.where(cells.kind == NUMBER, cells.number, cells.flags))
+            cells = measured(np.where(cells.kind == NUMBER, cells.number, cells.flags), NUMBER)
         if self.kind == "yes/no":
             known = (cells.kind == NUMBER) & np.isin(cells.number, (0, 1))
             return read_cells(_YES_NO).at(np.where(known, cells.number, -1).astype(np.int64))
@@ -313,11 +314,6 @@ def _in_digits(cells: ColumnCells) -> ColumnCells:
     kind, number = cells.kind.copy(), np.array(cells.number)
     kind[rows], number[rows] = np.where(days.kind == DATE, DATE, MISSING), days.number
     return replace(cells, kind=kind, number=number)
-
-
-def _numbers(found: FloatArray) -> ColumnCells:
-    kind = np.where(np.isnan(found), MISSING, NUMBER).astype(np.uint8)
-    return ColumnCells(kind, found, np.full(len(found), -1))
 
 
 def _kept(cells: ColumnCells, fits: Any) -> ColumnCells:

@@ -64,6 +64,8 @@ class ClassifierFit(ModelFit):
         cells, labels = read_cells(y), y.to_numpy()
         self.refuse_cells(cells, cells.kind == MISSING, "a class", "drop its record, or list the classes (classes=)")
         try:
+            if labels.dtype.kind in "mM":
+                raise TypeError  # as days and durations are that NumPy has no type for
             check_classification_targets(labels)
             found, codes = np.unique(labels + 0.0 if labels.dtype.kind == "f" else labels, return_inverse=True)  # no −0
         except (TypeError, ValueError):
