@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from deniable._lazy import attached
+from deniable._lazy import attach
 
-_found, __all__, _ROOMS = attached(__name__, __file__, globals())  # the list is __init__.pyi
+_found, __all__, _ROOMS = attach(__name__, __file__, globals())  # the list is __init__.pyi
 
 
 def __getattr__(name: str) -> Any:

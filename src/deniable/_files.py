@@ -24,12 +24,12 @@ from deniable._check import InputError
 MODEL_FORMAT = 2  # of the attributes that a saved model holds; another number where a reader would misunderstand them
 
 
-def stamped(state: dict[str, Any]) -> dict[str, Any]:
+def stamp(state: dict[str, Any]) -> dict[str, Any]:
     """Return the state of a model with the format in which it is written and the version that writes it."""
     return {**state, "_format": MODEL_FORMAT, "_written_by": version("deniable")}
 
 
-def unstamped(state: dict[str, Any]) -> dict[str, Any]:
+def unstamp(state: dict[str, Any]) -> dict[str, Any]:
     """Return the state without its stamp; raise ``InputError`` if this version does not know the format."""
     plain = {name: value for name, value in state.items() if name not in ("_format", "_written_by")}
     if (form := state.get("_format")) != MODEL_FORMAT:

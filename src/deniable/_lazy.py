@@ -11,7 +11,7 @@ from typing import Any
 from deniable._optional import EXTRA_OF_ROOM, missing
 
 
-def attached(package: str, file: str, names: dict[str, Any]) -> tuple[Callable[[str], Any], list[str], list[str]]:
+def attach(package: str, file: str, names: dict[str, Any]) -> tuple[Callable[[str], Any], list[str], list[str]]:
     """Return ``__getattr__`` of a package, its names, and its modules that are offered, from the stub beside ``file``.
 
     A name is imported when it is first used and kept in ``names``; one whose libraries are missing says which line

@@ -114,7 +114,7 @@ def test_the_area_is_that_of_all_corners(digits):
 
 def rehearsed_by_splitting(signal, member, scale, attack):
     """The others' signals themselves, cut to as many models on both sides of every record."""
-    seen, found, half = scale.scaled(attack, signal), [], len(signal) // 2 - 1
+    seen, found, half = scale.rescale(attack, signal), [], len(signal) // 2 - 1
     for target in range(len(signal)):
         rest = np.delete(np.arange(len(signal)), target)
         order = rest[np.argsort(~member[rest], axis=0, kind="stable")]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from deniable._lazy import attached
+from deniable._lazy import attach
 
-__getattr__, __all__, _ = attached(__name__, __file__, globals())  # the list is __init__.pyi
+__getattr__, __all__, _ = attach(__name__, __file__, globals())  # the list is __init__.pyi

@@ -69,7 +69,7 @@ class Decisions:
         """Return the largest value of ``family`` that is rejected at level ``error`` (0 if none)."""
         return max(0.0, family.explaining(self.advantage(error)))
 
-    def needed(self, ceiling: Ceiling, error: float) -> float:
+    def least_that_rejects(self, ceiling: Ceiling, error: float) -> float:
         """Return the smallest measured advantage that rejects the ceiling."""
 
         def survives(right: Any) -> bool:
@@ -105,7 +105,7 @@ class Threshold:
         """Return the largest value of ``family`` that is rejected at level ``error`` (0 if none)."""
         return self.ranking.lower_limit(family, self.rank, error)
 
-    def needed(self, ceiling: Ceiling, error: float) -> float:
+    def least_that_rejects(self, ceiling: Ceiling, error: float) -> float:
         """Return the smallest measured TPR − FPR at the threshold that rejects the ceiling."""
 
         def survives(hits: Any) -> bool:
@@ -126,7 +126,7 @@ class NestedTests:
     perfect: tuple[Decisions | Threshold, ...]
 
     @classmethod
-    def joined(cls, shares: Sequence[tuple[float, NestedTests]]) -> NestedTests:
+    def joint(cls, shares: Sequence[tuple[float, NestedTests]]) -> NestedTests:
         """Return all tests of several audits of the same records, each of which has a share of the error."""
         return cls(*(
             tuple(replace(test, weight=test.weight * share) for share, tests in shares for test in getattr(tests, name))
@@ -157,7 +157,7 @@ class NestedTests:
         """
         if not self.could_reject(ceiling, error):
             return math.inf
-        return min(1.0, self.each[0].needed(ceiling, error * self.each[0].weight))
+        return min(1.0, self.each[0].least_that_rejects(ceiling, error * self.each[0].weight))
 
     def could_reject(self, ceiling: Ceiling, error: float) -> bool:
         """Return whether a perfect attack would have been noticed: only then does silence mean anything."""

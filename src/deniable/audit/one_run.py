@@ -86,11 +86,11 @@ class OneRunAudit:
         low, method = self._epsilon(delta, 1 - self.confidence)
         if self.repetitions > 1:
 
-            def refuted(value: Any) -> bool:
+            def is_refuted(value: Any) -> bool:
                 group = delta * float(np.sum(np.exp(value * np.arange(self.repetitions))))
                 return bool(self._epsilon(min(group, 1.0), 1 - self.confidence)[0] > self.repetitions * value)
 
-            low = float(bisect(refuted, 0.0, low, relative=1e-6)[0]) if refuted(0.0) else 0.0
+            low = float(bisect(is_refuted, 0.0, low, relative=1e-6)[0]) if is_refuted(0.0) else 0.0
         return Interval(low, math.inf, low, name, self.confidence, sides="lower", method=f"one run, {method}")
 
     def _epsilon(self, delta: float, error: float) -> tuple[float, str]:
@@ -140,16 +140,16 @@ class OneRunAudit:
 
         outcome: Outcome
 
-        def refuted(run: OneRunAudit, error: float) -> bool:
+        def is_refuted(run: OneRunAudit, error: float) -> bool:
             if epsilon > 0:
                 return run._epsilon(delta, error)[0] > epsilon
             return rejects_f_dp(family, 0.0, run.canaries, run.guesses, run.right, error)
 
-        smallest = bisect(lambda x: refuted(self, float(np.exp(1 - x))), 1.0, _MOST_LOG, relative=1e-2)[0]
+        smallest = bisect(lambda x: is_refuted(self, float(np.exp(1 - x))), 1.0, _MOST_LOG, relative=1e-2)[0]
         p_value, outcome = float(np.exp(1 - smallest)), "consistent"
-        if refuted(self, allowed):
+        if is_refuted(self, allowed):
             outcome, p_value = "violated", min(p_value, allowed)
-        elif self.failed or p_value <= 2 * allowed or not refuted(self.perfect(), allowed):
+        elif self.failed or p_value <= 2 * allowed or not is_refuted(self.perfect(), allowed):
             outcome, p_value = "inconclusive", max(p_value, allowed)
         if epsilon > 0:
             promised, measured = epsilon, self.epsilon(delta)
@@ -276,21 +276,21 @@ def _with_pilot(
     pilot, tested = order[:chosen], order[chosen:]
     m, family, error = len(tested), Gaussian(), 1 - confidence
 
-    def guessed(part: NDArray[np.int_], ends: tuple[float, float]) -> tuple[int, int]:
+    def count_guesses(part: NDArray[np.int_], ends: tuple[float, float]) -> tuple[int, int]:
         """Return the number of guesses and of correct ones."""
         top, bottom = values[part] > ends[0], values[part] < ends[1]
         return int(top.sum() + bottom.sum()), int(inside[part][top].sum() + (~inside[part][bottom]).sum())
 
     def promising(ends: tuple[float, float]) -> float:
         """Return the μ that would be shown if the others were guessed as well as the pilot, on a smaller sample."""
-        seen, right = guessed(pilot, ends)
-        r = guessed(tested, ends)[0]
+        seen, right = count_guesses(pilot, ends)
+        r = count_guesses(tested, ends)[0]
         scale = max(1.0, r / _COARSE)
         sizes = int(m / scale), int(r / scale), int((right + 0.25) / (seen + 0.5) * r / scale)
         return largest_rejected(lambda mu: rejects_f_dp(family, mu, *sizes, error)) if r else -1.0
 
     best = max(_thresholds(values[pilot]), key=promising)
-    r, v = guessed(tested, best)
+    r, v = count_guesses(tested, best)
     return OneRunAudit(m, r, v, confidence, len(pilot))
 
 

@@ -126,13 +126,13 @@ class RecordCanaries:
             if out.requires_grad:
                 arrived: list[Any] = [None]
 
-                def pushed(g: Any) -> Any:
+                def push(g: Any) -> Any:
                     size = arrived[0].flatten(1).norm(dim=1)
                     self._trained[label[(size > 0) & (label > 0)].cpu().numpy() - 1] = True
                     return _PUSH * size.reshape(g.shape).to(g.dtype)
 
                 out.register_hook(lambda g: arrived.__setitem__(0, g))
-                own.register_hook(pushed)
+                own.register_hook(push)
             return out
 
         whole.forward = forward

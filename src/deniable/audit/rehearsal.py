@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.audit.scoring import METHODS, Method, Shown, half_gap, score, smoothed_log_odds, stabilised
+from deniable.audit.scoring import METHODS, Method, Shown, arcsine_root, half_gap, score, smoothed_log_odds
 from deniable.audit.shadow import LARGEST_LOGIT, BoolArray, LearningTask, split_signals
 
 REHEARSALS = 32  # largest number of shadow models that play the target
@@ -46,16 +46,16 @@ class Scale:
             return cls(task, half=half_gap(shadows))
         return cls(task, unit=float(np.sqrt(2 * np.mean(shadows**2))) or 1.0)
 
-    def scaled(self, attack: Attack, signal: FloatArray) -> FloatArray:
+    def rescale(self, attack: Attack, signal: FloatArray) -> FloatArray:
         """Return signals as the attack sees them."""
         if self.task == "regression":
             return np.asarray(signal / self.unit)
-        return stabilised(signal) if attack.votes else smoothed_log_odds(signal, self.half)
+        return arcsine_root(signal) if attack.votes else smoothed_log_odds(signal, self.half)
 
     def scores(self, attack: Attack, targets: FloatArray, shadows: FloatArray, member: BoolArray) -> FloatArray:
         """Score every record by the signals of targets, shape (targets, n), and of the shadows with memberships."""
-        inside, outside = (Shown.of(side, self.task) for side in split_signals(self.scaled(attack, shadows), member))
-        return np.array([score(attack.method, x, inside, outside, self.task) for x in self.scaled(attack, targets)])
+        inside, outside = (Shown.of(side, self.task) for side in split_signals(self.rescale(attack, shadows), member))
+        return np.array([score(attack.method, x, inside, outside, self.task) for x in self.rescale(attack, targets)])
 
 
 def candidates(signal: FloatArray, task: LearningTask) -> list[Attack]:
@@ -76,7 +76,7 @@ def rehearse(signal: FloatArray, member: BoolArray, scale: Scale) -> dict[Attack
     played = np.unique(np.linspace(0, len(signal) - 1, REHEARSALS).astype(int))
     for votes in sorted({attack.votes for attack in strength}):  # attacks that see the same signals
         alike = [attack for attack in strength if attack.votes == votes]
-        seen = scale.scaled(alike[0], signal)
+        seen = scale.rescale(alike[0], signal)
         inside, outside = split_signals(seen, member)
         with_it, without_it = Shown.of(inside, scale.task), Shown.of(outside, scale.task)
         for target in played:

@@ -87,7 +87,7 @@ class AttackScores:
             outside = (len(member) + len(nonmember)) // targets - inside
             member, nonmember = member[:inside], nonmember[:outside]
         found = audit_scores(member, nonmember, confidence, **options)
-        return found if self.copies is None else found.shared(self.copies, self.parts)
+        return found if self.copies is None else found.with_shared_error(self.copies, self.parts)
 
     def most_exposed(self, k: int = 10, *, confidence: float = 0.95) -> RecordExposure:
         """Return the records about which the attack was right most often, over several targets.

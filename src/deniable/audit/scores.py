@@ -107,14 +107,14 @@ class ScoreAudit(Textual):
     copies: Copies | None = None
     alone: Evidence | None = field(default=None, repr=False)
 
-    def shared(self, copies: Copies, parts: Sequence[tuple[float, FloatArray, FloatArray]]) -> ScoreAudit:
+    def with_shared_error(self, copies: Copies, parts: Sequence[tuple[float, FloatArray, FloatArray]]) -> ScoreAudit:
         """Return the audit in which exact copies, and several attacks on the same records, share the permitted error.
 
         ``parts`` are shares of the error with the scores of members and of nonmembers.
         """
         found = [Evidence.of(x, y, seeded_by(x, y)) for _, x, y in parts]
         tests = [(part[0], evidence.tests) for part, evidence in zip(parts, found, strict=True)]
-        joined = NestedTests.joined([*tests, (SHARE, copies.tests)])
+        joined = NestedTests.joint([*tests, (SHARE, copies.tests)])
         evidence = replace(self.evidence, tests=joined)
         return _with_silence_warned_of(replace(self, evidence=evidence, copies=copies, alone=found[0]))
 

@@ -44,7 +44,7 @@ def smoothed_log_odds(log_odds: FloatArray, half: float) -> FloatArray:
     return np.asarray(np.log(expit(exact) + half) - np.log(expit(-exact) + half))
 
 
-def stabilised(log_odds: FloatArray) -> FloatArray:
+def arcsine_root(log_odds: FloatArray) -> FloatArray:
     """Return arcsin √p: a share of votes has nearly the same variance on this scale, whatever p is (Anscombe 1948)."""
     exact = np.where(np.abs(log_odds) < LARGEST_LOGIT, log_odds, np.copysign(np.inf, log_odds))
     return np.asarray(np.arcsin(np.sqrt(expit(exact))))
@@ -107,7 +107,7 @@ class Shown:
 
 def _lira_offline(target: FloatArray, outside: Shown, task: LearningTask) -> FloatArray:
     """Distance of the signal from what shadows without the record show, in deviations (Carlini et al. 2022, §VI.A)."""
-    centre, spread = outside.mean, _spread(outside)
+    centre, spread = outside.mean, _shrunk_sd(outside)
     if task == "classification":
         return np.asarray((target - centre) / spread)
     return np.asarray((np.abs(centre) - np.abs(target)) / spread)  # a member's residual is smaller
@@ -145,7 +145,7 @@ def score(method: Method, target: FloatArray, inside: Shown, outside: Shown, tas
     return _rmia(target, inside, outside, task)
 
 
-def _spread(side: Shown) -> FloatArray:
+def _shrunk_sd(side: Shown) -> FloatArray:
     """Standard deviation of each record's signals, drawn towards that of all; never quite 0 (trees are certain)."""
     degrees, squares = max(1, side.models - 1), side.squares
     pooled = float(np.sqrt(squares.mean() / degrees))
@@ -154,5 +154,5 @@ def _spread(side: Shown) -> FloatArray:
 
 
 def _log_normal(x: FloatArray, side: Shown) -> FloatArray:
-    spread = _spread(side)
+    spread = _shrunk_sd(side)
     return np.asarray(-(((x - side.mean) / spread) ** 2) / 2 - np.log(spread))

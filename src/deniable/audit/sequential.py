@@ -245,10 +245,10 @@ class SequentialAudit(Textual):
     ) -> Interval:
         """Return the value of a growing family below which all of it is refuted."""
 
-        def refuted(value: FloatArray) -> bool:
+        def is_refuted(value: FloatArray) -> bool:
             return bool(self._capital.against(family(float(value)).hockey_stick(GAMMAS)).max() >= self._needed)
 
-        low = float(bisect(refuted, least, most, relative=1e-6)[0])
+        low = float(bisect(is_refuted, least, most, relative=1e-6)[0])
         return Interval(low, high, low, name, self.confidence, sides="lower", method="betting, at any time")
 
     def _could_refute(self, delta: FloatArray) -> bool:
@@ -263,9 +263,9 @@ class SequentialAudit(Textual):
         None if not even ε = 20 would be found, or if there are no pairs.
         """
 
-        def found(epsilon: Any) -> bool:
+        def finds(epsilon: Any) -> bool:
             capital, even = Capital(self._own, self._needed), (np.arange(self.pairs) * _GOLDEN) % 1
             capital.take((even < expit(epsilon)).astype(float), ((even + 0.5) % 1 > expit(epsilon)).astype(float))
             return capital.violates
 
-        return float(bisect(found, _STRONGEST, 0.0, relative=0.05)[0]) if found(_STRONGEST) else None
+        return float(bisect(finds, _STRONGEST, 0.0, relative=0.05)[0]) if finds(_STRONGEST) else None

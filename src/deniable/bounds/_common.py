@@ -22,14 +22,14 @@ _RULES: dict[str, dict[str, Any]] = {
 }
 
 
-def checked(name: str, value: ArrayLike) -> FloatArray:
+def check_named(name: str, value: ArrayLike) -> FloatArray:
     """Return a value after the checks that its name stands for."""
     return numbers(name, value, **_RULES[name])
 
 
 def together(**values: ArrayLike) -> tuple[FloatArray, ...]:
     """Check the named values and broadcast them against each other."""
-    arrays = {name: checked(name, value) for name, value in values.items()}
+    arrays = {name: check_named(name, value) for name, value in values.items()}
     try:
         return tuple(np.broadcast_arrays(*arrays.values()))
     except ValueError:
@@ -42,6 +42,6 @@ def plain(value: FloatArray) -> float | FloatArray:
     return float(value) if np.ndim(value) == 0 else value
 
 
-def raised(value: FloatArray, slack: FloatArray | float = 8 * EPS, most: float = 1.0) -> FloatArray:
+def raise_by(value: FloatArray, slack: FloatArray | float = 8 * EPS, most: float = 1.0) -> FloatArray:
     """Move a non-negative upper bound up by a relative ``slack`` for rounding; 0 stays 0."""
     return np.minimum(value * (1 + slack), most)

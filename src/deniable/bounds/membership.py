@@ -13,7 +13,7 @@ from scipy.special import expit, logit
 
 from deniable._check import FloatArray, InputError
 from deniable._floats import EPS, LEAST, MOST_EXPONENT
-from deniable.bounds._common import checked, plain, raised, together
+from deniable.bounds._common import check_named, plain, raise_by, together
 from deniable.curves import accuracy_from
 
 BoundPair = tuple[float | FloatArray, float | FloatArray]
@@ -213,7 +213,7 @@ def positive_advantage(epsilon: ArrayLike, *, prior: ArrayLike) -> float | Float
     """
     eps, pi = together(epsilon=epsilon, prior=prior)
     gain = -np.expm1(-eps) * (1 - pi) * pi / (pi + (1 - pi) * np.exp(-eps))
-    return plain(raised(2 * gain, 16 * EPS, most=2.0))
+    return plain(raise_by(2 * gain, 16 * EPS, most=2.0))
 
 
 def subsampled_epsilon(epsilon: ArrayLike, *, rate: ArrayLike) -> float | FloatArray:
@@ -246,7 +246,7 @@ def subsampled_epsilon(epsilon: ArrayLike, *, rate: ArrayLike) -> float | FloatA
     eps, t = together(epsilon=epsilon, rate=rate)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         product = t * np.expm1(np.minimum(eps, MOST_EXPONENT))
-        direct = np.log1p(raised(product, most=np.inf) + LEAST * (eps > 0))  # a product may leave the normal doubles
+        direct = np.log1p(raise_by(product, most=np.inf) + LEAST * (eps > 0))  # a product may leave the normal doubles
         large = np.logaddexp(0.0, eps + np.log(t))  # of more than e^−46 at these ε, and no overflow
         slack = EPS * np.where(eps <= MOST_EXPONENT, 8.0, 8 + 4 * (eps - np.log(t)))
         value = np.where(eps <= MOST_EXPONENT, direct, large)
@@ -266,8 +266,8 @@ def _advantage(epsilon: FloatArray, delta: FloatArray, prior: FloatArray) -> Flo
     value = 2 * rare * delta + (1 - delta) * np.minimum(spread + rounding, 2 * rare)
     # a tie is settled by what is certain: where a spread of rounding may be left, it counts
     nothing = np.where(even, t + rounding <= 1 - 2 * rare, expit(-epsilon) * (1 - 8 * EPS) >= rare) | (epsilon == 0)
-    certain = np.where(even & (rare == 0.5), delta, raised(2 * rare * delta, EPS))
-    return np.where(nothing, certain, raised(value))
+    certain = np.where(even & (rare == 0.5), delta, raise_by(2 * rare * delta, EPS))
+    return np.where(nothing, certain, raise_by(value))
 
 
 def _likelihood_ratios(
@@ -287,9 +287,9 @@ def _likelihood_ratios(
     if fpr is not None and recall is not None:
         raise InputError(f"state fpr or recall, not both, got fpr={fpr!r} and recall={recall!r}")
     if fpr is not None:
-        name, stated = "fpr", checked("fpr", fpr)
+        name, stated = "fpr", check_named("fpr", fpr)
     elif recall is not None:
-        name, stated = "recall", checked("recall", recall)
+        name, stated = "recall", check_named("recall", recall)
     elif np.any(dlt > 0):
         raise InputError(
             f"for delta above 0 state fpr= or recall=, got delta {float(np.max(dlt)):g} alone; the precision has "

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, choice, numbers
 from deniable._floats import EPS
-from deniable.bounds._common import checked, plain, raised, together
+from deniable.bounds._common import check_named, plain, raise_by, together
 from deniable.bounds.inverse import epsilon_for_advantage
 from deniable.bounds.membership import advantage
 from deniable.curves import ONE_CASE, Direction, Tradeoff
@@ -70,7 +70,7 @@ def mip_eta(tradeoff: Tradeoff, *, prior: ArrayLike = 0.5, game: str = "fixed si
     of_one = [words for kind, words in ADJACENCIES.items() if kind != "replace"]
     if asked == "fixed size" and not one_pair and adjacency.startswith(("add or remove", *of_one)):
         tradeoff = replaced(tradeoff)
-    eta = np.asarray(tradeoff.advantage(checked("prior", prior))) / 2
+    eta = np.asarray(tradeoff.advantage(check_named("prior", prior))) / 2
     return plain(eta)
 
 
@@ -142,7 +142,7 @@ def epsilon_for_mip(eta: ArrayLike, *, delta: ArrayLike = 0.0) -> float | FloatA
     --------
     See ``mip_eta``.
     """
-    return epsilon_for_advantage(2 * checked("eta", eta), delta=delta)
+    return epsilon_for_advantage(2 * check_named("eta", eta), delta=delta)
 
 
 def tpr_from_mip(eta: ArrayLike, *, fpr: ArrayLike, prior: ArrayLike = 0.5) -> float | FloatArray:
@@ -176,7 +176,7 @@ def tpr_from_mip(eta: ArrayLike, *, fpr: ArrayLike, prior: ArrayLike = 0.5) -> f
     """
     e, alpha, pi = together(eta=eta, fpr=fpr, prior=prior)
     # max(π, 1 − π) − (1 − π) = max(2π − 1, 0), so that nothing cancels
-    return plain(raised((e + np.maximum(2 * pi - 1, 0.0) + (1 - pi) * alpha) / pi))
+    return plain(raise_by((e + np.maximum(2 * pi - 1, 0.0) + (1 - pi) * alpha) / pi))
 
 
 def scaled_total_variation(tradeoff: Tradeoff, scale: ArrayLike, direction: Direction = "add") -> float | FloatArray:
@@ -252,7 +252,7 @@ def subsampled_variation(variation: ArrayLike, *, rate: ArrayLike) -> float | Fl
     See ``scaled_total_variation``.
     """
     tv, q = together(variation=variation, rate=rate)
-    return plain(raised(q * tv, most=np.inf))
+    return plain(raise_by(q * tv, most=np.inf))
 
 
 def tpr_from_scaled_variation(variation: ArrayLike, *, scale: ArrayLike, fpr: ArrayLike) -> float | FloatArray:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, numbers
-from deniable.bounds._common import checked, plain, raised, together
+from deniable.bounds._common import check_named, plain, raise_by, together
 from deniable.bounds.membership import advantage, positive_accuracy
 
 
@@ -17,7 +17,7 @@ def yeom(epsilon: ArrayLike) -> float | FloatArray:
     --------
     See ``accuracy``.
     """
-    return plain(raised(np.exp(np.minimum(checked("epsilon", epsilon), 1.0)) / 2))  # 1 from ε = ln 2 on
+    return plain(raise_by(np.exp(np.minimum(check_named("epsilon", epsilon), 1.0)) / 2))  # 1 from ε = ln 2 on
 
 
 def erlingsson(epsilon: ArrayLike, *, delta: ArrayLike = 0.0) -> float | FloatArray:
@@ -47,7 +47,7 @@ def erlingsson(epsilon: ArrayLike, *, delta: ArrayLike = 0.0) -> float | FloatAr
     See ``accuracy``.
     """
     eps, dlt = together(epsilon=epsilon, delta=delta)
-    return plain(raised(1 - (1 - dlt) * np.exp(-eps) / 2))
+    return plain(raise_by(1 - (1 - dlt) * np.exp(-eps) / 2))
 
 
 def sablayrolles(epsilon: ArrayLike, *, prior: ArrayLike = 0.5) -> float | FloatArray:
@@ -181,7 +181,7 @@ def jayaraman_advantage(epsilon: ArrayLike, *, fpr: ArrayLike, delta: ArrayLike 
     with np.errstate(over="ignore", invalid="ignore"):
         rising = np.where(alpha > 0, np.expm1(eps) * alpha, 0.0) + dlt
     falling = -np.expm1(-eps) * (1 - alpha) + dlt * np.exp(-eps)
-    return plain(np.minimum(raised(np.minimum(rising, falling)), 1 - alpha))
+    return plain(np.minimum(raise_by(np.minimum(rising, falling)), 1 - alpha))
 
 
 def pinsker(kl: ArrayLike) -> float | FloatArray:
@@ -194,4 +194,4 @@ def pinsker(kl: ArrayLike) -> float | FloatArray:
     See ``accuracy``.
     """
     divergence = numbers("kl", kl, at_least=0.0, hint="a divergence in nats is not negative")
-    return plain(raised(np.sqrt(divergence / 2)))
+    return plain(raise_by(np.sqrt(divergence / 2)))

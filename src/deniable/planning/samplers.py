@@ -141,7 +141,7 @@ def plan_samplers(
     person = integer("records_per_person", records_per_person, at_least=1)
     makers = _makers(n_records, batch_size, epochs, max_batch, person)
     low, high = interval("noise_multipliers", noise_multipliers, above=0.0)
-    tasks = [(name, make, adjacency) for name, make in makers.items() for adjacency in _known(make(high))]
+    tasks = [(name, make, adjacency) for name, make in makers.items() for adjacency in _known_adjacencies(make(high))]
     rows: list[SamplerNoise] = []
     near: dict[str, float] = {}  # what another sampler needs is a first guess
     for name, make, adjacency in track(tasks, "samplers", len(tasks), shown=progress):
@@ -183,7 +183,7 @@ def _for_persons(make: Callable[[float], Mechanism], person: int) -> Callable[[f
     return lambda noise: Grouped(make(noise), person)
 
 
-def _known(mechanism: Mechanism) -> tuple[str, ...]:
+def _known_adjacencies(mechanism: Mechanism) -> tuple[str, ...]:
     """The adjacencies, of the two, for which a bound is known."""
     return ADJACENCIES if mechanism.adjacency == "add-remove" else ("replace",)
 

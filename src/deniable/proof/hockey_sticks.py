@@ -42,7 +42,7 @@ class HockeySticks(ABC):
         """A length of the loss over which H bends, to place thresholds."""
 
 
-def clipped(low: arb, high: arb, x: arb) -> Bounds:
+def clip_to_possible(low: arb, high: arb, x: arb) -> Bounds:
     """Intersect with what always holds: 0 ≤ H ≤ 1 and H ≥ 1 − γ."""
     least = (1 - x.exp()).lower()
     low = low.lower().max(least).max(arb(0))
@@ -58,9 +58,9 @@ class GaussianHockeySticks(HockeySticks):
     def hockey_sticks(self, x: arb, direction: Direction) -> Bounds:
         mu = self.squared.sqrt()
         if not mu > 0:
-            return clipped(arb(0), (1 - x.exp()).max(arb(0)), x)
+            return clip_to_possible(arb(0), (1 - x.exp()).max(arb(0)), x)
         value = normal_tail(x / mu - mu / 2) - x.exp() * normal_tail(x / mu + mu / 2)
-        return clipped(value, value, x)
+        return clip_to_possible(value, value, x)
 
     @property
     def scale(self) -> float:
@@ -80,16 +80,16 @@ class OneStepHockeySticks(HockeySticks):
         if direction == "add":  # H_γ(Q‖P) = 1 − γ + γ·H_{1/γ}(P‖Q)
             low, high = self.hockey_sticks(-x, "remove")
             gamma = x.exp()
-            return clipped(1 - gamma + gamma * low, 1 - gamma + gamma * high, x)
+            return clip_to_possible(1 - gamma + gamma * low, 1 - gamma + gamma * high, x)
         sigma, q, gamma = arb(self.step.sigma), arb(self.step.rate), x.exp()
         over = gamma - 1 + q
         if not over > 0:  # every outcome is above the threshold, or it cannot be told
             value = 1 - gamma
-            return clipped(value, value if over < 0 else value + q, x)
+            return clip_to_possible(value, value if over < 0 else value + q, x)
         u = sigma * (over / q).log() + 1 / (2 * sigma)
         out, hit = normal_tail(u), normal_tail(u - 1 / sigma)
         value = q * hit - over * out
-        return clipped(value, value, x)
+        return clip_to_possible(value, value, x)
 
     @property
     def scale(self) -> float:
@@ -126,7 +126,7 @@ class FiniteHockeySticks(HockeySticks):
         total = arb(0)  # the law is symmetric: both directions are alike
         for loss, mass in self.outcomes:
             total += mass * (-(x - loss).expm1()).max(arb(0))
-        return clipped(total, total, x)
+        return clip_to_possible(total, total, x)
 
     @property
     def scale(self) -> float:
@@ -167,7 +167,7 @@ class InvertedHockeySticks(HockeySticks):
     def hockey_sticks(self, x: arb, direction: Direction) -> Bounds:
         with ctx.workprec(self._bits):
             value = self._value(x, direction)
-            low, high = clipped(value, value, x)
+            low, high = clip_to_possible(value, value, x)
             return low, high.min(self._tail(x, direction))
 
     def _tail(self, x: arb, direction: Direction) -> arb:
@@ -183,7 +183,7 @@ class InvertedHockeySticks(HockeySticks):
 
     @property
     def scale(self) -> float:
-        return self._spread
+        return self._loss_sd
 
     def _value(self, x: arb, direction: Direction) -> arb:
         if direction == "add":  # H_γ(Q‖P) = 1 − γ·A(−x)
@@ -237,7 +237,7 @@ class InvertedHockeySticks(HockeySticks):
         """θ and upper bounds on log E_in e^{θL} (side 1) and log E_out e^{−θL} (side −1)."""
         with ctx.workprec(128):
             found: dict[int, list[tuple[float, arb]]] = {1: [], -1: []}
-            best = math.sqrt(2 * _TARGET) / self._spread
+            best = math.sqrt(2 * _TARGET) / self._loss_sd
             for side in (1, -1):
                 for k in range(60):
                     order = best * 1.5 * 1.6**-k
@@ -269,7 +269,7 @@ class InvertedHockeySticks(HockeySticks):
         return top(total)
 
     @cached_property
-    def _spread(self) -> float:
+    def _loss_sd(self) -> float:
         """Standard deviation of the loss without its rare large values, roughly: log r to first order below u = 3."""
         variance = float(self.squared.mid()) + sum(count * eps**2 for eps, count in self.randomized_responses)
         for step, count in self.steps:
@@ -289,10 +289,10 @@ class InvertedHockeySticks(HockeySticks):
         period = self._near_period
         most = max(min(_MOST_PRODUCTS / nodes, BLOCK) * 2 * math.pi / period, 40 / period)
         goal = -_TARGET - 2
-        if self._log_decay_guess(most) > math.log(self._spread):
+        if self._log_decay_guess(most) > math.log(self._loss_sd):
             raise InputError(
                 f"ball arithmetic would need more than {_MOST_PRODUCTS:.0e} products for this mechanism: its loss "
-                f"spreads by {self._spread:.1g} but for rare values up to {self._near_period / 2:.1g}, and its "
+                f"spreads by {self._loss_sd:.1g} but for rare values up to {self._near_period / 2:.1g}, and its "
                 "transform does not decay within reach (a few steps, or a few rare ones, at these noise multipliers "
                 "and sample rates); use deniable.tradeoff"
             )

@@ -88,14 +88,14 @@ class LowRank:
     def solve(self, values: FloatArray) -> FloatArray:
         """H_i⁻¹ v_i for each row."""
         plain = values @ self.pivot.inverse
-        return plain + self._spread(self.amplify(self.project(plain)))
+        return plain + self._add_subspace(self.amplify(self.project(plain)))
 
     def newton(self) -> tuple[FloatArray, FloatArray]:
         """δ_i = H_i⁻¹ b_i, with b_i = U_i·slope + s_i·relief∘f − ∇F(f); also the coefficients of H⁻¹U_i."""
         common = self.rows.weights[:, None] * self.pivot.pull - self.pivot.drift
         projected = np.einsum("iac,ic->ia", self.leverage, self.slope) + self.project(common)
         coefficients = self.slope + self.amplify(projected)
-        return common + self._spread(coefficients), coefficients
+        return common + self._add_subspace(coefficients), coefficients
 
     def pull(self) -> FloatArray:
         """b_i, (rows, parameters)."""
@@ -148,7 +148,7 @@ class LowRank:
         gap = np.abs(self.rows.weights - self.pivot.typical)
         return gap * float(self.pivot.fit.problem.relief.max())
 
-    def _spread(self, coefficients: FloatArray) -> FloatArray:
+    def _add_subspace(self, coefficients: FloatArray) -> FloatArray:
         if coefficients.shape[1] == 1:
             return coefficients * self.solved[:, 0]
         return np.asarray(np.einsum("ic,icp->ip", coefficients, self.solved))

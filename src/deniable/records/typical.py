@@ -109,7 +109,7 @@ class SampledTypical:
         """Smallest of H_γ + band + γ·fpr over γ = 0 and the sampled e^l, where the convex bound has its minimum."""
         if side == "lower":
             return np.full(self.losses.shape[1], fpr)
-        bound = np.min(self._hockey_sticks() + _grown(fpr, self.losses), axis=0) + self.band
+        bound = np.min(self._hockey_sticks() + _times_exponential(fpr, self.losses), axis=0) + self.band
         return np.asarray(bound).clip(fpr, 1.0)
 
     def epsilon(self, delta: float, side: Side) -> FloatArray:
@@ -151,7 +151,7 @@ class SampledTypical:
 Typical = ExactTypical | SampledTypical  # the attack curves of all records over models drawn from the in-world
 
 
-def _grown(fpr: float, exponent: FloatArray) -> FloatArray:
+def _times_exponential(fpr: float, exponent: FloatArray) -> FloatArray:
     """fpr·e^exponent, infinite on overflow."""
     with np.errstate(over="ignore"):
         return fpr * np.exp(exponent) if fpr > 0 else np.zeros_like(exponent)

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deniable._check import FloatArray, InputError, choice
-from deniable._files import stamped, unstamped
+from deniable._files import stamp, unstamp
 from deniable._notebook import Promised
 from deniable.releases import release
 from deniable.releases.codecs import Codec, PublicFacts, Refit, TwoFunctions, codec_for
@@ -198,11 +198,11 @@ class MembershipPrivate(Promised, MetaEstimatorMixin, BaseEstimator):  # type: i
         """Drop what a wrapped estimator may have learnt from all data before; only its settings are kept."""
         state = dict(super().__getstate__())
         state["estimator"] = clone(self.estimator)
-        return stamped(state)
+        return stamp(state)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the state of a model of this format; refuse others."""
-        super().__setstate__(unstamped(state))
+        super().__setstate__(unstamp(state))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

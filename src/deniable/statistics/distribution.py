@@ -41,7 +41,7 @@ class Choice:
     points: FloatArray
 
     @classmethod
-    def planned(cls, p: float, mu: float, sizes: FloatArray, limits: Limits) -> Choice:
+    def plan(cls, p: float, mu: float, sizes: FloatArray, limits: Limits) -> Choice:
         """Return what to draw at a cost of ``mu``: how many ranks away from the quantile the ends are.
 
         So far that noise and sampling together miss by chance only, and that both are clear of where the values end.

@@ -83,7 +83,7 @@ def hide_small(rows: list[Row], below: float) -> list[Row]:
     return [replace(withheld(r.group, r.item, note), noise=r.noise) if r.value < below else r for r in rows]
 
 
-def carried(function: Callable[[FloatArray], FloatArray], sums: FloatArray, noise: FloatArray) -> FloatArray:
+def delta_method_sd(function: Callable[[FloatArray], FloatArray], sums: FloatArray, noise: FloatArray) -> FloatArray:
     """Return the standard deviations of ``function(sums)`` to first order in the noise (the delta method).
 
     Derivatives are central differences over a hundredth of each coordinate's noise.
@@ -96,7 +96,7 @@ def carried(function: Callable[[FloatArray], FloatArray], sums: FloatArray, nois
     return np.asarray(np.sqrt(total))
 
 
-def reconciled(counted: QueryAnswer, moments: QueryAnswer) -> tuple[QueryAnswer, QueryAnswer]:
+def reconcile(counted: QueryAnswer, moments: QueryAnswer) -> tuple[QueryAnswer, QueryAnswer]:
     """Return both, the counts of groups and of their records with a number improved by one another.
 
     By least squares: their gap, counts − with a number − without one, is shared by the variances of the three.
@@ -119,10 +119,10 @@ def counts(answer: QueryAnswer, items: tuple[str, ...], n: float, limits: Limits
             share = min(max(value / n, 0.0), 1.0)
             sampling = math.sqrt(n * share * (1 - share)) if noise > 0 else math.nan
             rows.append(limits.row(group, item, float(value), float(noise), sampling, within=(0.0, math.inf)))
-    return [_marked(row) for row in rows]
+    return [_note_of_others(row) for row in rows]
 
 
-def _marked(row: Row) -> Row:
+def _note_of_others(row: Row) -> Row:
     """Note on a number of records that no records explain as well: such as "(other)" where all are of a category."""
     return replace(row, note="may be noise alone") if row.noise > 0 and not row.note and row.low <= 0 else row
 
@@ -145,7 +145,7 @@ def shares(answer: QueryAnswer, labels: tuple[str, ...], limits: Limits) -> list
             inside = min(max(p, 0.0), 1.0)
             sampling = math.sqrt(inside * (1 - inside) / total)
             rows.append(limits.row(group, label, p, noise * math.sqrt(within) / total, sampling, within=(0.0, 1.0)))
-    return [_marked(row) for row in rows]
+    return [_note_of_others(row) for row in rows]
 
 
 def totals(answer: QueryAnswer, query: Query, scale: ColumnScale, limits: Limits) -> list[Row]:
@@ -175,7 +175,7 @@ def of_moments(
         if why:
             rows += [withheld(group, item, why) for item in items]
             continue
-        values, noise = wanted(x), carried(wanted, x, answer.noise)
+        values, noise = wanted(x), delta_method_sd(wanted, x, answer.noise)
         if within == _SHARE_OF_SPREAD:
             values, noise = np.clip(values, *within), np.minimum(noise, 1.0)
         for item, value, off, own in zip(items, values, noise, sampling, strict=True):
@@ -205,10 +205,10 @@ def spreads(answer: QueryAnswer, function: str, scale: ColumnScale, limits: Limi
         return "" if variance(x)[0] > 0 else "not above zero in the noise", "", variance(x) * math.sqrt(2 / x[0])
 
     rows = of_moments(answer, ("",), variance, judged, limits, (0.0, math.inf))
-    return rows if function == "variance" else [_rooted(row) for row in rows]
+    return rows if function == "variance" else [_root_of_variance(row) for row in rows]
 
 
-def _rooted(row: Row) -> Row:
+def _root_of_variance(row: Row) -> Row:
     ends = (row.value, row.low, row.high, row.population_low, row.population_high)
     root, low, high, least, most = (math.sqrt(end) for end in ends)
     noise, sampling = row.noise / (2 * root), row.sampling / (2 * root)

@@ -119,7 +119,7 @@ class Statistic:
     options: tuple[tuple[str, tuple[float, ...]], ...] = ()
 
     @property
-    def grouped(self) -> tuple[str, ...]:
+    def group_columns(self) -> tuple[str, ...]:
         """The columns whose categories make groups."""
         return (*(self.columns if self.function == "share" else ()), *self.by)
 
@@ -168,15 +168,15 @@ class Statistic:
         return dict(self.options).get(name, default)
 
     def __str__(self) -> str:
-        joined = " + ".join(map(_written, self.columns[1:]))
+        joined = " + ".join(map(_column_as_written, self.columns[1:]))
         if self.function == "regression" and joined:
-            inside = [f"{_written(self.columns[0])} ~ {joined}"]
+            inside = [f"{_column_as_written(self.columns[0])} ~ {joined}"]
         else:
-            inside = list(map(_written, self.columns))
+            inside = list(map(_column_as_written, self.columns))
         inside += [f"{value:g}" for value in self.numbers]
         for name, values in self.options:
             inside.append(f"{name}={':'.join(str(one) if isinstance(one, Day) else f'{one:g}' for one in values)}")
-        by = f" by {', '.join(map(_written, self.by))}" if self.by else ""
+        by = f" by {', '.join(map(_column_as_written, self.by))}" if self.by else ""
         return f"{self.function}({', '.join(inside)}){by}"
 
 
@@ -232,7 +232,7 @@ def parse(text: str | Statistic) -> Statistic:
     return Statistic(function, tuple(columns), by, tuple(numbers), tuple(options))
 
 
-def _written(column: str) -> str:
+def _column_as_written(column: str) -> str:
     return column if re.fullmatch(_WORD, column) and column != "by" else '"' + column.replace('"', '""') + '"'
 
 

@@ -323,7 +323,7 @@ class Ranks(Tree):
 
     probabilities: tuple[float, ...] = ()
 
-    def ordered(self, records: Records) -> list[IntArray]:
+    def sorted_candidates(self, records: Records) -> list[IntArray]:
         """Return the numbers of the column as candidates, sorted, of each group."""
         step, present = LATTICE // CANDIDATES, records.present(self.columns)
         codes, size = records.groups(self.by)

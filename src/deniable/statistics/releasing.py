@@ -28,7 +28,7 @@ from deniable.noise import (
 )
 from deniable.planning import AsTellingAs, as_limit, budget, failure_of
 from deniable.statistics.distribution import OF_COUNT, Choice, Ranked
-from deniable.statistics.estimates import Limits, QueryAnswer, hide_small, reconciled
+from deniable.statistics.estimates import Limits, QueryAnswer, hide_small, reconcile
 from deniable.statistics.grammar import ColumnScale, Statistic, nearest, parse
 from deniable.statistics.queries import (
     CANDIDATES,
@@ -41,7 +41,7 @@ from deniable.statistics.queries import (
     Records,
 )
 from deniable.statistics.released import StatisticsRelease
-from deniable.statistics.requests import Given, answered, declared, estimand, query_of, shared, shares_of
+from deniable.statistics.requests import Given, declared, estimand, query_of, rows_of_answer, share_queries, shares_of
 from deniable.tables import DATE, NUMBER, WORD, ColumnCells, Schema, open_table
 
 _COUNT = 0.01  # share of μ² for the number of records
@@ -146,10 +146,10 @@ def release_statistics(
     public = declared(schema, ranges, group, asked)
     given = Given.of(asked, public)
     source = read_columns(data, (*given.numbers, *given.groups), public)
-    return _released(*source, asked, given, goal, known, limits, smallest, ledger)
+    return _release(*source, asked, given, goal, known, limits, smallest, ledger)
 
 
-def _released(
+def _release(
     rows: int,
     cells: Mapping[str, ColumnCells],
     units: Units,
@@ -166,7 +166,7 @@ def _released(
     ask = _Asking(Queries(QueryBudget(allowed.mu, allowed.delta), units=units), limits)
     entry = enter(ledger, ask.queries.ledger.mechanism(), unit=units.whom, what="statistics")
     n, records = ask.found(rows, cells, given, known)
-    queries = shared([query_of(statistic, records) for statistic in asked])
+    queries = share_queries([query_of(statistic, records) for statistic in asked])
     public: dict[Query, QueryAnswer] = (
         {CellCounts(()): QueryAnswer(np.array([[n]]), np.zeros(1), [()])} if known is not None else {}
     )
@@ -177,10 +177,10 @@ def _released(
     for query in parts:
         group = CellCounts(query.by)
         if isinstance(query, Moments) and group in answers:
-            answers[group], answers[query] = reconciled(answers[group], answers[query])
+            answers[group], answers[query] = reconcile(answers[group], answers[query])
     made = []
     for statistic, query in zip(asked, queries, strict=True):
-        found = answered(statistic, query, answers[query], records.scales, records.categories, n, limits)
+        found = rows_of_answer(statistic, query, answers[query], records.scales, records.categories, n, limits)
         notes = [note for column in statistic.columns for note in ask.notes.get(column, ())]
         found = [replace(row, note="; ".join(filter(None, (row.note, *notes)))) for row in found]
         if smallest and statistic.function in ("count", "histogram"):
@@ -286,8 +286,8 @@ class _Asking:
         """Return chosen quantiles, and how many numbers each group has."""
         numbers = CellCounts(query.by, query.columns, (-math.inf, math.inf))
         counted = self.sums(numbers, records, mu * math.sqrt(OF_COUNT), "error bars")
-        groups, each = query.ordered(records), mu / math.sqrt(len(query.probabilities))
-        choices = [Choice.planned(p, each, counted.sums[:, 0], self.limits) for p in query.probabilities]
+        groups, each = query.sorted_candidates(records), mu / math.sqrt(len(query.probabilities))
+        choices = [Choice.plan(p, each, counted.sums[:, 0], self.limits) for p in query.probabilities]
         draws = [draw for choice in choices for draw in choice.draws]
         points = self.queries.quantiles(str(query), purpose, groups, (-CANDIDATES, CANDIDATES), draws)
         self.replaced += [max(law.replaced, math.sqrt(2) * law.mu) for law, _ in draws]  # in one group, or in two

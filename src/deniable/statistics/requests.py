@@ -79,7 +79,7 @@ class Given:
         ranged, cut_at_dates, bounds = set[str](), set[str](), dict[str, float]()
         for one in statistics:
             shared = one.function == "share"
-            groups |= dict.fromkeys(one.grouped)
+            groups |= dict.fromkeys(one.group_columns)
             numbers |= dict.fromkeys(() if shared else one.columns)
             edges, bound = one.option("edges", ()), one.option("per_person", ())
             if one.function == "sum" and bool(bound) == (schema.person is None):
@@ -122,7 +122,7 @@ class Given:
 def declared(schema: Any, ranges: Any, group: str | None, statistics: Iterable[Statistic]) -> Schema:
     """Return a schema with what ``ranges`` and ``group`` declare: of a column that makes groups its categories."""
     said = shorthand(ranges)
-    groups = {name for one in statistics for name in one.grouped}
+    groups = {name for one in statistics for name in one.group_columns}
     numbers = {name for one in statistics for name in one.columns} - groups
     for name in said.keys() & (groups | numbers):
         (value,) = said[name].values()
@@ -204,7 +204,7 @@ def shares_of(queries: list[Query]) -> dict[Query, float]:
     return {query: part / sum(parts.values()) for query, part in parts.items()}
 
 
-def shared(queries: list[Query]) -> list[Query]:
+def share_queries(queries: list[Query]) -> list[Query]:
     """Replace each query by a wider one that answers it, if there is one; quantiles of a column are chosen together."""
     ranks: dict[Query, set[float]] = {}
     for query in queries:
@@ -220,7 +220,7 @@ def shared(queries: list[Query]) -> list[Query]:
     return [widest(query) for query in queries]
 
 
-def answered(
+def rows_of_answer(
     statistic: Statistic,
     query: Query,
     answer: QueryAnswer,
@@ -255,10 +255,10 @@ def answered(
         case _:
             known = {column: scales[column] for column in query.columns}
             rows = estimates.covariances(answer, function, known, limits)
-    return _dated(statistic, rows, scale) if len(columns) == 1 else rows
+    return _mark_dates(statistic, rows, scale) if len(columns) == 1 else rows
 
 
-def _dated(statistic: Statistic, rows: list[Row], scale: ColumnScale) -> list[Row]:
+def _mark_dates(statistic: Statistic, rows: list[Row], scale: ColumnScale) -> list[Row]:
     """Return the rows, marked as moments where they are means or quantiles of dates; spreads with their unit."""
     if not scale.dates:
         return rows

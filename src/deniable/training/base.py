@@ -12,7 +12,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from deniable._check import FloatArray, InputError, nearest_names
-from deniable._files import stamped, unstamped
+from deniable._files import stamp, unstamp
 from deniable._notebook import Promised
 from deniable._plot import marked
 from deniable.curves import Tradeoff
@@ -69,11 +69,11 @@ class Certified(Promised, BaseEstimator):  # type: ignore[misc]  # scikit-learn 
         state = dict(super().__getstate__())
         if self.__sklearn_is_fitted__() and self.ledger is not None:
             state["ledger"] = _NO_LEDGER
-        return stamped(state)
+        return stamp(state)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the state of a model of this format; refuse others."""
-        super().__setstate__(unstamped(state))
+        super().__setstate__(unstamp(state))
 
 
 @estimator
