@@ -3,6 +3,7 @@
 import ast
 import io
 import tokenize
+import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -46,3 +47,11 @@ def test_no_two_files_of_tests_have_one_name():
     """Tests are no packages, so that pytest would not read the second one."""
     names = Counter(path.name for path in Path(__file__).parents[1].rglob("test_*.py"))
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_every_mutation_breaks_a_line_that_is_there():
+    """Its line moved with the code in ten of 56 before this test: what is not there is never broken, nor found."""
+    root = Path(dn.__file__).parent
+    edits = tomllib.loads((Path(__file__).parents[2] / "tools" / "mutations.toml").read_text())["mutation"]
+    assert len(edits) >= 56
+    assert [edit["what"] for edit in edits if (root / edit["file"]).read_text().count(edit["old"]) != 1] == []
