@@ -1,4 +1,4 @@
-"""How long, and how narrow, the six questions are of 200 different releases, and of one release more.
+"""How long, and how narrow, the six questions are of 200 different releases, of one more, and a page of all.
 
 Releases are what a registry of an agency's or a company's models holds: DP-SGD with its own noise, rate and length,
 counts with Laplace, discrete Laplace and discrete Gaussian noise, Gaussian sums, randomised responses and parts that
@@ -10,6 +10,7 @@ Run with ``OMP_NUM_THREADS=1 python benchmarks/accounting/ledger.py [releases]``
 from __future__ import annotations
 
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 
@@ -75,8 +76,24 @@ def ask(parts: list[Mechanism]) -> float:
     return total
 
 
+def page(parts: list[Mechanism]) -> None:
+    """Print the CPU seconds of a ledger's page, and of the entry and the advantage of one release more."""
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = dn.Ledger(f"{folder}/ledger")
+        for part in parts[:-1]:
+            ledger.add(part)
+        start = time.process_time()
+        dn.assess(ledger).to_html()
+        print(f"page of {len(parts) - 1} releases: {time.process_time() - start:.2f} CPU s")
+        start = time.process_time()
+        ledger.add(parts[-1])
+        ledger.tradeoff().advantage()
+        print(f"one more: {time.process_time() - start:.2f} CPU s")
+
+
 if __name__ == "__main__":
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     drawn = releases(count + 1)
     ask(drawn[:-1])
     ask(drawn)
+    page(drawn)

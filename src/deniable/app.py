@@ -146,7 +146,7 @@ def _numbers(curve: dn.Tradeoff, prior: float, fpr: float, delta: float) -> None
     for cell, (name, value) in zip(cells, rates.items(), strict=False):
         cell.metric(name, shown(value, "rate", "upper"))
     cells[-1].metric(label, "…")
-    st.html(_roc(roc_curve("bound", "provable upper bound", curve.sketch())))
+    st.html(_roc(roc_curve("bound", "provable upper bound", curve)))
     st.write(
         f"{curve.assumptions.line}. Provable upper bounds, each rounded up; the attacker sees every step of the "
         "training. TPR: the share of members that he finds; FPR: the share of non-members that he wrongly accuses."

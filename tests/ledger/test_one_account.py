@@ -640,8 +640,8 @@ class TestPersonsOfWhichColumn:
         assert dn.tradeoff(entry.mechanism).advantage() == pytest.approx(1)
 
     def test_thousands_of_records_are_refused(self, path):
-        with pytest.raises(LedgerError, match="at most 1000"):
-            dn.Ledger(path, unit="p").add(dn.GaussianDP(0.1), records_per_person=10**400)
+        with pytest.raises(dn.InputError, match="at most 1,000"):
+            dn.Ledger(path, unit="p").add(dn.GaussianDP(0.1), records_per_person=1001)
 
 
 def test_what_adds_to_nothing_is_not_entered(path):

@@ -145,13 +145,10 @@ class ComposedTradeoff(LossTradeoff):
             return super().epsilon_near(delta, direction)
         return self._first.epsilon_near(delta, direction)
 
-    def sketch(self) -> Tradeoff:
-        """Return the same from rougher engines, content with 0.1 %."""
-        return self if self.rough else self._sketched
-
     @cached_property
-    def _sketched(self) -> Tradeoff:
-        return replace(self, rough=True)
+    def _sketched(self) -> Tradeoff | None:
+        """The same from rougher engines, content with 0.1 %."""
+        return None if self.rough else replace(self, rough=True)
 
     def deltas(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
         first = self._first

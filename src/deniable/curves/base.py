@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
@@ -341,7 +341,14 @@ class Tradeoff(Textual, ABC):
 
     def sketch(self) -> Tradeoff:
         """Return bounds for a picture: just as valid, but up to about 0.1 % wider where that is quicker."""
-        return self
+        return self._sketched or self
+
+    @cached_property
+    def _sketched(self) -> Tradeoff | None:
+        """The same made of the sketches of all curves that it is made of, if they have any, for what these keep."""
+        exact = {each.name: value for each in fields(self) if _curves_in(value := getattr(self, each.name))}
+        rough = {name: _rough(value) for name, value in exact.items()}
+        return None if rough == exact else replace(self, **rough)
 
     def plot(self, *beside: Tradeoff, ax: Axes | None = None, label: str | Sequence[str] | None = None) -> Axes:
         """Draw the upper ROC, and those of other curves ``beside`` it, on log–log axes; return the matplotlib axes.
@@ -408,6 +415,13 @@ class Tradeoff(Textual, ABC):
     def epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         """Where to look for ε first, and how far around; a bad guess costs time, no more."""
         return np.zeros_like(delta), np.ones_like(delta)
+
+
+def _rough(value: Any) -> Any:
+    """A field with the sketches of its curves, in tuples of it, too."""
+    if isinstance(value, tuple):
+        return tuple(map(_rough, value))
+    return value.sketch() if isinstance(value, Tradeoff) else value
 
 
 def _curves_in(value: Any) -> list[Tradeoff]:

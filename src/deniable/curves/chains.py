@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
+from deniable._kept import Kept
 from deniable._special import expit
 from deniable.curves.answer import Charged, Question, bound_of
 from deniable.curves.base import Tradeoff
@@ -16,6 +16,7 @@ from deniable.curves.closed import ApproximateTradeoff
 from deniable.curves.safe import OPPOSITE, AnyDirection, Direction, Side, directions
 
 _LADDER = 1 / (1 + np.exp(-np.sinh(np.linspace(-np.arcsinh(690.0), np.arcsinh(20.0), 161))))  # rates from 1e-300 on
+_WHOLE, _MIDDLE = slice(None), slice(*np.searchsorted(_LADDER, [1e-6, 1 - 1e-6]))  # that is enough for an advantage
 _BENT = 0.05  # how much log slopes may change, by the largest one below 1, from a cell of the ladder to the next one
 _NEAR = 1e-7  # distance of logits at which tests are alike, whatever bends between them
 _MOST = 1024  # tests of a ladder: sketches with many kinks get no finer one
@@ -39,6 +40,7 @@ class ChainTradeoff(Tradeoff):
 
     links: tuple[tuple[Tradeoff, Direction], ...]
     attained: bool = False
+    _ladders: Kept[object, tuple[FloatArray, ...]] = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         if question == "hockey stick":  # of every link at a slope of its own
@@ -98,26 +100,23 @@ class ChainTradeoff(Tradeoff):
         """Where the tangents of the ladder put ε."""
         found = []
         for way in directions(direction, self.symmetric):
-            _, fpr, tpr = self._tangents[way]
+            _, fpr, tpr = self._tangents(way)
             with np.errstate(all="ignore"):
                 found.append([np.nanmax(np.log(np.maximum(tpr - d, 0.0) / fpr), initial=-np.inf) for d in delta])
         near = np.maximum(np.max(found, axis=0), 0.0)
         return near, 1e-4 * (1 + np.abs(near))
 
-    def sketch(self) -> Tradeoff:
-        """Return the chain of the links' sketches."""
-        return self._sketched
-
-    @cached_property
-    def _sketched(self) -> ChainTradeoff:
-        """The sketch, kept for what it keeps."""
-        links = tuple((curve.sketch(), way) for curve, way in self.links)
-        same = all(rough is curve for (rough, _), (curve, _) in zip(links, self.links, strict=True))
-        return self if same else replace(self, links=links)
-
     def _touched(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
+        """The bound at tests in the middle of the ladder, where engines are quick; beyond these on all of it."""
+        sums = self._tangents(direction, _MIDDLE)[0].sum(axis=0)
+        within, bound = (sums[0] < log_gamma) & (log_gamma < sums[-1]), np.ones_like(log_gamma)
+        for tests, mine in ((_MIDDLE, within), (_WHOLE, ~within)):
+            if mine.any():
+                bound[mine] = self._touched_on(self._tangents(direction, tests)[0], log_gamma[mine], direction)
+        return bound
+
+    def _touched_on(self, slopes: FloatArray, log_gamma: FloatArray, direction: Direction) -> FloatArray:
         """The bound at the slopes of the test that γ touches; beyond the rarest one at others, too."""
-        slopes, *_ = self._tangents[directions(direction, self.symmetric)[0]]
         sums = slopes.sum(axis=0)
         bound = self._bound(log_gamma, np.array([np.interp(log_gamma, sums, slope) for slope in slopes]), direction)
         far = log_gamma > sums[-1]
@@ -145,14 +144,14 @@ class ChainTradeoff(Tradeoff):
             later = later + slope
         return np.asarray(total * (1 + (4 * len(walk) + 4 * np.abs(slopes).sum(axis=0)) * EPS))
 
-    @cached_property
-    def _tangents(self) -> dict[Direction, tuple[FloatArray, FloatArray, FloatArray]]:
-        """By direction, or for both: log slopes of all links by growing sum, a test's FPR and last TPR."""
-        return {way: self._ladder(way) for way in directions("both", self.symmetric)}
+    def _tangents(self, direction: Direction, part: slice = _WHOLE) -> tuple[FloatArray, ...]:
+        """Log slopes of all links by growing sum, a test's FPR and last TPR, from a part of the ladder."""
+        way = directions(direction, self.symmetric)[0]
+        return self._ladders((way, part is _WHOLE), lambda: self._ladder(way, _LADDER[part]))
 
-    def _ladder(self, direction: Direction) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _ladder(self, direction: Direction, tests: FloatArray) -> tuple[FloatArray, ...]:
         """Chords of the sketches between tests: parted where they bend, but at a kink only until tests are alike."""
-        rates = self._along(_LADDER, direction)
+        rates = self._along(tests, direction)
         while True:
             with np.errstate(all="ignore"):
                 logits, steps = np.log(rates[0] / (1 - rates[0])), np.diff(rates, axis=1)
@@ -187,7 +186,7 @@ class ChainTradeoff(Tradeoff):
         """What the composed lower sides reach at the tests of the ladder and at kinks, if they are attained."""
         if not self.attained:
             return np.zeros_like(log_gamma)
-        tests = np.concatenate([[0.0], _LADDER, self._tangents[directions(direction, self.symmetric)[0]][1], [1.0]])
+        tests = np.concatenate([[0.0], _LADDER, self._tangents(direction)[1], [1.0]])
         hits = self._roc(tests, direction, "lower")
         with np.errstate(over="ignore", invalid="ignore"):
             gamma = np.exp(log_gamma)[:, None]

@@ -44,10 +44,6 @@ class _Inverse(Tradeoff):
         of, own = self.of, (self.assumptions, self.confidence)
         return of if own == (of.assumptions, of.confidence) else replace(of, assumptions=own[0], confidence=own[1])
 
-    def sketch(self) -> Tradeoff:
-        rough = self.of.sketch()
-        return self if rough is self.of else replace(self, of=rough)
-
 
 @dataclass(frozen=True, eq=False)
 class EnvelopeTradeoff(Tradeoff):

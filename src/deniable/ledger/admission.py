@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from deniable._check import InputError, integer
+from deniable._check import InputError
 from deniable._floats import EPS, ROOM
 from deniable.ledger.file import LedgerError
 from deniable.limits import Limit
@@ -14,6 +14,7 @@ from deniable.mechanisms import (
     ApproximateDP,
     Composition,
     GaussianDP,
+    Grouped,
     Mechanism,
     PureDP,
     SubsampledGaussian,
@@ -74,8 +75,7 @@ def for_unit(unit: str, mechanism: Mechanism, said: str | None, records: int | N
     if not adds_up(mechanism):
         raise LedgerError(f"a ledger adds up what holds for adding or removing, got adjacency {mechanism.adjacency!r}")
     if records is not None:
-        if (count := integer("records_per_person", records, at_least=1)) > 1000:  # as of DP-SGD
-            raise LedgerError("records_per_person must be at most 1000: beyond, nothing is hidden")
+        count = Grouped(mechanism, records).records_per_person  # refused if it is none, or too many
         parts = [of_person(part, count) for part in parts_of(mechanism)]
         return (Composition(parts) if len(parts) > 1 else parts[0]).with_notes(mechanism.notes, unit)
     if unit == "record" and hidden not in (None, "record"):

@@ -1,6 +1,7 @@
 """Annexes for the documents that others ask for, filled from a report's numbers; the rest is marked for a person.
 
-The fields of a document and their sections are data: ``annexes/<kind>.toml``. A field's ``fill`` names a function here.
+The fields of a document and their sections are data: ``annexes/<kind>.toml``. A field's ``fill`` names a function here;
+its ``text`` is the same for all reports.
 Documents that are published get nothing that was computed from the records without noise: usefulness, attacks, record
 profiles, counts of rows.
 """
@@ -66,10 +67,9 @@ _Filled = list[tuple[str, str, list[str]]]
 
 
 def _filled(assessment: Assessment, field: dict[str, str], public: bool) -> list[str]:
-    """The lines of a field; none if only a person can fill it."""
-    if "fill" not in field:
-        return []
-    name = field["fill"]
+    """The lines of a field, which the document may give; none if only a person can fill it."""
+    if (name := field.get("fill")) is None:
+        return [field["text"]] if "text" in field else []
     filler = PUBLISHED.get(name, FILLERS[name]) if public else FILLERS[name]
     return [line for line in filler(assessment) if line]
 
@@ -253,11 +253,6 @@ FILLERS: dict[str, Callable[[Assessment], Iterable[str]]] = {
         "since their losses add up, and when the limits change.",
     ),
     "other_releases": _other_releases,
-    "untouched": lambda a: ["Out of scope: the release reads the data and changes or deletes none."],
-    "before": lambda a: ["Out of scope: the guarantee begins with the table as it was given."],
-    "storage": lambda a: [
-        "Out of scope: the guarantee is about what is released, not about who can read data, logs or files."
-    ],
     "sheet": lambda a: [
         *_meta("author", "date", "version")(a),
         f"deniable {a.reproduction.get('deniable', '')}".strip(),

@@ -156,13 +156,12 @@ def risk_section(curve: Tradeoff, baselines: Sequence[float], *, replacing: Trad
     """What the curve bounds besides membership: secrets, replaced records, groups.
 
     ``curve`` has to hold for every record and every data set; ``replacing`` is its curve for replacing a record.
-    Sketches are bounds too, a little wider and much faster.
     """
     unit = curve.assumptions.unit
     if replacing is None and curve.assumptions.adjacency.startswith(("add or remove one", "adjacency as its author")):
-        replacing = replaced(curve).sketch()
+        replacing = replaced(curve)
     rows: list[_Row] = [
-        ("group2", f"Advantage for two {plural(unit)} together", curve.group(2).sketch().advantage(), 0.0,
+        ("group2", f"Advantage for two {plural(unit)} together", curve.group(2).advantage(), 0.0,
          f"Two {plural(unit)} that are both in or both out, such as a couple with the same address."),
         *((f"reconstruction@baseline={blind:g}", f"Secret guessed blindly with chance {_percent(blind)}",
            curve.reconstruction(blind), blind,
@@ -182,9 +181,9 @@ def risk_section(curve: Tradeoff, baselines: Sequence[float], *, replacing: Trad
 
 
 def roc_curve(key: str, label: str, tradeoff: Tradeoff, kind: NumberKind = "provable upper bound") -> Curve:
-    """Return the upper ROC as points, from FPR 0.0001 % to 100 %."""
+    """Return the upper ROC as points, from FPR 0.0001 % to 100 %: a picture, of a sketch."""
     fpr = np.geomspace(SMALLEST_FPR, 1.0, CURVE_POINTS)
-    tpr: FloatArray = tradeoff.tpr(fpr)
+    tpr: FloatArray = tradeoff.sketch().tpr(fpr)
     return Curve(key, label, kind, fpr.tolist(), tpr.tolist())
 
 
