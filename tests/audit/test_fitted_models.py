@@ -4,13 +4,18 @@ import numpy as np
 import pytest
 import scipy.sparse
 from scipy import stats
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import deniable as dn
 from deniable.audit import AttackScores
+from deniable.audit.shadow import signals
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +61,33 @@ def test_a_function_needs_to_be_told_how_shadows_are_trained(trained):
     model, X, y, member = trained
     with pytest.raises(dn.InputError, match="estimator must be given for method 'auto'"):
         dn.attack_model(model.predict_proba, X, y, member, rng=0)
+
+
+def test_what_is_never_fitted_anew_has_no_shadows(trained):
+    """A calibrated frozen forest leaks what the forest leaks; shadows that share the forest do not show it."""
+    forest, X, y, member = trained
+    frozen = CalibratedClassifierCV(FrozenEstimator(forest)).fit(X, y)
+    for attack in (
+        lambda: dn.attack_estimator(frozen, X, y, n_shadows=8),
+        lambda: dn.attack_model(make_pipeline(StandardScaler(), FrozenEstimator(forest)).fit(X, y), X, y, member),
+        lambda: dn.assess(frozen, X, y, n_shadows=8),
+    ):
+        with pytest.raises(dn.InputError, match="its FrozenEstimator never is"):
+            attack()
+
+
+@pytest.mark.parametrize("spelled", [lambda y: y + 1, lambda y: y.astype(str)])
+def test_labels_that_the_model_does_not_know_are_refused(trained, spelled):
+    model, X, y, member = trained
+    for method in ("loss", "quantile"):
+        with pytest.raises(dn.InputError, match="labels that the model was trained on"):
+            dn.attack_model(model, X, spelled(y), member, method, 8, rng=0)
+
+
+def test_classes_in_any_order_are_found_by_their_label():
+    p, y = np.array([[0.1, 0.2, 0.7]] * 3), np.array(["no", "yes", "maybe"])
+    got = signals(lambda X: p, np.array(["yes", "maybe", "no"]), None, y)
+    np.testing.assert_allclose(got, np.log([7 / 3, 1 / 9, 1 / 4]))
 
 
 def test_sparse_records_are_attacked_like_dense_ones():

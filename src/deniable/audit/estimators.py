@@ -214,15 +214,14 @@ def attack_model(
     if inside.shape != labels.shape[:1] or not np.isin(inside, (0, 1)).all() or len(np.unique(inside)) < 2:
         raise InputError("member must say True or False for every record of X, and both must occur")
     inside = inside.astype(bool)
+    if task == "classification" and not {*labels[inside].tolist()} <= {*np.ravel(getattr(model, "classes_", labels))}:
+        raise InputError("y must hold the labels that the model was trained on: it does not know those of some members")
     if method == "quantile":
         coins = seeded(rng).spawn(1)[0]  # a stream of its own: ``rng`` may have drawn the members
         seen = model_signals(model, X, labels, task)
         found, kept = score_without_shadows(X, labels, inside, task, seen, coins)
-        details = {
-            "member_records": np.flatnonzero(kept & inside),
-            "nonmember_records": np.flatnonzero(kept & ~inside),
-        }
-        return AttackScores(found[kept & inside], found[kept & ~inside], method, _name(model), details)
+        used = {"member_records": np.flatnonzero(kept & inside), "nonmember_records": np.flatnonzero(kept & ~inside)}
+        return AttackScores(found[kept & inside], found[kept & ~inside], method, _name(model), used)
     if estimator is None and not hasattr(model, "fit"):
         raise InputError(
             f"estimator must be given for method {method!r}: how shadow models are trained, as model is a prediction "

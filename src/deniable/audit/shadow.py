@@ -60,6 +60,7 @@ def train_models(
     """
     if task == "classification":
         _check_classes(y, member)
+    _refuse_frozen(estimator)
     jobs = list(zip(member, seeds, strict=True))
     finished = in_order(_one_model, jobs, n_jobs, estimator, X, y, task)
     return np.stack(list(track(finished, "shadow models", len(member), shown=progress)))
@@ -79,16 +80,14 @@ def signals(predict: Predict, classes: NDArray[Any] | None, X: Any, y: NDArray[A
     """
     output = np.asarray(plain(predict(X)), dtype=np.float64)
     if classes is None:
-        residual: FloatArray = output.reshape(len(y)) - y.astype(np.float64)
-        return residual
+        return np.asarray(output.reshape(len(y)) - y.astype(np.float64))
     if output.ndim == 1:  # probability of the second class
         output = np.stack([1 - output, output], axis=1)
     if output.shape != (len(y), len(classes)):
         raise InputError(f"predictions must have shape {(len(y), len(classes))}, got {output.shape}")
-    column = np.searchsorted(classes, y)
-    known = classes[np.minimum(column, len(classes) - 1)] == y
-    own = np.where(known, output[np.arange(len(y)), np.minimum(column, len(classes) - 1)], 0.0)
-    others = np.where(known, output.sum(axis=1) - own, 1.0)
+    is_own = classes == y[:, None]  # in the model's order, which need not be sorted
+    own = np.where(is_own, output, 0.0).sum(axis=1)
+    others = np.where(is_own.any(axis=1), output.sum(axis=1) - own, 1.0)
     if np.isnan(own).any():
         raise InputError("the model predicts NaN; an attack needs finite predictions")
     return _clipped_logit(own, others)
@@ -148,8 +147,7 @@ def _margin(model: Any, X: Any, y: NDArray[Any]) -> FloatArray:
     others = np.where(is_own, -np.inf, margin).max(axis=1)
     own = np.where(is_own, margin, -np.inf).max(axis=1)
     # a class that the model has not seen lies as far below the others as the worst of its own
-    gap: FloatArray = np.where(is_own.any(axis=1), own - others, margin.min(axis=1) - margin.max(axis=1))
-    return gap
+    return np.asarray(np.where(is_own.any(axis=1), own - others, margin.min(axis=1) - margin.max(axis=1)))
 
 
 def _clone_with_seed(estimator: Any, seed: int) -> Any:
@@ -161,6 +159,17 @@ def _clone_with_seed(estimator: Any, seed: int) -> Any:
     return model.set_params(**dict.fromkeys(names, seed))
 
 
+def _refuse_frozen(estimator: Any) -> None:
+    """Refuse what stays as it was fitted in each clone: no shadow model would be without its records."""
+    from sklearn.base import clone
+
+    for part in (estimator, *estimator.get_params().values()) if hasattr(estimator, "get_params") else ():
+        if hasattr(part, "get_params") and not isinstance(part, type) and clone(part) is part:
+            raise InputError(
+                f"estimator must be fitted anew, but its {type(part).__name__} never is: give what it holds"
+            )
+
+
 def _clipped_logit(own: FloatArray, others: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore"):
         odds = np.log(np.maximum(own, 0.0)) - np.log(np.maximum(others, 0.0))
@@ -169,7 +178,4 @@ def _clipped_logit(own: FloatArray, others: FloatArray) -> FloatArray:
 
 def _check_classes(y: NDArray[Any], member: BoolArray) -> None:
     if any(len(np.unique(y[row])) == 1 for row in member):
-        raise InputError(
-            "y must hold two classes or more in every half of the data; one half has a single "
-            "class: add records of the rare class"
-        )
+        raise InputError("y must hold two classes in every half; one has a single class: add records of the rare one")
