@@ -101,6 +101,15 @@ def with_schedule(module, optimizer, loss, loader):
         schedule.step()
 
 
+def with_schedule_of_parts(module, optimizer, loss, loader):
+    """Parts of one batch are clipped at 1, ½, ¼, and the noise is for the last of them."""
+    schedule = ExponentialGradClip(optimizer, gamma=0.5)
+    with BatchMemoryManager(data_loader=loader, max_physical_batch_size=7, optimizer=optimizer) as pieces:
+        for x, y in pieces:
+            one_step(module, optimizer, loss, x, y)
+            schedule.step()
+
+
 HONEST = {
     "plain": lambda: train(*private()),
     "workers fetch ahead": lambda: train(*private(*parts(num_workers=2))),
@@ -248,6 +257,7 @@ MISUSED = {
     "ghost, own loss": (ghost_with_own_loss, "not clipped"),
     "ghost, second loss": (ghost_with_a_second_loss, "not clipped"),
     "ghost, schedule": (lambda: with_schedule(*private(**GHOST)), "clipped at 1 and the noise is for 0.5"),
+    "a schedule within a batch": (lambda: with_schedule_of_parts(*private()), "clipped at .* and the noise is for"),
     "ghost, NaN": (ghost_with_nan, "not finite"),
     "shared engine": (shared_engine, "another run uses this engine"),
     "thawed": (thawed, "outside the private optimizer"),

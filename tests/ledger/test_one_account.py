@@ -17,9 +17,11 @@ from sklearn.model_selection import cross_val_score
 
 import deniable as dn
 from deniable._shown import shown
+from deniable.cli.run import read_run
 from deniable.ledger import Entry, LedgerError
 from deniable.ledger.admission import beside
 from deniable.mechanisms import parts_of
+from deniable.mechanisms.core import A_LINE
 
 
 @pytest.fixture
@@ -517,6 +519,21 @@ def test_gaussian_noise_that_was_reserved_is_of_the_budget(path):
     assert ledger.limit.is_met(dn.tradeoff(ledger.mechanism()))
     assert ledger.remaining() == pytest.approx(0, abs=1e-6)
     assert ledger.verify().holds
+
+
+def test_whatever_adds_up_releases_of_a_text_file_says_that_its_lines_are_hidden(tmp_path):
+    """Ledgers, sums and saved certificates said "record": a note of 61 lines is 61 of them."""
+    (tmp_path / "people.csv").write_text("age\n" + "30\n" * 50)
+    ledger = dn.Ledger(tmp_path / "people.ledger")
+    found = dn.release_statistics(tmp_path / "people.csv", "count()", advantage=0.2, ledger=ledger)
+    persons = dn.Ledger(tmp_path / "persons.ledger", unit="who")
+    persons.add(found, records_per_person=2)
+    found.certificate.to_json(tmp_path / "certificate.json")
+    read = read_run(str(tmp_path / "certificate.json"))
+    for one in (ledger, persons, dn.tradeoff([found, dn.GaussianDP(0.1)]), dn.assess([found]), dn.assess(ledger), read):
+        held = one.tradeoff() if isinstance(one, dn.Ledger) else one
+        assert A_LINE in getattr(held, "assumptions", held).notes
+    assert A_LINE[1:] in str(found.certificate)
 
 
 def test_sums_of_releases_by_tradeoff(tmp_path):

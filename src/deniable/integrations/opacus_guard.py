@@ -52,6 +52,7 @@ class Guard:
         self._handed: list[int] = []  # sizes of the batches that the loop got from the loader since the last step
         self._drawn: deque[int] = deque()  # of those that BatchMemoryManager drew from its sampler, not yet stepped on
         self._gathered: list[int] = []  # records whose clipped gradients were added up since then, call by call
+        self._clipped = 0.0  # the largest norm to which they were clipped
         self._passes = _Passes()  # since then
         self._unclipped = False  # ghost clipping: a gradient of this step is not what the criterion left
         self._ghost = hasattr(module, "get_clipping_coef")
@@ -114,7 +115,7 @@ class Guard:
             raise StepNotCoveredError(f"step {self.taken + 1} is not covered: {self.broken}")
         self._handed.clear()
         self._gathered.clear()
-        self._passes.count = 0
+        self._clipped = self._passes.count = 0
         self.taken += 1
         self._record(optimizer)
 
@@ -126,9 +127,11 @@ class Guard:
         if not max(self._loader.sample_rate, self._loader.batch_sampler.sample_rate) <= self._rate:
             return "the loader's sample_rate was raised; call make_private with a loader of batches of that size"
         if not batches:
+            return "its gradients come from no batch of the private loader; iterate over that of make_private"
+        if not self._clipped <= optimizer.max_grad_norm:
             return (
-                "its gradients come from no batch of the private loader, whose sampling the certificate counts; "
-                "iterate over the loader that make_private returned"
+                f"gradients were clipped at {self._clipped:g} and the noise is for {optimizer.max_grad_norm:g}; change "
+                "the clipping norm between whole batches only, and never with ghost clipping"
             )
         if self._ghost and (fault := self._ghost_fault(optimizer)) is not None:
             return fault
@@ -158,11 +161,6 @@ class Guard:
         return None
 
     def _ghost_fault(self, optimizer: Any) -> str | None:
-        if not self._module.max_grad_norm <= optimizer.max_grad_norm:
-            return (
-                f"gradients are clipped at {self._module.max_grad_norm:g} and the noise is for "
-                f"{optimizer.max_grad_norm:g}; schedules of the clipping norm need grad_sample_mode='hooks'"
-            )
         if self._unclipped:
             return (
                 "its gradients were not clipped: backward() did not go through the criterion that make_private "
@@ -191,6 +189,7 @@ class Guard:
         def accumulate_noted() -> None:
             self._unclipped |= left != gradients()
             self._gathered.append(0 if self._unclipped else len(module.per_sample_gradient_norms))
+            self._clipped = max(self._clipped, module.max_grad_norm)
             left.clear()
             accumulate()
 
@@ -203,6 +202,7 @@ class Guard:
 
         def clip_and_accumulate() -> None:
             self._gathered.append(len(optimizer.grad_samples[0]))
+            self._clipped = max(self._clipped, optimizer.max_grad_norm)
             before = [p.summed_grad for p in optimizer.params]
             for p in optimizer.params:
                 p.summed_grad = None

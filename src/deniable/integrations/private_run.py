@@ -235,9 +235,7 @@ def make_private(
     )
     private, sampler = made[1], made[-1]
     if type(sampler).__name__ != "DPDataLoader" or not sampler.sample_rate <= rate:
-        raise InputError(
-            "this version of Opacus returned a loader that does not sample each record at rate 1/len(loader)"
-        )
+        raise InputError("this version of Opacus returned a loader that does not sample records at rate 1/len(loader)")
     guard = Guard(made[0], private, sampler, chosen.accountant, steps=steps, noise_multiplier=noise)
     entry = fields_of(enter(ledger, run(noise), unit="record", what="a DP-SGD run"))
     private.private_run = PrivateRun(run(noise), noise, rate, steps, asked, chosen, guard, **entry)

@@ -61,7 +61,8 @@ def for_unit(unit: str, mechanism: Mechanism, said: str | None, records: int | N
     owner says, ``records`` how many of them a person has. Refused where they contradict each other or the ledger.
     """
     hidden = mechanism.unit
-    said = "record" if said == "line of the file" else said
+    if said == "line of the file":
+        mechanism, said = mechanism.with_notes(unit=said), "record"
     if None not in (hidden, said) and hidden != said and (hidden != "person" or said == "record"):
         raise LedgerError(f"unit must be what the release hides, {hidden!r}, got {said!r}")
     nameless = hidden == "person" and said is None

@@ -15,6 +15,7 @@ _MOST_RECORDS = 1000  # of a person: as many terms has the likelihood ratio
 
 # what the two worlds differ in, and how a curve names it
 POISSON = "each record joins a batch by its own coin (Poisson); a shuffled loader is another run"
+A_LINE = "a record is a line of a file: a cell with line ends fills several, and each counts by itself"
 ADJACENCIES = {
     "add-remove": "add or remove one record",
     "replace": "replace one record",
@@ -52,7 +53,7 @@ class Mechanism(Checked):
 
     def with_notes(self, notes: Sequence[str] = (), unit: str | None = None) -> Self:
         """Return this mechanism with what goes with it wherever it is held: more notes, and whom it hides."""
-        unit = "record" if unit == "line of the file" else unit
+        notes, unit = ((*notes, A_LINE), "record") if unit == "line of the file" else (notes, unit)
         if not notes and unit in (None, self.unit):
             return self
         found, every = copy(self), tuple(dict.fromkeys((*notes, *self.notes)))

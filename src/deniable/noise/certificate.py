@@ -187,8 +187,7 @@ def certificate_of(
         f"all records are used; the attacker knows the algorithm, what is declared and all {plural(unit)} but one, and "
         "names, after seeing everything that is released, whether that one is in the table"
     )
-    whom = look.units.person or ("person" if shared else "record")
-    mechanism = mechanism.with_notes((*shared, *entered(**place)), whom)
+    mechanism = mechanism.with_notes((*shared, *entered(**place)), look.units.whom)
     seen = {"game": game, "access": "everything that is released", "notes": mechanism.notes}
     adjacency = f"add or remove one {unit}" + " with all its records" * bool(shared)
     return Certificate(
