@@ -133,3 +133,22 @@ def test_all_records_at_once():
 def test_nothing_else_than_gaussian_noise_on_poisson_batches_of_single_records_is_served(run):
     with pytest.raises(dn.InputError, match="mechanism must be a SubsampledGaussian"):
         dn.accounting.individual_tradeoffs(np.full((1, 400), 0.5), 1.0, run)
+
+
+def test_many_runs_have_the_curves_that_they_have_alone():
+    s = dn.SubsampledGaussian
+    runs = [s(sigma, 0.01, 5000) for sigma in (0.4, 1.0, 7.0)] + [s(1.0, 0.01, n) for n in (100, 10**9)]
+    runs += [s(10.0, 1.0, 50), s(1.0, 0.02, 500) + s(3.0, 1.0, 20), s(0.2, 0.5, 3)]
+    every = dn.accounting.tradeoffs(run for run in runs)
+    np.testing.assert_array_equal(every.advantage(), [curve.advantage() for curve in every])
+    for run, curve in zip(runs[:-1], every, strict=False):
+        alone = dn.tradeoff(run)
+        assert_just_above(curve, alone)
+        assert curve.assumptions == alone.assumptions
+    assert every[0].group(2).advantage() >= dn.tradeoff(runs[0]).group(2).advantage(side="lower")
+    little = dn.tradeoff(runs[-1]).advantage(side="lower")  # decays slowly: wider
+    assert little <= every[-1].advantage() <= little + 0.01
+    with pytest.raises(dn.InputError, match="at least one run"):
+        dn.accounting.tradeoffs([])
+    with pytest.raises(dn.InputError, match=r"many curves.*dn\.tradeoff\(mechanism\) bounds all"):
+        dn.accounting.tradeoffs([dn.GaussianDP(1.0)])

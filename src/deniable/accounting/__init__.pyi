@@ -9,6 +9,7 @@ from deniable.accounting.gradient_norms import NormRecorder as NormRecorder
 from deniable.accounting.individual import (
     IndividualTradeoffs as IndividualTradeoffs,
     individual_tradeoffs as individual_tradeoffs,
+    tradeoffs as tradeoffs,
 )
 from deniable.accounting.reductions import Dominated as Dominated, truncated as truncated
 from deniable.accounting.steps import Repeated as Repeated, Step as Step

@@ -24,10 +24,7 @@ def is_stated_in_divergences(mechanism: Mechanism) -> bool:
 
 
 def from_divergences(
-    stated: Sequence[Mechanism],
-    exact: Sequence[Mechanism],
-    below: Tradeoff | None,
-    of: Callable[[Mechanism], Tradeoff],
+    stated: Sequence[Mechanism], exact: Sequence[Mechanism], below: Tradeoff | None, of: Callable[[Mechanism], Tradeoff]
 ) -> Tradeoff:
     """Return what Rényi divergences say of a composition: those ``stated`` and those of ``exact`` laws.
 

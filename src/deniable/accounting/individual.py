@@ -16,7 +16,7 @@ neglected nodes and one for rounding are taken off A, so that every H is an uppe
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,17 +25,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, integer, number
 from deniable._floats import EPS, MOST_EXPONENT
+from deniable.accounting.dispatch import tradeoff
 from deniable.accounting.gradient_norms import NormRecorder, norm_array, shares
 from deniable.accounting.sizes import DIGITS, MOST, POINTS
 from deniable.accounting.steps.ratios import log_ratio
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.accounting.transform.decay import lifts, shifted
+from deniable.accounting.transform.decay import PLACES, lifts, shifted
 from deniable.accounting.transform.line import Phases
 from deniable.accounting.trapezoid import even_aliases, falling_rest
 from deniable.curves import Assumptions, EnvelopeTradeoff
 from deniable.mechanisms import Mechanism, SubsampledGaussian, parts_of
 
-_EDGES = 64  # places where a sum may stop
 _THRESHOLDS = 129  # thresholds ε of a record's curve, symmetric about 0
 _NEGLECTED = 1e-12  # what is aimed at for the neglected part of an integral
 _Shares = list[tuple[NDArray[np.intp], FloatArray]]  # of every step: records, and r/C of each
@@ -53,16 +53,18 @@ _GAME = Assumptions(
 
 @dataclass(frozen=True, eq=False)
 class IndividualTradeoffs:
-    """One trade-off a record; ``self[i]`` is record i's, and the methods give all records at once.
+    """One trade-off a record, or a run; ``self[i]`` is the i-th, and the methods give all at once.
 
     Attributes
     ----------
     log_gamma, remove, add
         Arrays of shape (records, points): upper bounds on both hockey sticks of every record.
+    runs
+        What ran, where the curves are those of :func:`tradeoffs`.
 
     Notes
     -----
-    Upper bounds only. The numbers depend on the data: they are for the owner of the data, not for publication, and
+    Upper bounds only. Those of records depend on the data: they are for the owner of the data, not for publication, and
     saying a record's own bound aloud can itself reveal it. A record's norms are taken as if they had been fixed
     beforehand, although in training they depend on earlier noise.
 
@@ -74,30 +76,75 @@ class IndividualTradeoffs:
     log_gamma: FloatArray
     remove: FloatArray
     add: FloatArray
+    runs: tuple[Mechanism, ...] = ()
 
     def __len__(self) -> int:
         return int(self.remove.shape[0])
 
     def __getitem__(self, record: int) -> EnvelopeTradeoff:
-        return EnvelopeTradeoff(
-            self.log_gamma[record],
-            self.remove[record],
-            self.add[record],
-            method="transform inversion of the record's own steps",
-            assumptions=_GAME,
-            holds_for="one record's gradient norms in one run",
-        )
+        game, whose = _GAME, "one record's gradient norms in one run"
+        if self.runs:
+            alone = tradeoff(self.runs[record])
+            game, whose = alone.assumptions, alone.holds_for
+        method, mine = "transform inversion of the record's own steps", (self.log_gamma, self.remove, self.add)
+        return EnvelopeTradeoff(*(x[record] for x in mine), method=method, assumptions=game, holds_for=whose)
 
     def __iter__(self) -> Iterator[EnvelopeTradeoff]:
         return (self[record] for record in range(len(self)))
 
     def advantage(self, prior: float = 0.5) -> FloatArray:
         """Return every record's membership advantage, shape (records,)."""
+        if prior == 0.5:  # γ = 1 is a point of every curve
+            return np.asarray(self.remove[self.log_gamma == 0])
         return np.array([curve.advantage(prior) for curve in self])
 
     def tpr(self, fpr: float) -> FloatArray:
         """Return every record's largest true positive rate at one false positive rate, shape (records,)."""
         return np.array([curve.tpr(fpr) for curve in self])
+
+
+def tradeoffs(runs: Iterable[Mechanism]) -> IndividualTradeoffs:
+    """Return the curves of many DP-SGD runs together, from above: of other noise, rates or steps along an axis.
+
+    Of many runs that is several times faster than :func:`deniable.tradeoff` of one after the other. The advantage at
+    even odds is as sharp; a true positive rate may be 2 % higher.
+
+    Parameters
+    ----------
+    runs
+        Each a :class:`SubsampledGaussian` of one record a person, or a :class:`Composition` of them.
+
+    Returns
+    -------
+    IndividualTradeoffs
+        Upper bounds on every attack, a curve per run.
+
+    Raises
+    ------
+    InputError
+        If a run is not one of the above.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> found = dn.accounting.tradeoffs(dn.SubsampledGaussian(1.0, 0.01, steps) for steps in (500, 5000))
+    >>> print(found.advantage().round(6))
+    [0.109655 0.350833]
+    """
+    from scipy.sparse import csr_array  # slow to import
+
+    every = tuple(runs)
+    if not every:
+        raise InputError("runs must contain at least one run, got none")
+    losses = [PrivacyLoss.of(_phases(run)) for run in every]
+    noise, rate, steps = (
+        np.concatenate([getattr(loss, name) for loss in losses]) for name in ("noise", "rate", "steps")
+    )
+    whose = np.repeat(np.arange(len(every)), [loss.steps.size for loss in losses])
+    kinds, which = np.unique([noise, rate], axis=1, return_inverse=True)
+    counts = csr_array((steps, (whose, which.ravel())), shape=(len(every), kinds.shape[1]))
+    gaussian = np.array([loss.gaussian for loss in losses]) * (1 + 4 * EPS)
+    return _invert(_Tally(PrivacyLoss(kinds[0], kinds[1], np.ones(kinds.shape[1]), 0.0), counts, gaussian), every)
 
 
 def individual_tradeoffs(
@@ -168,7 +215,7 @@ def _phases(mechanism: Mechanism) -> list[SubsampledGaussian]:
         if not isinstance(part, SubsampledGaussian) or part.records_per_person != 1:
             raise InputError(
                 "mechanism must be a SubsampledGaussian with records_per_person=1, or a Composition of them, got "
-                f"{part!r}: of nothing else are curves of single records known here; dn.tradeoff(mechanism) bounds all"
+                f"{part!r}: of nothing else are many curves known here; dn.tradeoff(mechanism) bounds all"
             )
         phases.append(part)
     return phases
@@ -234,7 +281,7 @@ def _tally(shares: _Shares, records: int, phases: list[SubsampledGaussian], leve
     return _Tally(kinds, hstack(blocks, format="csr"), gaussian * (1 + len(phases) * EPS))
 
 
-def _invert(tally: _Tally) -> IndividualTradeoffs:
+def _invert(tally: _Tally, runs: tuple[Mechanism, ...] = ()) -> IndividualTradeoffs:
     """Hockey sticks of all records, in groups of similar spread."""
     records = tally.gaussian.size
     spread = np.sqrt(tally.total(tally.kinds.line(0.5).phases.moments[1]) + tally.gaussian)
@@ -242,8 +289,9 @@ def _invert(tally: _Tally) -> IndividualTradeoffs:
     log_gamma = np.tile(np.linspace(-1.0, 1.0, _THRESHOLDS), (records, 1))
     hockey_sticks = np.zeros((2, records, _THRESHOLDS))
     exposed = np.flatnonzero(spread > 0)  # a record whose gradient was always 0 leaves no trace
-    octaves, member = np.unique(np.floor(np.log2([spread[exposed], reach[exposed]])), axis=1, return_inverse=True)
-    for key in range(octaves.shape[1]):
+    octaves = np.floor(np.log2([reach[exposed], np.sqrt(reach[exposed] / spread[exposed])]))
+    kinds, member = np.unique(octaves, axis=1, return_inverse=True)
+    for key in range(kinds.shape[1]):
         group = exposed[member == key]
         widest = float(spread[group].max())
         log_gamma[group] *= min(8 * widest + widest**2, DIGITS)
@@ -251,7 +299,7 @@ def _invert(tally: _Tally) -> IndividualTradeoffs:
         hockey_sticks[0, group] = 1 - overlap
         hockey_sticks[1, group] = 1 - np.exp(log_gamma[group]) * overlap[:, ::-1]  # H_γ(out‖in) = 1 − γ·A(1/γ)
     remove, add = np.clip(hockey_sticks * (1 + 8 * EPS), np.maximum(-np.expm1(log_gamma), 0.0), 1.0)
-    return IndividualTradeoffs(log_gamma, remove, add)
+    return IndividualTradeoffs(log_gamma, remove, add, runs)
 
 
 def _reach(tally: _Tally, spread: FloatArray) -> FloatArray:
@@ -276,7 +324,7 @@ def _overlap(tally: _Tally, log_gamma: FloatArray, width: float, period: float) 
     for t in np.array_split(nodes, math.ceil(nodes.size * log_start.size / MOST)):
         active = np.flatnonzero(end >= t[0])
         line = tally.kinds.line(0.5, float(t[-1])).phases
-        log_phi = log_start[active, None] + np.asarray(tally.counts[active] @ line.log_ratios(t))
+        log_phi = log_start[active, None] + np.asarray(tally.counts[active] @ line.log_ratios(t, spacing))
         phi = np.exp(log_phi - np.multiply.outer(tally.gaussian[active], t**2 / 2))
         phi *= spacing / np.pi / (t**2 + 0.25) * np.where(t == 0, 0.5, 1.0)
         angle = np.multiply.outer(t, log_gamma)
@@ -284,7 +332,7 @@ def _overlap(tally: _Tally, log_gamma: FloatArray, width: float, period: float) 
         weight = (
             spacing / np.pi / (t**2 + 0.25) * np.exp(log_start[active, None])
         )  # where φ is small, M^{T − 1} may not be
-        blur = 2 * tally.total(line.step_rounding) + turning
+        blur = 2 * tally.total(line.step_rounding + line.left_out) + turning
         # |Π(M + ΔM) − ΠM| ≤ ΠM(½)·(e^S − 1), S the sum of |ΔM|/M(½) over the steps: all orders of the errors
         errors = np.multiply.outer(blur[active], np.hypot(t, 0.5))
         rounding[active] += (weight * np.expm1(np.minimum(errors, MOST_EXPONENT))).sum(axis=1)
@@ -298,13 +346,13 @@ def _truncation(
     tally: _Tally, base: Phases, log_start: FloatArray, width: float, spacing: float
 ) -> tuple[FloatArray, FloatArray]:
     """For each record where its sum may stop, and a bound on (1/π)·Σ spacing·|φ|/(t² + ¼) over the nodes beyond."""
-    start = min(0.5 / width, 8 * spacing)
-    edges = np.geomspace(start, POINTS * spacing, _EDGES)
-    log_bound = np.zeros((tally.kinds.steps.size, edges.size))
-    if tally.kinds.steps.size:
-        counts = tally.counts.max(axis=0).todense()
-        log_bound = shifted(base, edges, lifts(np.asarray(counts).ravel(), float(tally.counts.sum(axis=1).max())))
-    height = np.exp(log_start[:, None] + tally.total(log_bound) - np.multiply.outer(tally.gaussian, edges**2 / 2))
-    beyond = falling_rest(edges, height, spacing)
+    counts, total = np.asarray(tally.counts.max(axis=0).todense()).ravel(), float(tally.counts.sum(axis=1).max())
+    for places in (PLACES[4:15:2], PLACES):  # the first are mostly enough
+        edges: FloatArray = np.unique(np.minimum(places / width, POINTS * spacing))
+        moved = shifted(base, edges, lifts(counts, total, 4)) if counts.size else np.zeros((0, edges.size))
+        height = np.exp(log_start[:, None] + tally.total(moved) - np.multiply.outer(tally.gaussian, edges**2 / 2))
+        beyond = falling_rest(edges, height, spacing)
+        if np.all(beyond[:, -1] <= _NEGLECTED):
+            break
     stop = np.minimum(np.sum(beyond > _NEGLECTED, axis=1), edges.size - 1)
     return edges[stop], beyond[np.arange(stop.size), stop]

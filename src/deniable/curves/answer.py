@@ -10,13 +10,7 @@ import numpy as np
 from deniable._check import FloatArray, InputError, number
 from deniable._notebook import Textual
 from deniable._shown import shown
-from deniable.curves.safe import (
-    AnyDirection,
-    Assumptions,
-    Direction,
-    Side,
-    directions,
-)
+from deniable.curves.safe import AnyDirection, Assumptions, Direction, Side, directions
 
 if TYPE_CHECKING:
     from deniable.curves.base import Tradeoff

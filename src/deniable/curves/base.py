@@ -287,11 +287,7 @@ class Tradeoff(Textual, ABC):
         )
 
     def explain(
-        self,
-        *,
-        fpr: float | None = None,
-        epsilon: float | None = None,
-        direction: AnyDirection | None = None,
+        self, *, fpr: float | None = None, epsilon: float | None = None, direction: AnyDirection | None = None
     ) -> Answer:
         """Return one point of the curve with both bounds, the engine that supplied them, and what it charged.
 

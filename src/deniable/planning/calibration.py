@@ -346,11 +346,7 @@ def _straddle(
 
 
 def _narrow(
-    measure: Callable[[float, float], Measured],
-    safe: Measured,
-    unsafe: Measured,
-    axis: _SearchScale,
-    tolerance: float,
+    measure: Callable[[float, float], Measured], safe: Measured, unsafe: Measured, axis: _SearchScale, tolerance: float
 ) -> Measured:
     """Chandrupatla's (1997) bracketing search: inverse quadratic steps where they are trusted, else bisection."""
     newest, opposite = unsafe, safe

@@ -164,7 +164,7 @@ def _makers(
     usual = min(math.ceil(batch + 6 * math.sqrt(batch * (1 - rate))), n)
     most = usual if max_batch is None else integer("max_batch", max_batch, at_least=1)
     exact: dict[str, Callable[[float], Mechanism]] = {
-        "poisson": lambda noise: SubsampledGaussian(noise, rate, steps, person),
+        "poisson": lambda noise: SubsampledGaussian(noise, rate, steps, person)
     }
     makers: dict[str, Callable[[float], Mechanism]] = {
         "truncated": lambda noise: TruncatedPoisson(noise, rate, steps, most, n),

@@ -47,7 +47,7 @@ def test_what_lies_beyond_the_last_panel(sigma, rate, steps, c, monkeypatch):
     """Sums of samples, from places where they are more than rounding."""
     loss = PrivacyLoss.of([dn.SubsampledGaussian(sigma, rate, steps), dn.GaussianDP(0.0)])
     width = math.sqrt(loss.cumulants(c)[2])
-    monkeypatch.setattr(decay, "_PLACES", np.array([2.0, 4.0]))
+    monkeypatch.setattr(decay, "PLACES", np.array([2.0, 4.0]))
     found = Envelope.of(loss.line(c), width)
     t = found.edges[-1] * np.geomspace(1.0, 20.0, 2000)
     sampled = np.exp(loss.line(c, float(t[-1])).transform(t)[0].real)

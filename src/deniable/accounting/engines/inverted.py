@@ -15,13 +15,7 @@ from deniable._floats import EPS, MOST_EXPONENT
 from deniable._kept import Kept
 from deniable.accounting.engines.chernoff import Chernoff, at_an_end, log_affinity, rates_of_affinity
 from deniable.accounting.engines.inversion import GOOD, TOLERANCE, Contour, Posts, overlap
-from deniable.accounting.engines.likelihood import (
-    ERROR_OF,
-    ROWS,
-    Tails,
-    merge,
-    trivial_hockey_stick,
-)
+from deniable.accounting.engines.likelihood import ERROR_OF, ROWS, Tails, merge, trivial_hockey_stick
 from deniable.accounting.renyi import LossTradeoff
 from deniable.accounting.sizes import MOST, NEGLIGIBLE, ROUNDS
 from deniable.accounting.steps.base import TooSlowError

@@ -6,12 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from deniable.accounting.steps.base import Repeated, Step
-from deniable.accounting.steps.discrete import (
-    DiscreteGaussianStep,
-    DiscreteLaplaceStep,
-    FinitePairStep,
-    ResponseStep,
-)
+from deniable.accounting.steps.discrete import DiscreteGaussianStep, DiscreteLaplaceStep, FinitePairStep, ResponseStep
 from deniable.accounting.steps.gaussian_mixture import several_records
 from deniable.accounting.steps.laplace import LaplaceStep, epsilon_of
 from deniable.mechanisms import (

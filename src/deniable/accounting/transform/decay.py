@@ -32,7 +32,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT, SQUARE_EXPONENT
-from deniable.accounting.sizes import DIGITS, UNDERFLOW
+from deniable.accounting.sizes import BLOCK, DIGITS, UNDERFLOW
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.ratios import ComplexArray
 from deniable.accounting.transform.composed import PrivacyLoss
@@ -40,7 +40,7 @@ from deniable.accounting.transform.line import Line, Phases
 from deniable.accounting.transform.mixtures import Mixture
 from deniable.accounting.transform.nodes import MISSED
 
-_PLACES = 3.0 * 1.25 ** np.arange(47)  # where B is known, in units of 1/√K″
+PLACES = 3.0 * 1.25 ** np.arange(47)  # where B is known, in units of 1/√K″
 _ASIDE = np.array([0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.5])  # z/σ, and z/4 at most: where integrands are bounded
 
 
@@ -58,7 +58,7 @@ class Envelope:
     @classmethod
     def of(cls, line: Line, width: float, *, near: bool = False) -> Envelope:
         """The bounds of all steps together, from one moved contour for every kind of step and place; ``near``: few."""
-        t, loss = np.asarray((_PLACES[:15:2] if near else _PLACES) / width, dtype=np.float64), line.of
+        t, loss = np.asarray((PLACES[:15:2] if near else PLACES) / width, dtype=np.float64), line.of
         log_bound: FloatArray = -loss.gaussian * t**2 / 2
         end, variance = float(t[-1]), loss.gaussian
         rest = 1 / (variance * end**2) if variance > 0 else math.inf
@@ -154,38 +154,41 @@ def lifts(steps: FloatArray, total: float, count: int = 8) -> FloatArray:
 
 def shifted(line: Phases, t: FloatArray, heights: FloatArray) -> FloatArray:
     """Bound on log |ψ| from every t on, the best of some heights y, both one row per phase."""
-    spacing = line.spacing / 2
+    spacing, noise, c = line.spacing / 2, line.of.noise[:, None, None], line.c
     u = np.arange(line.u[0], line.u[-1] + spacing / 2, spacing)
-    rows = []
-    rooms = line.c * np.log1p(-line.of.rate) - line.log_mgf
-    for sigma, rate, room, some in zip(line.of.noise, line.of.rate, rooms, heights, strict=True):
-        y = np.unique(np.minimum(some, sigma))[:, None]
+    rates, rows = line.of.rate[:, None, None], [np.zeros((0, t.size))]
+    rooms = np.maximum(c * np.log1p(-rates) - line.log_mgf[:, None, None], 0.0)
+    many = max(BLOCK // (t.size * heights.shape[1] * u.size), 1)  # phases at a time
+    for part in (slice(k, k + many) for k in range(0, len(noise), many)):
+        sigma, rate = noise[part], rates[part]
+        y = np.minimum(heights[part, :, None], sigma)
         rise = y**2 / 2
         odds = rate / (1 - rate) * np.exp(np.minimum(u / sigma - 1 / (2 * sigma**2), SQUARE_EXPONENT))
         real, imaginary = 1 + odds * np.cos(y / sigma), odds * np.sin(y / sigma)
-        weight = line.c * np.log(np.hypot(real, imaginary)) + rise - u**2 / 2
-        size = line.c * np.log1p(odds) - u**2 / 2
-        top = size.max()
-        moved = np.exp(weight - top)
-        turned = np.multiply.outer(t, np.arctan2(imaginary, real))
-        bound = np.einsum("ijk,jk->ij", np.exp(-turned), moved) / np.exp(size - top).sum()
-        bound += (10 * line.edge * (y + spacing) * np.exp(rise))[:, 0]  # the side of the strip at a ceiling, and a cell
-        bound += _missed(float(sigma), y, line.c, spacing, float(room)) + MISSED * np.exp(rise[:, 0])  # and the ends
-        rows.append(np.log(np.clip(bound.min(axis=1), UNDERFLOW, 1.0)))
-    return np.stack(rows)
+        size = c * np.log1p(odds) - u**2 / 2
+        top = size.max(axis=2, keepdims=True)
+        moved = np.exp(c * np.log(np.hypot(real, imaginary)) + rise - u**2 / 2 - top)
+        fallen = np.exp(-t[:, None, None] * np.arctan2(imaginary, real)[:, None])
+        bound = np.einsum("kijl,kjl->kij", fallen, moved) / np.exp(size - top).sum(axis=2)[:, None]
+        # the side of the strip at a ceiling, and a cell; the ends
+        beside = _missed(sigma, y, c, spacing, rooms[part]) + 10 * line.edge * (y + spacing) * np.exp(rise)
+        bound += (beside + MISSED * np.exp(rise))[:, None, :, 0]
+        rows.append(np.log(np.clip(bound.min(axis=2), UNDERFLOW, 1.0)))
+    return np.concatenate(rows)
 
 
-def _missed(sigma: float, y: FloatArray, c: float, spacing: float, room: float) -> FloatArray:
-    """What sums of g miss at heights y, relative to M(c): the best of some z. ``room`` is log (1 − q)^c/M(c)."""
+def _missed(sigma: FloatArray, y: FloatArray, c: float, spacing: float, room: FloatArray) -> FloatArray:
+    """What sums of g miss at heights y, relative to M(c): the best of some z. ``room`` is log (1 − q)^c/M(c), or 0."""
     z = np.minimum(_ASIDE * sigma, 4 * _ASIDE)
     cosine, aside = np.cos(y / sigma), np.cos(z / sigma)
     log_size = (y**2 + z**2) / 2
     if c < 0:
         turned = c / 2 * np.log((cosine + aside) / 2)
         near = y + z <= math.pi / 2 * sigma
-        log_size = log_size + np.where(near, np.minimum(turned, (1 - cosine * aside) * max(room, 0.0)), turned)
+        log_size = log_size + np.where(near, np.minimum(turned, (1 - cosine * aside) * room), turned)
     apart = 2 * math.pi * z / spacing
-    return np.asarray((2 * np.exp(np.minimum(log_size - apart, MOST_EXPONENT)) / -np.expm1(-apart)).min(axis=1))
+    missed = 2 * np.exp(np.minimum(log_size - apart, MOST_EXPONENT)) / -np.expm1(-apart)
+    return np.asarray(missed.min(axis=-1, keepdims=True))
 
 
 def _log_density(line: Phases) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
-from deniable.accounting.sizes import MOST, PATIENT, UNDERFLOW
+from deniable.accounting.sizes import BLOCK, MOST, PATIENT, UNDERFLOW
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.ratios import ComplexArray, log_ratio
 from deniable.accounting.transform.nodes import Nodes
@@ -76,10 +76,11 @@ class Phases(Terms):
         moved: FloatArray = np.abs(self.loss) * (8 + self.u**2)
         return moved + self.posterior * (np.abs(self.u) / sigma + 1 / sigma**2)
 
-    def log_ratios(self, t: FloatArray) -> ComplexArray:
-        """log M(c + it)/M(c) of one step, one row per phase."""
-        rows = [self.log_ratio_of(phase, t) for phase in range(self.of.steps.size)]
-        return np.array(rows, dtype=np.complex128).reshape(len(rows), t.size)
+    def log_ratios(self, t: FloatArray, spacing: float | None = None) -> ComplexArray:
+        """log M(c + it)/M(c) of one step, one row per phase; ``spacing`` as above."""
+        some, count = max(BLOCK // (self.u.size * (math.isqrt(t.size) + 1)), 1), self.of.steps.size
+        parts = [self.log_ratios_of(slice(k, k + some), t, spacing) for k in range(0, count, some)]
+        return np.concatenate([np.zeros((0, t.size), dtype=np.complex128), *parts])
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, LEAST_EXPONENT, MOST_EXPONENT, PRODUCT_EXPONENT
-from deniable.accounting.sizes import BLOCK, DIGITS, FAR, UNDERFLOW
+from deniable.accounting.sizes import DIGITS, FAR, UNDERFLOW
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.ratios import ComplexArray, complex_log1p
 from deniable.accounting.transform.nodes import MISSED
@@ -118,44 +118,43 @@ class Terms(ABC):
 
         Rounding, a ceiling in the midst of the law, what sums miss, and the nodes that are left out.
         """
-        left_out = (MISSED + 4 * _LEAST * self.loss.shape[1]) * (1 + (self.scale[phase] == 0) / self.mgf[phase])
-        error: FloatArray = 2 * self.step_rounding[phase] * size + 4 * self.cut[phase] + left_out
+        error: FloatArray = 2 * self.step_rounding[phase] * size + 4 * self.cut[phase] + self.left_out[phase]
         return error + self.wrong
 
+    @cached_property
+    def left_out(self) -> FloatArray:
+        """What sums miss and nodes that are left out have, relative to M(c)."""
+        return np.asarray((MISSED + 4 * _LEAST * self.loss.shape[1]) * (1 + (self.scale == 0) / self.mgf))
+
     def log_ratio_of(self, phase: int, t: FloatArray, spacing: float | None = None) -> ComplexArray:
-        """log M(c + it)/M(c) of one step of one phase; ``spacing`` as above."""
-        keep = self._relevant(phase)
+        """log M(c + it)/M(c) of one step of one phase; ``spacing``, if t rises by it from a multiple of it."""
+        return np.asarray(self.log_ratios_of(slice(phase, phase + 1), t, spacing)[0])
+
+    def log_ratios_of(self, phases: slice, t: FloatArray, spacing: float | None = None) -> ComplexArray:
+        """The same of some phases, one row each."""
+        return complex_log1p(self._differences(phases, t, spacing) / self.mgf[phases, None])
+
+    def _relevant(self, phases: slice) -> NDArray[np.intp]:
+        weight = self.tilted[phases]
+        weight = np.where(self.scale[phases, None] == 0, np.maximum(weight, self.density[phases]), weight)
+        keep = np.flatnonzero((weight > _LEAST * weight.max(axis=1, keepdims=True)).any(axis=0))
         if not keep.size:
             raise TooSlowError("the tilted law is lost to underflow")
-        if spacing is not None:
-            return complex_log1p(self._even_difference(phase, keep, spacing, t.size) / self.mgf[phase])
-        rows = max(1, BLOCK // keep.size)
-        parts = [self._difference(phase, keep, t[k : k + rows]) for k in range(0, t.size, rows)]
-        z = np.concatenate(parts) / self.mgf[phase]
-        return complex_log1p(z)
+        return keep
 
-    def _relevant(self, phase: int) -> NDArray[np.intp]:
-        weight = np.maximum(self.tilted[phase], self.density[phase]) if self.scale[phase] == 0 else self.tilted[phase]
-        return np.flatnonzero(weight > _LEAST * weight.max())
+    def _differences(self, phases: slice, t: FloatArray, spacing: float | None) -> ComplexArray:
+        """M(c + it) − M(c) = Σ A·(e^{itL} − 1), so that nothing cancels.
 
-    def _difference(self, phase: int, keep: NDArray[np.intp], t: FloatArray) -> ComplexArray:
-        """M(c + it) − M(c) = Σ A·(e^{itL} − 1), so that nothing cancels."""
-        half = np.multiply.outer(t / 2, self.loss[phase, keep])
-        sine, cosine = np.sin(half), np.cos(half)
-        weight = 2 * self.tilted[phase, keep]
-        cosine *= sine
-        sine *= sine
-        difference: ComplexArray = -(sine @ weight) + 1j * (cosine @ weight)
-        return difference
-
-    def _even_difference(self, phase: int, keep: NDArray[np.intp], spacing: float, count: int) -> ComplexArray:
-        """The same at t = spacing·(Ba + b), 0 ≤ b < B: e^{i(x+y)} − 1 = (e^{ix} − 1)·e^{iy} + (e^{iy} − 1)."""
-        length = math.isqrt(count - 1) + 1
-        turn = spacing * self.loss[phase, keep]
-        near, far = (_turned(np.multiply.outer(n, turn)) for n in (np.arange(length), length * np.arange(length)))
-        weight = self.tilted[phase, keep]
-        every: ComplexArray = (far * weight) @ (1 + near).T + near @ weight
-        return every.ravel()[:count]
+        At t = spacing·(n + Ba + b), 0 ≤ b < B, by e^{i(x+y)} − 1 = (e^{ix} − 1)·e^{iy} + (e^{iy} − 1).
+        """
+        keep = self._relevant(phases)
+        loss, weight = self.loss[phases, None, keep], self.tilted[phases, None, keep]
+        if spacing is None:
+            return np.asarray((weight @ _turned(t[:, None] * loss).swapaxes(1, 2))[:, 0])
+        first, length = round(t[0] / spacing), math.isqrt(t.size - 1) + 1
+        near, far = _turns(spacing * loss, 0, 1, length), _turns(spacing * loss, first, length, length)
+        every = (far * weight) @ (1 + near).swapaxes(1, 2) + weight @ near.swapaxes(1, 2)
+        return np.asarray(every.reshape(len(loss), -1)[:, : t.size])
 
     @property
     def real_error(self) -> FloatArray:
@@ -215,6 +214,16 @@ def increments(exponent: FloatArray, log_weight: FloatArray, unit: float) -> Flo
         if far.any():
             found = np.where(far, np.exp(np.minimum(exponent + log_weight, MOST_EXPONENT)) * unit, found)
     return found
+
+
+def _turns(turn: FloatArray, first: int, step: int, count: int) -> ComplexArray:
+    """e^{i(n + ks)x} − 1 for 0 ≤ k < ``count``: by the same identity; products err by 7ε times their angles."""
+    length = math.isqrt(count - 1) + 1
+    n = np.arange(length)[:, None]
+    near, far = _turned(step * n * turn)[:, None], _turned((first + step * length * n) * turn)[:, :, None]
+    every = near * (1 + far)
+    every += far
+    return every.reshape(len(turn), -1, turn.shape[2])[:, :count]
 
 
 def _turned(angle: FloatArray) -> ComplexArray:
