@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -149,6 +149,7 @@ def truncated_poisson(run: TruncatedPoisson, most_kept: float = 0.0) -> Gaussian
     return GaussianMixtureStep(run.noise_multiplier, tuple(case for case in cases if case.probability > 0), error)
 
 
+@lru_cache(maxsize=8)  # each pair that is asked for has the same
 def _full_batches(n: int, rate: float, most: int) -> tuple[Binomial, float, float, float]:
     """The law of the others that are drawn, P(≥ B of them), the record's rate then (0: hardly ever), their error."""
     others, everybody = (binomial(size, rate, MOST) for size in (n - 1, n))
