@@ -20,6 +20,7 @@ from deniable._shown import shown
 from deniable.cli.run import read_run
 from deniable.ledger import Entry, LedgerError
 from deniable.ledger.admission import beside
+from deniable.ledger.file import first_head
 from deniable.mechanisms import parts_of
 from deniable.mechanisms.core import A_LINE
 
@@ -443,7 +444,8 @@ class TestVerify:
                 return cls(2001, 1, 1, tzinfo=zone)
 
         monkeypatch.setattr("deniable.ledger.account.datetime", Early)
-        ledger.add(dn.GaussianDP(0.1))
+        with pytest.warns(UserWarning, match="the clock was set back: entry 1 is of 20"):
+            ledger.add(dn.GaussianDP(0.1))
         assert "clock" in ledger.verify().faults[0]
 
 
@@ -700,7 +702,44 @@ def test_a_larger_allowance_than_the_limit_has_is_found(path):
     dn.Ledger(path, limit=dn.Limit(advantage=0.2))
     with sqlite3.connect(path) as file:
         file.execute("UPDATE about SET value = '9.0' WHERE name = 'mu'")
-    assert "passes the limit" in dn.Ledger(path).verify().faults[0]
+    assert "passes the limit" in dn.Ledger(path).verify().faults[-1]
+
+
+@pytest.mark.parametrize("change", ["unit", "limit", "reserve", "mu", "salt"])
+@pytest.mark.parametrize("entries", [0, 1])
+def test_what_a_ledger_was_made_with_is_the_first_link_of_its_chain(path, change, entries):
+    """An edit is seen in an empty ledger, too, and nothing is computed from a file that was edited."""
+    ledger = dn.Ledger(path, limit=dn.Limit(advantage=0.2))
+    for _ in range(entries):
+        ledger.add(dn.GaussianDP(0.1))
+    edited = {"unit": '"p"', "limit": '{"advantage": 0.9}', "reserve": "null", "mu": "0.5", "salt": '"00"'}[change]
+    with sqlite3.connect(path) as file:
+        file.execute("UPDATE about SET value = ? WHERE name = ?", (edited, change))
+    assert "made with" in dn.Ledger(path).verify().faults[0]
+    for one in (ledger, dn.Ledger(path)):
+        for ask in (
+            one.tradeoff,
+            one.remaining,
+            one.lines,
+            one.to_dict,
+            lambda one=one: one.add((0.0, 1e-9), unit=one.unit),
+        ):
+            with pytest.raises(LedgerError, match="was changed"):
+                ask()
+    with sqlite3.connect(path) as file:  # with a first link to match
+        file.execute("UPDATE about SET value = ? WHERE name = 'head'", (json.dumps(first_head(made_with(path))),))
+    assert dn.Ledger(path).verify().holds == (entries == 0)
+    assert not dn.Ledger(path).verify(ledger._born).holds  # against a page
+
+
+def made_with(path):
+    with closing(sqlite3.connect(path)) as file:
+        return {name: json.loads(value) for name, value in file.execute("SELECT * FROM about ORDER BY name")}
+
+
+def test_a_folder_is_called_one(tmp_path):
+    with pytest.raises(LedgerError, match="is a folder"):
+        dn.Ledger(tmp_path)
 
 
 @pytest.mark.parametrize("delta", [1e-5, 1e-6, 1e-9])

@@ -28,7 +28,7 @@ def there(path: Path | None, name: str = "") -> Any:
     """Return the ledger of ``--ledger``, with the name of its next entry; it is never made on the way."""
     if path is None:
         return None
-    if not path.is_file():
+    if not path.exists():
         raise InputError(f"ledger {str(path)!r} does not exist; make it: deniable ledger new {path}")
     from deniable.ledger import Ledger
 
@@ -49,7 +49,8 @@ def new(
     from deniable.ledger import Ledger
 
     if file.exists():
-        raise InputError(f"{str(file)!r} exists; a ledger is never replaced: name another file")
+        kind = "is a folder" if file.is_dir() else "exists"
+        raise InputError(f"{str(file)!r} {kind}; a ledger is never replaced: name another file")
     limit: Any = None if asked == options.AskedLimit() else asked.one()
     print(*Ledger(file, unit, limit, None if reserve is None else read_run(reserve)).lines(), sep="\n")
 

@@ -22,6 +22,7 @@ import io
 import json
 import os
 import sqlite3
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -122,7 +123,7 @@ class Ledger:
             self.limit = None if made["limit"] is None else Limit(**made["limit"])
             self.reserve = None if made["reserve"] is None else from_plain(made["reserve"])
             self._promise = None if self.reserve is None else beside(float(made["mu"]), self.reserve)
-            self._born = first_head(made)
+            self._born: str = made.get("head", first_head(made))
         for name, value in {"unit": unit, "limit": limit, "reserve": reserve}.items():
             kept = getattr(self, name)
             if value is not None and value != kept:
@@ -192,6 +193,8 @@ class Ledger:
                 self._admit(_composed(entries) + mechanism)
             now = datetime.now(UTC).isoformat(timespec="seconds")
             new = Entry(len(entries) + 1, now, **words, mechanism=mechanism, apart=apart)
+            if entries and now < entries[-1].time:
+                warnings.warn(f"the clock was set back: entry {len(entries)} is of {entries[-1].time}", stacklevel=2)
             new = replace(new, head=next_head(self._head(entries), new.content))
             file.execute("INSERT INTO entries VALUES (?, ?, ?)", (new.number, new.content, new.head))
             file.execute("COMMIT")
@@ -237,7 +240,9 @@ class Ledger:
         """Compute the chain and the limit anew; ``head`` is that of a page or certificate, to be found in the chain."""
         with opened(self.path) as (_, made, rows):
             entries = [Entry.read(row) for row in rows]
-        faults, heads, before = list[str](), [first_head(made)], ""
+        faults, heads, before = list[str](), [made.get("head", first_head(made))], ""
+        if heads[0] != first_head(made):
+            faults.append("what the ledger was made with (unit, limit, reserve) was changed")
         for place, ((number, content, stated), entry) in enumerate(zip(rows, entries, strict=True), 1):
             if number != place or entry.number != place:
                 faults.append(f"entry {place} is missing, or its number was changed")
@@ -253,7 +258,7 @@ class Ledger:
             self._admit(_composed(entries))
         except LedgerError as error:
             faults.append(str(error))
-        if self.limit is not None and not self.limit.is_met(self.tradeoff()):
+        if self.limit and self._promise and not self.limit.is_met(tradeoff(self._promise)):
             faults.append("what the file admits passes the limit that it states")
         return LedgerCheck(tuple(faults), len(rows), heads[-1])
 
@@ -325,10 +330,10 @@ class Ledger:
 
     @contextmanager
     def _file(self, *, write: bool = False) -> Iterator[tuple[sqlite3.Connection, tuple[Entry, ...]]]:
-        """Open the file, if it is still this ledger and, to write, its chain holds; an entry is read once."""
+        """Open the file, if it is still this ledger and its chain holds; an entry is read once."""
         with opened(self.path, write=write) as (file, made, rows):
             heads = [first_head(made), *(head for *_, head in rows)]
-            broken = write and any(next_head(heads[i], row[1]) != row[2] for i, row in enumerate(rows))
+            broken = any(next_head(heads[i], row[1]) != row[2] for i, row in enumerate(rows))
             if broken or heads[0] != self._born:
                 raise LedgerError(f"{str(self.path)!r} was changed or became another ledger: verify it, open it anew")
             yield file, tuple(self._known(row, partial(Entry.read, row)) for row in rows)

@@ -24,7 +24,8 @@ from deniable.mechanisms import Mechanism, from_plain, to_plain
 StoredLine = tuple[int, str, str]  # of the file: number, content, head
 _IS_LEDGER, _FORMAT = 0x64656E79, 1  # SQLite's application_id ("deny") and user_version
 _PATIENCE = 60  # seconds that a writer waits for others
-_TABLES = """
+_TABLES = f"""
+PRAGMA application_id = {_IS_LEDGER}; PRAGMA user_version = {_FORMAT};
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE entries (number INTEGER PRIMARY KEY, content TEXT NOT NULL, head TEXT NOT NULL);
 """
@@ -95,10 +96,9 @@ def create(path: Path, made: dict[str, Any]) -> None:
         with in_words(path), closing(sqlite3.connect(temporary, isolation_level=None)) as file:
             file.executescript(_TABLES)
             file.executemany(
-                "INSERT INTO about VALUES (?, ?)", [(key, json.dumps(value)) for key, value in made.items()]
+                "INSERT INTO about VALUES (?, ?)",
+                [(key, json.dumps(value)) for key, value in (made | {"head": first_head(made)}).items()],
             )
-            file.execute(f"PRAGMA application_id = {_IS_LEDGER}")
-            file.execute(f"PRAGMA user_version = {_FORMAT}")
         os.link(temporary, path)
     except FileExistsError:
         pass  # somebody else made it: it keeps what it was made with
@@ -115,7 +115,8 @@ def opened(path: Path, *, write: bool = False) -> Iterator[tuple[sqlite3.Connect
     A fault becomes an error in words, and what was not committed is gone.
     """
     if not path.is_file():
-        raise LedgerError(f"ledger {str(path)!r} does not exist; make it: deniable ledger new")
+        found = "is a folder; name a file" if path.is_dir() else "does not exist; make it: deniable ledger new"
+        raise LedgerError(f"ledger {str(path)!r} {found}")
     refuse_network(path)
     address = f"{path.resolve().as_uri()}?mode=rw"
     with in_words(path), closing(sqlite3.connect(address, _PATIENCE, uri=True, isolation_level=None)) as file:
@@ -131,8 +132,8 @@ def opened(path: Path, *, write: bool = False) -> Iterator[tuple[sqlite3.Connect
 
 
 def first_head(made: dict[str, Any]) -> str:
-    """Return the head of a chain without entries."""
-    return next_head("", json.dumps(made, sort_keys=True))
+    """Return the head of a chain without entries: of what the ledger was made with."""
+    return next_head("", json.dumps({name: made[name] for name in made if name != "head"}, sort_keys=True))
 
 
 def next_head(before: str, content: str) -> str:
@@ -148,9 +149,8 @@ def in_words(path: Path) -> Iterator[None]:
     except LedgerError:
         raise
     except (sqlite3.Error, ValueError, LookupError, TypeError, AttributeError) as error:  # the others: changed by hand
-        raise LedgerError(
-            f"ledger {str(path)!r} cannot be used ({type(error).__name__}: {error}); nothing entered, release nothing"
-        ) from None
+        what = "is no ledger of deniable" if "not a database" in str(error) else f"cannot be used ({error!r})"
+        raise LedgerError(f"{str(path)!r} {what}; nothing entered, release nothing; use another file") from None
 
 
 def refuse_network(path: Path) -> None:

@@ -110,9 +110,7 @@ def _section(*names: str) -> Callable[[Assessment], list[str]]:
     """The numbers of the sections whose key starts with one of ``names``."""
 
     def lines(a: Assessment) -> list[str]:
-        return [
-            _number(n) for section in a.sections if section.key.rstrip("0123456789") in names for n in section.numbers
-        ]
+        return [_number(n) for s in a.sections if s.key.rstrip("0123456789") in names for n in s.numbers]
 
     return lines
 
@@ -128,12 +126,8 @@ def _risks(a: Assessment) -> list[str]:
 
 
 def _decision(a: Assessment) -> list[str]:
-    if a.decision is None:
-        return []
-    return [
-        f"{a.decision.verdict}{a.decision.basis} ({a.decision.policy.name})",
-        *(rule.why for rule in a.decision.rules),
-    ]
+    own = a.decision
+    return [] if own is None else [f"{own.verdict}{own.basis} ({own.policy.name})", *(rule.why for rule in own.rules)]
 
 
 def _mechanism(a: Assessment) -> list[str]:
