@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
+from deniable.accounting.curve import ComposedTradeoff
 from deniable.curves import BracketTradeoff, SmallestTradeoff
 
 RUN = dn.SubsampledGaussian(1.0, 0.05, 40)
@@ -84,3 +85,10 @@ def test_a_curve_whose_numbers_move_with_the_array_keeps_the_promise_for_one_eps
     found = Wavering().epsilon(np.array([0.2, 1e-3]))
     assert Wavering().delta(float(found[0])) <= 0.2
     assert Wavering().delta(float(found[1])) <= 1e-3
+
+
+@pytest.mark.parametrize("side", ["lower", "upper"])
+def test_lattices_are_asked_only_where_lines_do_not_decide(side, monkeypatch):
+    monkeypatch.setattr(ComposedTradeoff, "lattices", property(lambda self: pytest.fail("a lattice was asked")))
+    curve = dn.tradeoff(dn.SubsampledGaussian(20.0, 0.9, 100_000))
+    assert curve.epsilon(1e-5, "remove", side) == pytest.approx(161.0770042, abs=1e-7)

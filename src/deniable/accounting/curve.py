@@ -17,7 +17,7 @@ from deniable.accounting.renyi import LossTradeoff
 from deniable.accounting.sizes import NEGLIGIBLE, WIDE
 from deniable.accounting.steps.base import Step
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.curves import FAILURES, AnyDirection, Charged, Direction, Question, Side, Tradeoff
+from deniable.curves import FAILURES, TINY, AnyDirection, Charged, Direction, Question, Side, Tradeoff, directions
 from deniable.mechanisms import GaussianDP, Mechanism, SubsampledGaussian
 
 if TYPE_CHECKING:
@@ -149,6 +149,19 @@ class ComposedTradeoff(LossTradeoff):
     def _sketched(self) -> Tradeoff | None:
         """The same from rougher engines, content with 0.1 %."""
         return None if self.rough else replace(self, rough=True)
+
+    def compared(self, epsilon: FloatArray, delta: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
+        """By lines where these decide: far from ``delta`` the width of a bracket does not matter."""
+        first, open_, found = self._first, np.ones(epsilon.shape, dtype=bool), np.zeros((2, epsilon.size))
+        if isinstance(first, InvertedTradeoff):
+            for way in directions(direction, self.symmetric):
+                more = first.chernoff.hockey_stick(epsilon, way) > found[1]
+                found[:, more] = np.maximum(found[:, more], first.hockey_stick_bracket(epsilon[more], way))
+            open_ = (delta < TINY) | ((found[0] <= delta) & (delta < found[1]))
+        bound: FloatArray = found[int(side == "upper")]
+        if open_.any():
+            bound[open_] = self.deltas(epsilon[open_], direction, side)
+        return bound
 
     def deltas(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
         first = self._first

@@ -404,9 +404,17 @@ class Tradeoff(Textual, ABC):
                 near, step = self.epsilon_near(delta, direction)
         except FAILURES:
             near, step = np.zeros_like(delta), np.ones_like(delta)
+
+        def compared(epsilon: FloatArray) -> FloatArray:
+            return self.compared(epsilon, np.resize(delta, epsilon.size), direction, side)
+
+        low, high = EpsilonSearch(compared, self._epsilon_apart).bracket(delta, near, step)
         search = EpsilonSearch(lambda epsilon: self.deltas(epsilon, direction, side), self._epsilon_apart)
-        low, high = search.bracket(delta, near, step)
         return low, search.settled(np.maximum(high, 0.0), delta) if side == "upper" else high
+
+    def compared(self, epsilon: FloatArray, delta: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
+        """δ at each ε, or a wider bound that is on the same side of ``delta``."""
+        return self.deltas(epsilon, direction, side)
 
     def epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         """Where to look for ε first, and how far around; a bad guess costs time, no more."""
