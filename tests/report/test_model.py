@@ -71,6 +71,18 @@ def test_assessments_add_up_and_keep_every_number():
     jsonschema.validate(json.loads(both.to_json()), SCHEMA)
 
 
+def test_an_attack_that_exceeds_the_proof_on_its_page_is_a_violation():
+    """The page said "measured" and met a policy that allows more, with 2 % proven next to 32 % shown."""
+    rng, lenient = np.random.default_rng(0), dn.Policy(limits=[dn.Limit(advantage=0.6)], measured=0.6)
+    attack = dn.assess(dn.audit_scores(rng.normal(1, 1, 500), rng.normal(0, 1, 500)))
+    for both in (dn.assess(dn.GaussianDP(0.05)) + attack, attack + dn.assess(dn.GaussianDP(0.05))):
+        assert both.status == "violated"
+        assert both.headline.startswith("An attack exceeds the bound proven here")
+        assert both.decide(lenient).decision.outcome == "does not meet"
+    honest = dn.assess(dn.GaussianDP(1.1)) + attack
+    assert (honest.status, honest.decide(lenient).decision.outcome) == ("measured", "meets")
+
+
 def test_an_unbounded_number_survives_json_and_is_not_called_unresolvable(tmp_path):
     made = dn.assess(dn.ApproximateDP(1.0, 0.1), delta=1e-5)
     assert made.numbers["bound.epsilon@delta=1e-05"].shown == "unbounded"

@@ -70,6 +70,11 @@ def test_curves_decisions_headlines_and_scope_are_checked():
         replace(REPORT, sections=(replace(first, confidence=0.5), *others)),
         replace(REPORT, sections=tuple(others)),
         replace(REPORT, headline=REPORT.headline.replace("accuracy above 5", "accuracy above 4")),
+        replace(REPORT, headline="Nobody can be found."),
+        *(
+            replace(REPORT, sections=(replace(first, **{name: words}), *others))
+            for name, words in (("title", "Safe"), ("summary", "Nobody is found."), ("notes", ("Nobody is found.",)))
+        ),
         replace(REPORT, decision=replace(REPORT.decision, outcome="does not meet")),
         replace(REPORT, decision=replace(REPORT.decision, rules=rules)),
         replace(REPORT, reproduction={**REPORT.reproduction, "source": "GaussianDP(mu=0.1)"}),

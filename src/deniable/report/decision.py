@@ -178,6 +178,12 @@ def _shown_by_attacks(a: Assessment, name: str) -> list[Number]:
     return sorted((n for n in found if n.low is not None and n.low >= 0), key=lambda n: -(n.low or 0.0))
 
 
+def contradicted(a: Assessment) -> bool:
+    """Return whether an attack shows a larger advantage than is proven on the same page."""
+    proven, shows = _upper(a, "bound", "advantage", None), _shown_by_attacks(a, "advantage")
+    return proven is not None and bool(shows) and (shows[0].low or 0.0) > _size(proven)
+
+
 def _proven(a: Assessment, policy: Policy, asked: Limit, label: str, attacks: list[Number]) -> Rule:
     """A rule on what is proven: the bound of the mechanism, or of this data set if the policy allows it."""
     key, limit, rate = asked.kind, asked.most, asked.fpr

@@ -18,7 +18,7 @@ from deniable._optional import require
 from deniable._shown import Unit, shown
 from deniable.curves import Assumptions
 from deniable.limits import Limit
-from deniable.report.decision import Decision, Remedies, changes, decide
+from deniable.report.decision import Decision, Remedies, changes, contradicted, decide
 from deniable.report.policy import Policy
 
 SCHEMA_VERSION = "1.2"
@@ -260,6 +260,8 @@ class Assessment(Textual):
     def merge(self, other: Assessment) -> Assessment:
         """Return one assessment with the parts of both: a proof first, the worse status with its headline.
 
+        Where an attack of one shows a larger advantage than the other proves, the promise is violated.
+
         Raises ``InputError`` for two proven bounds, which are of two releases and add up, and for two units.
         """
         if self.section("bound") is None and other.section("bound") is not None:
@@ -287,6 +289,9 @@ class Assessment(Textual):
             meta={**other.meta, **self.meta},
             remedies=self.remedies or other.remedies,
         )
+        if contradicted(both) and both.status != "violated":
+            said = f"An attack exceeds the bound proven here: what was promised does not hold. {both.headline}"
+            both = replace(both, status="violated", headline=said)
         judged = self.decision or other.decision
         return both if judged is None else both.decide(judged.policy)
 
