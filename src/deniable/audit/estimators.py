@@ -294,9 +294,7 @@ def _check_labels(estimator: Any, X: Any, y: ArrayLike, task: str) -> tuple[NDAr
     labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
     if labels.ndim != 1 or len(labels) != X.shape[0] or len(labels) < 4:
         one = "; attack one of several outputs at a time" * (labels.ndim == 2)
-        raise InputError(
-            f"y must have one label per row of X ({X.shape[0]}, at least 4), got shape {labels.shape}{one}"
-        )
+        raise InputError(f"y must have one label per row of X ({X.shape[0]}, at least 4), got {labels.shape}{one}")
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise InputError("y must not hold NaN; drop the records without a label")
     if not hasattr(estimator, "fit") and not callable(estimator):

@@ -165,9 +165,7 @@ def _refuse_frozen(estimator: Any) -> None:
 
     for part in (estimator, *estimator.get_params().values()) if hasattr(estimator, "get_params") else ():
         if hasattr(part, "get_params") and not isinstance(part, type) and clone(part) is part:
-            raise InputError(
-                f"estimator must be fitted anew, but its {type(part).__name__} never is: give what it holds"
-            )
+            raise InputError(f"estimator must be fitted anew, its {type(part).__name__} never is: give what it holds")
 
 
 def _clipped_logit(own: FloatArray, others: FloatArray) -> FloatArray:

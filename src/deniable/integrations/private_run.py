@@ -259,9 +259,7 @@ def _check_options(options: dict[str, Any]) -> None:
             "torch.manual_seed, PyTorch draws a seed from the operating system"
         )
     if "noise_multiplier" in options or "data_loader" in options:
-        raise InputError(
-            "noise_multiplier follows from the target and data_loader is the argument loader; leave both out"
-        )
+        raise InputError("noise_multiplier follows from the target, data_loader is the argument loader; leave both out")
 
 
 def _check_parameters(module: Any, optimizer: Any, mode: Any) -> None:
@@ -298,9 +296,7 @@ def _warn(engine: Any, generator: Any) -> None:
 def _check_loader(loader: Any) -> None:
     """Refuse loaders whose sampling Opacus would silently drop."""
     if not hasattr(loader, "dataset") or not hasattr(loader, "__len__"):
-        raise InputError(
-            f"loader must be a torch DataLoader over a data set of known length, got {type(loader).__name__}"
-        )
+        raise InputError(f"loader must be a DataLoader over a data set of known length, got {type(loader).__name__}")
     if isinstance(loader.dataset, require("torch", purpose="training with Opacus").utils.data.IterableDataset):
         raise InputError(
             f"loader must have a data set with indices, got the iterable data set {type(loader.dataset).__name__}: it "
