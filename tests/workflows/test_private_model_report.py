@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import norm
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import r2_score, roc_auc_score
 
 import deniable as dn
 import deniable.report
+from deniable.workflows import usefulness
 from deniable.workflows.usefulness import Score, Unprotected, Usefulness, _explained, _lost, _placements, measure
 
 SCHEMA = json.loads((Path(deniable.report.__file__).parent / "schema.json").read_text())
@@ -125,6 +127,19 @@ def test_a_model_of_no_use_meets_no_policy_that_asks_for_use_and_is_never_green(
 
 def unprotected(X, y, model):
     return Unprotected(X, np.ones(len(y), dtype=bool), y, model, classification=True)
+
+
+def test_the_unprotected_model_is_fitted_to_a_part_of_many_records_and_says_so(model, monkeypatch):
+    X, y = data()
+    at_most, seen, fit = 100, [], HistGradientBoostingClassifier.fit
+    monkeypatch.setattr(usefulness, "_MOST_RECORDS", at_most)
+    monkeypatch.setattr(
+        HistGradientBoostingClassifier, "fit", lambda trees, X, y: seen.append(len(X)) or fit(trees, X, y)
+    )
+    plain = unprotected(X, y, model)
+    assert seen == [at_most]
+    assert measure(model, X, y, plain=plain).plain.first > 0.8  # targets go with their records
+    assert "100 at most" in dn.assess(model, usefulness=measure(model, X, y, plain=plain)).to_json()
 
 
 def test_what_is_lost_is_decided_by_an_interval(model):

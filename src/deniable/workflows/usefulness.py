@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import binomtest, rankdata, t as student
 
-from deniable._check import FloatArray, InputError
+from deniable._check import FloatArray, InputError, IntArray
 from deniable._shown import Unit, shown
 from deniable.report import NOTHING, Number, Section
 from deniable.tables import WORD
@@ -20,6 +20,7 @@ _FEW = 10  # records of a group: of fewer no interval covers as often as it says
 _PARTS = 10  # of the records, by chance, that calibration is measured in
 _LEAST_CHANCE = 1e-15  # that a log loss takes, as scikit-learn's did: a certain mistake costs 35 nats, not infinity
 _MOST_CATEGORIES = 200  # per column, below the 255 that scikit-learn's boosted trees take
+_MOST_RECORDS = 50_000  # that the unprotected model is fitted to: its scores hardly rise beyond
 _HELPS = (
     "What would help: a weaker target (for example twice the advantage), more records, fewer columns, which share the "
     "budget, or a schema with their public ranges."
@@ -121,7 +122,7 @@ class Usefulness:
             ("private", "this model", self.private,
              f"Measured on {self.n:,} records that the model was not fitted to."),
             ("plain", "without protection", self.plain,
-             "Gradient boosted trees fitted to the same records without any protection."),
+             f"Gradient boosted trees fitted to the same records, {_MOST_RECORDS:,} at most, without any protection."),
             ("guess", "always the most frequent class" if self.classification else "always the mean", self.guess,
              "What needs no data about anybody but the frequencies."),
         ]  # fmt: skip
@@ -248,8 +249,8 @@ def _explained(found: FloatArray, truth: FloatArray) -> FloatArray:
 class Unprotected:
     """Gradient boosted trees without any protection, on a private model's columns: numbers, or texts if these are more.
 
-    Rare and unseen texts are missing. It is fitted to these ``rows``, one column after
-    the other: a table is not copied.
+    Rare and unseen texts are missing. It is fitted to these ``rows``, or to 50,000 of them at equal distances, one
+    column after the other: a table is not copied.
     """
 
     def __init__(self, X: pd.DataFrame, rows: NDArray[np.bool_], y: Any, private: Any, *, classification: bool) -> None:
@@ -260,7 +261,9 @@ class Unprotected:
         self._known: dict[Any, list[str]] = {}
         kind = HistGradientBoostingClassifier if classification else HistGradientBoostingRegressor
         trees = kind(categorical_features="from_dtype", random_state=0)
-        self._trees = trees.fit(self._frame(X, rows), np.asarray(y))
+        places = np.flatnonzero(rows)
+        some = np.linspace(0, places.size - 1, min(places.size, _MOST_RECORDS)).astype(np.int64)
+        self._trees = trees.fit(self._frame(X, places[some]), np.asarray(y)[some])
         self.classes_ = getattr(self._trees, "classes_", None)
 
     def predict(self, X: pd.DataFrame) -> Any:
@@ -271,16 +274,15 @@ class Unprotected:
         """Return the chances of the classes."""
         return self._trees.predict_proba(self._frame(X))
 
-    def _frame(self, X: pd.DataFrame, rows: NDArray[np.bool_] | None = None) -> pd.DataFrame:
+    def _frame(self, X: pd.DataFrame, fitted: IntArray | None = None) -> pd.DataFrame:
         made: dict[str, Any] = {}
         for place, name in enumerate(self._names):
-            cells = self._schema.column(name).read(X[name] if rows is None else X[name][rows])
-            codes, texts = cells.coded
-            if rows is not None and np.sum(cells.kind == WORD) > np.sum(~np.isnan(cells.number)):
+            cells = self._schema.column(name).read(X[name] if fitted is None else X[name].iloc[fitted])
+            made[str(place)], some = cells.number, fitted is not None
+            if name in self._known or (some and np.sum(cells.kind == WORD) > np.sum(~np.isnan(cells.number))):
+                codes, texts = cells.coded
                 often = np.argsort(-np.bincount(codes[codes >= 0], minlength=len(texts)), kind="stable")
-                self._known[name] = [texts[code] for code in often[:_MOST_CATEGORIES]]
-            made[str(place)] = cells.number
-            if (known := self._known.get(name)) is not None:
+                known = self._known.setdefault(name, [texts[code] for code in often[:_MOST_CATEGORIES]])
                 listed = pd.Index(known)
                 to_known = np.append(listed.get_indexer(pd.Index(texts, dtype=object)), -1)
                 made[str(place)] = pd.Categorical.from_codes(to_known[codes], listed)
