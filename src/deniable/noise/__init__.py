@@ -14,6 +14,7 @@ from deniable.noise.certificate import (
 )
 from deniable.noise.columns import (
     CELLS as CELLS,
+    CLEAR as CLEAR,
     COUNT_NOISE as COUNT_NOISE,
     KINDS_SHARE as KINDS_SHARE,
     REPLACED as REPLACED,

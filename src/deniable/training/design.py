@@ -18,20 +18,18 @@ from scipy.sparse import block_diag, coo_array, csr_matrix
 from deniable._check import FloatArray, IntArray
 from deniable._floats import MANY_ROUNDINGS
 from deniable.training.encoders import Codes, Encoder, Pair
-from deniable.training.losses import RESIDUAL, SCORE, Scores
+from deniable.training.losses import EXACT, RESIDUAL, SCORE, Scores
 
 _MOST_CELLS = 1 << 16  # of one shared index
 _FINE = 64.0  # lattice points of a basis entry ±1, so that means can be subtracted
 _SHORTEST = 0.02  # mean square norm per block below which rows are not scaled up any further
-_FEW_ENTRIES = 1 << 20  # records times blocks up to which a sparse matrix is quicker and takes 12 MiB at most
 _DENSE_ENTRIES = 1 << 27  # records times coordinates up to which a dense matrix takes 256 MiB at most
 _AT_ONCE = 1 << 20  # entries of it that are turned into doubles at a time
 _SHORT = 6  # coordinates per block up to which it is quicker (measured), if there are at least as many outputs
 _SEVERAL = 3  # outputs from which on it is quicker (measured)
 _FINER = 2.0**13  # of a dense matrix: weights on a lattice finer than that of the scores
-_WHOLE = 2.0**52  # sums of whole numbers up to this are exact in double precision, in any order
 _HIGHEST = 2**30  # of a score: whole numbers of 32 bits
-_CHUNK = 1 << 17  # records a pass handles at a time: many more than a shared index has cells (measured)
+CHUNK = 1 << 17  # records a pass handles at a time: many more than a shared index has cells (measured)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,19 +107,7 @@ def design_of(codes: Iterator[Codes], basis: Basis, n_rows: int, outputs: int, n
     short = outputs >= _SEVERAL and coordinates <= min(outputs, _SHORT) * blocks
     if short and n * coordinates <= _DENSE_ENTRIES:
         return DenseDesign(codes, basis, n_rows, heaviest)
-    if n_rows * blocks <= _FEW_ENTRIES:
-        return SparseDesign(codes, basis, n_rows)
     return SharedDesign(codes, basis, n_rows)
-
-
-def _indicators(codes: Iterator[Codes], sizes: Sequence[int], n_rows: int) -> csr_matrix:
-    """Return one row of ones per record: the cells that it is in."""
-    starts = np.concatenate(([0], np.cumsum(sizes)))
-    columns = np.empty((n_rows, len(sizes)), dtype=np.int32)
-    for j, (code, start) in enumerate(zip(codes, starts, strict=False)):
-        columns[:, j] = code.astype(np.int32) + np.int32(start)
-    ends = np.arange(0, columns.size + 1, len(sizes), dtype=np.int32)
-    return csr_matrix((np.ones(columns.size), columns.ravel(), ends), shape=(n_rows, int(starts[-1])))
 
 
 class _Records:
@@ -159,8 +145,8 @@ class DenseDesign(_Records):
     def __init__(self, codes: Iterator[Codes], basis: Basis, n_rows: int, heaviest: int) -> None:
         largest = np.maximum(abs(basis.entries).max(axis=0).toarray().ravel(), 1.0)
         self._coordinates = basis.scale.size
-        self._most = _WHOLE / float(largest.sum())
-        few = min(int(_WHOLE / (heaviest * RESIDUAL * float(largest.max()))), _AT_ONCE // largest.size)
+        self._most = EXACT / float(largest.sum())
+        few = min(int(EXACT / (heaviest * RESIDUAL * float(largest.max()))), _AT_ONCE // largest.size)
         super().__init__(basis, n_rows, max(few, 1))
         rows = np.empty((n_rows, largest.size), dtype=np.int16, order="F")
         used: list[int] = []
@@ -197,40 +183,11 @@ class DenseDesign(_Records):
         return out
 
 
-class SparseDesign(_Records):
-    """One row of ones per record: few calls, 12 bytes per entry."""
-
-    def __init__(self, codes: Iterator[Codes], basis: Basis, n_rows: int) -> None:
-        super().__init__(basis, n_rows, n_rows)
-        self._rows = _indicators(codes, basis.sizes, n_rows)
-        self._columns = self._rows.T
-
-    def prepare(self, weights: FloatArray) -> FloatArray:
-        """Return the cells' values."""
-        return self._values(weights)
-
-    def scores(self, prepared: FloatArray, rows: slice) -> list[Scores]:
-        """Return the sum of the values of each record's cells."""
-        return list((self._rows @ prepared).T.astype(np.int32))
-
-    def empty(self, outputs: int) -> FloatArray:
-        """Return sums of zero, by cell."""
-        return np.zeros((self._rows.shape[1], outputs))
-
-    def add(self, sums: FloatArray, residuals: list[FloatArray], rows: slice) -> None:
-        """Add each record's residuals to its cells."""
-        np.add(sums, self._columns @ np.stack(residuals, axis=1), out=sums)
-
-    def total(self, sums: FloatArray) -> IntArray:
-        """Return the sums, (coordinates, outputs)."""
-        return self._by_coordinate(sums)
-
-
 class SharedDesign(_Records):
     """A few blocks share an index (their cells multiply): two bytes for two or three columns, fewer passes."""
 
     def __init__(self, codes: Iterator[Codes], basis: Basis, n_rows: int) -> None:
-        super().__init__(basis, n_rows, _CHUNK)
+        super().__init__(basis, n_rows, CHUNK)
         groups = _grouped(self._sizes, min(_MOST_CELLS, max(n_rows, 1)))
         self._index: list[Codes] = []
         for group in groups:
@@ -292,7 +249,7 @@ class SharedDesign(_Records):
         return np.concatenate([parts[block] for block in range(len(self._sizes))])
 
 
-Design = DenseDesign | SparseDesign | SharedDesign  # each makes two passes over the records: scores, sums of residuals
+Design = DenseDesign | SharedDesign  # each makes two passes over the records: scores, sums of residuals
 
 
 def _grouped(sizes: Sequence[int], most: int) -> list[list[int]]:

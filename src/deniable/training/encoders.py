@@ -22,7 +22,7 @@ from deniable.tables import NUMBER, ColumnCells, flag_of
 
 Codes = NDArray[np.uint16]
 PAIR_LEVELS = 8  # of each column in a pair
-_LEVELS = 127  # a linear feature is a whole number in −127 … 127
+LEVELS = 127  # whole numbers from the middle to an end of a column
 _MARGIN = 1 / 3  # share of the span of the edges by which the open bins beyond them are drawn at most
 _WIDE = 100.0  # ratio of the outermost edges above which an axis is logarithmic
 
@@ -64,7 +64,7 @@ class Thermometer:
         rows[: m + 1, m] = np.trunc((places + _normal_scores(m + 1)) / 2) if self.ranked else places
         rows[m + 1, m + 1] = 1.0
         steps, line = np.sqrt(1 - self.line), np.sqrt(self.line)
-        return rows, np.concatenate((np.full(m, steps / np.sqrt(max(m, 1))), [line / _LEVELS, 1.0]))
+        return rows, np.concatenate((np.full(m, steps / np.sqrt(max(m, 1))), [line / LEVELS, 1.0]))
 
     def drawn(self, values: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
         """Return the ends of the bins as drawn, what they add to the score, and whether the axis is logarithmic.
@@ -85,7 +85,7 @@ class Thermometer:
 def _normal_scores(bins: int) -> FloatArray:
     """Return the quantiles of a normal law at bins of equal mass, as whole numbers between −127 and 127."""
     scores = ndtri((np.arange(bins) + 0.5) / bins)
-    return np.asarray(np.trunc(_LEVELS * scores / max(scores[-1], 1e-9)))  # a single bin has the score 0
+    return np.asarray(np.trunc(LEVELS * scores / max(scores[-1], 1e-9)))  # a single bin has the score 0
 
 
 def _places(edges: FloatArray) -> FloatArray:
@@ -94,8 +94,8 @@ def _places(edges: FloatArray) -> FloatArray:
         return np.zeros(1)
     middles = np.concatenate((edges[:1], (edges[1:] + edges[:-1]) / 2, edges[-1:]))
     if edges.size == 1 or not np.isfinite(edges[-1] - edges[0]):
-        return np.asarray(np.trunc(np.linspace(-_LEVELS, _LEVELS, edges.size + 1)))
-    return np.asarray(np.trunc(_LEVELS * (2 * (middles - edges[0]) / (edges[-1] - edges[0]) - 1)))
+        return np.asarray(np.trunc(np.linspace(-LEVELS, LEVELS, edges.size + 1)))
+    return np.asarray(np.trunc(LEVELS * (2 * (middles - edges[0]) / (edges[-1] - edges[0]) - 1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,25 +110,25 @@ class Levels:
     @property
     def size(self) -> int:
         """Number of cells, the missing one last."""
-        return 2 * _LEVELS + 2
+        return 2 * LEVELS + 2
 
     @staticmethod
     def edges(low: float, high: float) -> FloatArray:
         """Return where one level ends and the next begins."""
-        return np.asarray(low + (np.arange(2 * _LEVELS) + 0.5) * ((high - low) / (2 * _LEVELS)))
+        return np.asarray(low + (np.arange(2 * LEVELS) + 0.5) * ((high - low) / (2 * LEVELS)))
 
     def codes(self, values: Any) -> Codes:
         """Return the level of each value; NaN is missing."""
         numbers = np.asarray(values, dtype=np.float64)
         share = (np.clip(numbers, self.low, self.high) - self.low) / (self.high - self.low)
-        return np.where(np.isnan(numbers), self.size - 1, np.rint(np.nan_to_num(share) * 2 * _LEVELS)).astype(np.uint16)
+        return np.where(np.isnan(numbers), self.size - 1, np.rint(np.nan_to_num(share) * 2 * LEVELS)).astype(np.uint16)
 
     def basis(self) -> tuple[FloatArray, FloatArray]:
         """Return the whole numbers, (cells, coordinates), and the scale of each coordinate."""
         rows = np.zeros((self.size, 2))
-        rows[:-1, 0] = np.arange(-_LEVELS, _LEVELS + 1)
+        rows[:-1, 0] = np.arange(-LEVELS, LEVELS + 1)
         rows[-1, 1] = 1.0
-        return rows, np.array([1 / _LEVELS, 1.0])
+        return rows, np.array([1 / LEVELS, 1.0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,9 @@ from deniable._check import FloatArray
 from deniable._floats import MANY_ROUNDINGS
 from deniable.noise import Paid
 from deniable.training.additive import Additive
+from deniable.training.design import CHUNK
 from deniable.training.looks import Task
-from deniable.training.losses import ClippedLogistic, ClippedLoss, ClippedPoisson, link_gap, tabled
+from deniable.training.losses import RESIDUAL, ClippedLogistic, ClippedLoss, ClippedPoisson, link_gap, tabled
 
 LEVEL_SHARE = 0.04  # of μ²: a last look at the level of a regression's predictions
 CLASSES_LEVEL_SHARE = 0.02  # of μ²: the same of a classifier's scores
@@ -34,8 +35,6 @@ _COUNTS = 3.0  # a clip lets counts up to this pass
 _NOISY = 0.3  # relative noise of the level above which a narrower clip does less harm
 _FAR = 2.0  # spreads: scores farther from the middle are clipped to this
 _USUAL = 1.0  # standard deviation of the slope that remains, per ``_FAR`` spreads of the score
-_PARTS = 1 << 15  # lattice points of an entry of size 1
-_AT_ONCE = 1 << 18  # records whose columns are in memory at once
 _SQUARED = 2.5  # largest squared norm of (e, e·u, u/2, u²/2) for |e|, |u| ≤ 1
 _POISSON = 2.0  # largest squared norm of (y, rate), both between 0 and 1
 _FLAT = 4.0  # scores of a classifier farther from the middle are taken to be this far
@@ -96,12 +95,12 @@ def _steeper(product: float, spread: float, felt: float, unsure: float) -> float
 def means_of(task: Task, scores: FloatArray, columns: ScoreFunctions, paid: Paid, squared: float) -> list[float]:
     """Return noisy means over the units of ``columns`` that together have squared norm at most ``squared`` a record."""
     units, parts = task.look.units, []
-    for start in range(0, len(scores), _AT_ONCE):
-        some = slice(start, start + _AT_ONCE)
+    for start in range(0, len(scores), CHUNK):
+        some = slice(start, start + CHUNK)
         weights = 1 if units.weights is None else units.weights[some]
-        entries = [np.trunc(column * _PARTS) * weights for column in columns(scores[some], task.target[some])]
+        entries = [np.trunc(column * RESIDUAL) * weights for column in columns(scores[some], task.target[some])]
         parts.append(np.sum(entries, axis=1).astype(np.int64))
-    sums, unit = np.sum(parts, axis=0), units.heaviest * _PARTS
+    sums, unit = np.sum(parts, axis=0), units.heaviest * RESIDUAL
     sd = np.full(sums.size, unit * math.sqrt(squared) / paid.mu * (1 + MANY_ROUNDINGS))
     released = paid.channel("level", sd)(sums)
     return [float(value) / unit / task.n for value in released]

@@ -21,12 +21,12 @@ from scipy.optimize import brentq
 
 from deniable._check import FloatArray, InputError, IntArray
 from deniable._floats import MANY_ROUNDINGS
-from deniable.noise import KINDS_SHARE, ColumnKind, Queries, ask_kinds, find_range
+from deniable.noise import CLEAR, KINDS_SHARE, ColumnKind, Queries, ask_kinds, find_range
 from deniable.tables import ColumnCells
 from deniable.training import bins
-from deniable.training.encoders import PAIR_LEVELS, Encoder, Hashed, Levels, Listed, Pair, Thermometer
+from deniable.training.encoders import LEVELS, PAIR_LEVELS, Encoder, Hashed, Levels, Listed, Pair, Thermometer
 from deniable.training.features import Declared, FeatureColumn, FeatureTable
-from deniable.training.losses import RESIDUAL, ClippedLoss
+from deniable.training.losses import EXACT, RESIDUAL, ClippedLoss
 
 BINS_SHARE = 0.09  # of μ²: ranges and bins of all numeric columns together, where records are many
 MOST_BINS = 0.30  # of μ²: the same where records are few, since coefficients are useless in a wrong range
@@ -40,11 +40,8 @@ _BINS = "bins of equally many values"
 _CLOSER = "closer queries, where a column's values lie close together and far from zero"
 INFORMATIVE = 70.0  # records in units of a column's noise above which finer looks tell more than a library of shapes
 CENTRES_SHARE = 0.03  # of μ²: the masses of columns that no other look provides
-_PLACES = 127  # lattice points between the middle and the end of a column
 _MOST = 0.998  # farthest mean place, as a share of the way from the middle to an end
 _STEEPEST = 1e4  # largest |θ| of :func:`tilted`; the mean place _MOST needs at most 1/(1 − _MOST) = 500
-_EXACT = 2**53  # whole numbers below are exact in double precision
-_CLEAR = 3.0  # standard deviations of noise by which the count of a category must stand out
 
 
 def kinds(
@@ -84,7 +81,7 @@ class Task:
     def columns(self, declared: Declared, model: str) -> Columns:
         """Look at the columns; the ledger may have been charged for the count and the target already."""
         look, rows = self.look, self.table.n_rows
-        if not look.units.total(rows) * max(self.loss.clip, 1.0) * RESIDUAL < _EXACT:
+        if not look.units.total(rows) * max(self.loss.clip, 1.0) * RESIDUAL < EXACT:
             raise InputError(f"X must have few enough rows for exact sums in double precision, got {rows}")
         return centred(self, encoders_for(self, declared, model), look.ledger.mu * math.sqrt(CENTRES_SHARE))
 
@@ -286,16 +283,16 @@ def _released(task: Task, encoders: tuple[Encoder, ...], unknown: list[int], mu:
         codes = encoders[j].codes(table.cells(table.columns[j]))
         counts = np.bincount(codes, units.weights, minlength=encoders[j].size).astype(np.int64)
         sums.append(row.T @ counts)
-    sd = math.sqrt(len(unknown)) * _PLACES * units.heaviest / mu * (1 + MANY_ROUNDINGS)
+    sd = math.sqrt(len(unknown)) * LEVELS * units.heaviest / mu * (1 + MANY_ROUNDINGS)
     whole = np.concatenate(sums)
-    unit = _PLACES * units.heaviest * task.n
+    unit = LEVELS * units.heaviest * task.n
     noised = paid.channel("centres", np.full(whole.size, sd))(whole) / unit
     parts = np.split(noised, np.cumsum([row.shape[1] for row in rows])[:-1])
     felt = sd / unit
     found = {j: _clear(part, felt) for j, part in zip(unknown, parts, strict=True) if part.size > 1}
     numbers = [(j, row, float(part[0])) for j, row, part in zip(unknown, rows, parts, strict=True) if part.size == 1]
     if numbers:
-        inner = {j: row[: encoders[j].in_order, 0] / _PLACES for j, row, _ in numbers}
+        inner = {j: row[: encoders[j].in_order, 0] / LEVELS for j, row, _ in numbers}
         usual = [float(places.mean()) for places in inner.values()]
         away = np.array([place - middle for (_, _, place), middle in zip(numbers, usual, strict=True)])
         signal = max(float(np.mean(np.square(away))) - felt**2, 0.0)
@@ -309,14 +306,14 @@ def _released(task: Task, encoders: tuple[Encoder, ...], unknown: list[int], mu:
 def _rows(encoder: Encoder) -> np.ndarray:
     """Return what a record in each cell adds: (cells, 1) places on a line, or (cells, cells) ones of categories."""
     if cells := encoder.in_order:
-        places = np.rint(np.linspace(-_PLACES, _PLACES, cells)) if cells > 1 else np.zeros(1)
+        places = np.rint(np.linspace(-LEVELS, LEVELS, cells)) if cells > 1 else np.zeros(1)
         return np.append(places, np.zeros(encoder.size - cells)).astype(np.int64)[:, None]
-    return np.eye(encoder.size, dtype=np.int64) * _PLACES
+    return np.eye(encoder.size, dtype=np.int64) * LEVELS
 
 
 def _clear(shares: FloatArray, sd: float) -> FloatArray:
     """Return the shares that stand out of the noise, scaled down to sum to at most 1; 0 for the others."""
-    out = np.where(shares > _CLEAR * sd, shares, 0.0)
+    out = np.where(shares > CLEAR * sd, shares, 0.0)
     return np.asarray(out / max(float(out.sum()), 1.0))
 
 

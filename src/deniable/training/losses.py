@@ -22,6 +22,7 @@ from deniable._floats import MANY_ROUNDINGS
 
 SCORE = 1 << 12  # lattice points per unit of score
 RESIDUAL = 1 << 15  # lattice points per unit of residual
+EXACT = 2.0**53  # sums of whole numbers below are exact in double precision, in any order
 CLIP = 0.5  # of residuals, unless a target has a long tail
 _FARTHEST = 16  # scores are clipped to ± this
 _COARSE = 4  # adjacent scores that share an entry of a table

@@ -22,11 +22,10 @@ from deniable._floats import MANY_ROUNDINGS
 from deniable._parallel import Parts
 from deniable.noise import Queries
 from deniable.training.design import shares
-from deniable.training.encoders import PAIR_LEVELS, Codes, Pair, levels_of
+from deniable.training.encoders import LEVELS, PAIR_LEVELS, Codes, Pair, levels_of
 from deniable.training.looks import Columns
 from deniable.training.losses import RESIDUAL, ClippedLoss
 
-_LATTICE = 127  # points of a function of variance 1, per standard deviation
 _HIGHEST, _RAREST = 2.5, 12.0  # a function's largest value: is lowered to the first, not used above the second
 _ENDS = 0.5  # standard deviation of ends against middle, to a ramp's 1: it is rarer
 _CLEAR = 4.0  # standard deviations of noise by which a pair must stand out to be sought
@@ -93,7 +92,7 @@ def side_of(column: int, levels: Codes, mass: FloatArray) -> PairColumn:
         largest = float(np.abs(f * (p > 0)).max())
         if spread > 1e-3 and largest < _RAREST * spread:
             out[:-1, k] = f / max(spread, largest / _HIGHEST) * (1, _ENDS)[k]
-    functions = np.rint(_LATTICE * out)
+    functions = np.rint(LEVELS * out)
     return PairColumn(column, levels, functions, held @ np.square(functions[:-1]))
 
 

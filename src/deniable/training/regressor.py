@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from deniable._check import FloatArray, InputError, choice
+from deniable.noise import CLEAR
 from deniable.tables import DATE, NUMBER, ColumnCells, ColumnSchema
 from deniable.training import bins
 from deniable.training.base import PrivateModel, estimator
@@ -23,7 +24,6 @@ from deniable.training.losses import CLIP, ClippedLoss, ClippedPoisson, ClippedS
 TARGET_SHARE = 0.05  # of μ²: location and spread of the target
 _MANY = 800.0  # n·μ above which a larger clip pays: less bias on skewed targets, noise matters less
 _WIDEST = 4.0  # times the smallest clip, for the number of records alone
-_SEEN = 3.0  # standard deviations by which a cell of a tail must stand out of the noise
 _SPREAD = (0.16, 0.5, 0.84)  # quantiles that say where a target lies and how wide it is
 _ENOUGH = 150.0  # n·μ above which the range of a target is found even if most of it is at one end
 _ONE_SIDED = 0.2  # distance of the nearer of the 16 % and 84 % quantiles from the median, as a share of the other's
@@ -159,7 +159,7 @@ def _location(cells: bins.NoisyCells, loss: str, mu: float, one_sided: bool) -> 
         mean = float(np.sum(middles * cells.mass) / cells.mass.sum()) if cells.mass.sum() > 0 else cells.high / 2
         return 0.0, max(mean, 1e-9)
     low, middle, high = (bins.quantile(cells, share) for share in _SPREAD)
-    mass = cells.mass * (one_sided | (cells.mass > _SEEN * 2 / mu))
+    mass = cells.mass * (one_sided | (cells.mass > CLEAR * 2 / mu))
     distance = float(mass @ np.abs(middles - middle) / max(float(cells.mass.sum()), 1e-300))
     spread = max((high - low) / 2, distance)
     return middle, spread if spread > 0 else max((cells.high - cells.low) / 2, 1e-12)
