@@ -87,7 +87,11 @@ def encode(data: Dataset, train: np.ndarray, scaling: str) -> np.ndarray:
 def scores(
     data: Dataset, truth: np.ndarray, prediction: np.ndarray, probability: Any, classes: Any
 ) -> dict[str, float]:
-    """Accuracy and AUC (macro, one against the rest), or R²."""
+    """Accuracy, AUC and calibration error (macro, one against the rest) and log loss, or R².
+
+    ``ece_calibrated`` is the calibration error of a model whose chances are right, on as many records: finite tests
+    alone make it that large.
+    """
     if data.task == "regression":
         return {"r2": float(r2_score(truth, prediction))}
     result = {"accuracy": float(accuracy_score(truth, prediction))}
@@ -96,7 +100,22 @@ def scores(
     else:
         aucs = [roc_auc_score(truth == c, probability[:, k]) for k, c in enumerate(classes) if (truth == c).any()]
         result["auc"] = float(np.mean(aucs))
+    chances = np.maximum(probability, 1e-6)
+    which = np.searchsorted(classes, truth)
+    result["log_loss"] = float(-np.log(chances[np.arange(len(truth)), which]).mean())
+    rng, kept = np.random.default_rng(0), range(len(classes) == 2, len(classes))
+    drawn = (probability.cumsum(axis=1) < rng.random((len(truth), 1))).sum(axis=1)
+    for name, label in (("ece", which), ("ece_calibrated", drawn)):
+        result[name] = float(np.mean([calibration_error(label == k, probability[:, k]) for k in kept]))
     return result
+
+
+def calibration_error(truth: np.ndarray, chances: np.ndarray, parts: int = 10) -> float:
+    """How far chances are off on average, in ten parts of as many records each, by the size of the chance."""
+    split = np.array_split(np.argsort(chances, kind="stable"), parts)
+    return float(sum(part.size * abs(truth[part].mean() - chances[part].mean()) for part in split if part.size)) / len(
+        truth
+    )
 
 
 def goal(line: dict[str, Any]) -> float:
@@ -183,7 +202,7 @@ def run(
                 repeats, count = draws.get(dataset, 1) if takes_advantage else 1, min(options.splits, splits)
                 lines = [one(data, advantage, split, best, grid[best], repeats) for split in range(count)]
                 if options.dry:
-                    for score in ("accuracy", "auc", "r2"):
+                    for score in ("accuracy", "auc", "log_loss", "ece", "ece_calibrated", "r2"):
                         found = np.array([line[score] for line in lines if score in line])
                         if len(found) > 1:
                             error = found.std(ddof=1) / np.sqrt(len(found))

@@ -317,6 +317,8 @@ def as_table(data: Any, schema: Schema | None = None) -> Any:
         found = as_frame(data, schema.names if schema else ())
     if isinstance(found, list | tuple):
         found = np.array(found, dtype=object)  # NumPy would give all one type
+    elif hasattr(found, "__array__") and not hasattr(found, "iloc"):
+        found = np.asarray(found)  # whatever says that it is an array
     if isinstance(found, np.ndarray) and found.ndim == 2 and found.dtype.kind != "c":
         found = as_frame(pd.DataFrame(found, dtype=object if found.dtype == object else None))
     return found
