@@ -71,7 +71,7 @@ NEIGHBOURS = {
 @pytest.fixture(autouse=True)
 def _few_steps(monkeypatch):
     monkeypatch.setattr(fitting, "STEPS", 10)  # each fit is repeated for every neighbour
-    asked = (pairs, "_HOPELESS", 0.0), (pairs, "_FALSE", 1e12), (clipping, "_TOLD", 0.0), (levels, "TOLD", 0.0)
+    asked = (pairs, "_HOPELESS", 0.0), (pairs, "_FALSE", 1e12), (clipping, "INFORMATIVE", 0.0), (levels, "TOLD", 0.0)
     for module, name, value in asked:
         monkeypatch.setattr(module, name, value)  # with so few records, too: what is asked where there are many
     monkeypatch.setattr(made_pairs, "STEPS", (3, 5))

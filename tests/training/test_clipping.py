@@ -55,7 +55,7 @@ def test_few_records_are_not_asked():
 
 
 def test_the_histogram_is_in_the_account(monkeypatch):
-    monkeypatch.setattr(clipping, "_TOLD", 0.0)
+    monkeypatch.setattr(clipping, "INFORMATIVE", 0.0)
     monkeypatch.setattr(fitting, "STEPS", 30)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 3))
