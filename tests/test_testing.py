@@ -116,3 +116,11 @@ def test_the_mark_is_of_one_thread_and_ends_with_the_block():
         fail()
     look()
     assert seen == [False, True, True, False]
+
+
+def test_an_estimator_prints_that_its_noise_was_of_a_test():
+    model = dn.PrivateClassifier(advantage=0.2)
+    plain = repr(model)
+    assert "INSECURE" not in plain
+    model.certificate_ = SimpleNamespace(insecure=True)
+    assert repr(model) == str(model) == f"{INSECURE}\n{plain}"

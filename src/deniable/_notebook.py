@@ -57,6 +57,10 @@ class Textual:
 class Promised:
     """An estimator that was fitted under a ``certificate_``: a notebook shows its promise, and a test's mark."""
 
+    def __repr__(self) -> str:
+        found = getattr(self, "certificate_", None)
+        return "\n".join(testing.marked((super().__repr__(),), found is not None and found.insecure))
+
     def _html_repr(self) -> str:  # what a notebook shows: the promise of a fitted model above scikit-learn's diagram
         diagram, found = str(super()._html_repr()), getattr(self, "certificate_", None)  # type: ignore[misc]
         if found is None:

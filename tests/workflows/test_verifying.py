@@ -97,7 +97,9 @@ def test_measured_numbers_are_left_and_a_fit_and_a_table_follow():
     model = dn.PrivateClassifier(advantage=0.2, ranges={0: (0, 1), 1: (0, 1)}, classes=[0, 1]).fit(X, y)
     found = verify(dn.assess(model, X, y))
     assert found.follows
-    assert all(key.startswith("use.") for key in found.left)
+    drawn = {"account (pictures, tables)", "shapes (pictures, tables)", "use (pictures, tables)"}
+    assert all(key.startswith("use.") or key in drawn for key in found.left)
+    assert "shapes (pictures, tables)" in found.left
     assert {"account.mu", "risk.replacing"} <= set(found.followed)
     assert not verify(changed(dn.assess(model), "account.mu", value=0.1)).follows
     table = dn.assess(
@@ -124,6 +126,7 @@ def test_whatever_is_drawn_or_called_proven_has_to_follow_wherever_it_stands():
     rng = np.random.default_rng(0)
     scores = dn.audit_scores(rng.normal(0, 1, 300), rng.normal(0, 1, 300))
     forged = Curve("forged", "provable upper bound", "provable upper bound", [0.01, 1.0], [0.01, 1.0])
+    vowed = replace(forged, kind="parameter")
     claim = Number("other.advantage", "Advantage", 0.001, "None.")
     picture = Series("forged", "Advantage", "ε", "advantage", [0.0, 1.0], {"advantage": [0.0, 0.1]})
     measured = REPORT + dn.assess(scores)
@@ -131,11 +134,14 @@ def test_whatever_is_drawn_or_called_proven_has_to_follow_wherever_it_stands():
         (replace(REPORT, sections=(*REPORT.sections, Section("new", "New", "", curves=(forged,)))), "forged (curve)"),
         (replace(REPORT, sections=(*REPORT.sections, Section("new", "New", "", numbers=(claim,)))), "other.advantage"),
         (replace(REPORT, sections=(replace(REPORT.sections[0], series=(picture,)), *REPORT.sections[1:])), "pictures"),
-        (measured, "attack (curve): not checked"),
+        (replace(REPORT, sections=(*REPORT.sections, Section("new", "New", "", curves=(vowed,)))), "forged (curve)"),
     ):
         found = verify(tampered)
         assert not found.follows, named
         assert any(named in fault for fault in found.faults), (named, found.faults)
+    found = verify(measured)  # an attack's curve is no promise: it is named as not checked, and no fault
+    assert found.follows
+    assert {"attack (curve)", "attack.advantage"} <= set(found.left)
     promised = REPORT + dn.assess(scores, bound=dn.GaussianDP(0.2))  # it is drawn and follows
     assert "promise (curve)" in verify(promised).followed
     assert "attack.advantage" in verify(promised).left

@@ -21,7 +21,7 @@ def verify(
     """Check a saved report: compute its numbers again.
 
     Exit code 1 if a number, a curve or the decision does not follow from the mechanism that the report states, or if it
-    states none. What was measured on records cannot be computed again; a report holds no digest of them.
+    states none. What was measured on records cannot be computed again, and is named; a report holds no digest of them.
     """
     from deniable.report import Assessment
     from deniable.workflows import verify as check
@@ -38,5 +38,5 @@ def verify(
         if found.followed:
             print(f"✓ {len(found.followed)} numbers and curves follow from it.")
         if found.left:
-            print(f"– {len(found.left)} were measured or set, and follow from no mechanism: {', '.join(found.left)}")
+            print(f"– {len(found.left)} not checked, since no mechanism decides them: {', '.join(found.left)}")
     return FINE if found.follows else MISSED

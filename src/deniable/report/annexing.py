@@ -216,9 +216,7 @@ def _likely(a: Assessment) -> list[str]:
 
 def _other_releases(a: Assessment) -> list[str]:
     entered = [f"E{line[1:]}" for line in a.assumptions.notes if line.startswith("entry ")]
-    alone = (
-        "None is counted here. What is released from the same records adds up: deniable ledger, dn.tradeoff([a, b])."
-    )
+    alone = "None is counted here. Releases of the same records add up: deniable ledger, dn.tradeoff([a, b])."
     return [f"{line}. The ledger lists the others and adds them up." for line in entered] or [alone]
 
 

@@ -45,7 +45,8 @@ class Verification:
     faults
         A sentence for each thing that does not follow.
     left
-        Keys of numbers that no mechanism decides: they were measured on records, and only these could tell.
+        What was not checked, since no mechanism decides it: numbers, curves, pictures and tables that were measured on
+        records or released with noise, of which only these could tell.
 
     Examples
     --------
@@ -67,8 +68,8 @@ def verify(report: Assessment) -> Verification:
     """Compute every number of a report again that its stated mechanism decides, and its decision.
 
     A number that is too small, too large, of another kind or with other words does not follow, nor does one that the
-    mechanism does not have. Nor does any other curve, or number called proven, wherever it stands: it is not checked.
-    What was measured on records cannot be computed again, and there is no digest of them.
+    mechanism does not have. Nor does any other curve or number that is called proven or promised, wherever it stands.
+    What was measured on records cannot be computed again, and there is no digest of them: it is ``left``.
 
     Examples
     --------
@@ -83,8 +84,7 @@ def verify(report: Assessment) -> Verification:
         why = "The report states no mechanism from which its numbers could be computed again."
         return Verification("", (), (why,), tuple(report.numbers))
     curve = replace(tradeoff(run), assumptions=report.assumptions)
-    followed: list[str] = []
-    left: list[str] = []
+    followed, left = list[str](), list[str]()
     faults = _decided(report, curve)
     expected = {section.key: section for section in _expected(report, curve)}
     faults += [f"Section {key!r} is missing." for key in expected if report.section(key) is None]
@@ -93,19 +93,20 @@ def verify(report: Assessment) -> Verification:
         if own is None:
             same = (roc_curve(one.key, one.label, curve, one.kind) for one in section.curves)
             own = replace(section, numbers=tuple(_alone(section, run, curve)), curves=tuple(same))
+            left += [f"{section.key} (pictures, tables)"] * bool(section.series or section.grids or section.bars)
         if replace(section, numbers=(), curves=()) != replace(own, numbers=(), curves=()):
             faults.append(f"{section.key} has words, pictures, tables or a scope that no mechanism gives.")
         follow: list[Number | Curve] = [*own.numbers, *own.curves]
         given: list[Number | Curve] = [*section.numbers, *section.curves]
         mine = {_name(one): one for one in follow}
         for one in given:
-            name, claims = _name(one), isinstance(one, Curve) or one.kind == "provable upper bound"
+            name, promised = _name(one), isinstance(one, Curve) and one.kind == "parameter"
             if not (fault := _fault(one, mine.get(name))):
                 followed.append(name)
             elif known or (name in mine and isinstance(one, Number)):
                 faults.append(f"{name}: {fault}")
-            elif claims:  # whatever is drawn or called proven has to follow
-                faults.append(f"{name}: not checked; it does not follow from the mechanism stated.")
+            elif promised or one.kind == "provable upper bound":  # has to follow wherever it stands
+                faults.append(f"{name}: it does not follow from the mechanism stated.")
             else:
                 left.append(name)
         stated = {one.key for one in section.numbers}
@@ -150,9 +151,8 @@ def _fault(stated: Any, own: Any) -> str:
     field = "tpr" if isinstance(stated, Curve) else "value"
     given, exact = np.array(getattr(stated, field), float), np.array(getattr(own, field), float)
     if given.shape != exact.shape or not np.allclose(given, exact, rtol=_EQUAL, atol=1e-15):
-        if given.ndim:
-            return "it does not follow."
-        return f"{given} is too {'small' if given < exact else 'large'}; {exact} follows."
+        side = "" if given.ndim else f"{given} is too {'small' if given < exact else 'large'}; {exact} follows."
+        return side or "it does not follow."
     return "" if replace(own, **{field: getattr(stated, field)}) == stated else "what is said of it does not follow."
 
 
