@@ -3,6 +3,7 @@
 import json
 import pickle
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
