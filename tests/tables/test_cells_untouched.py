@@ -309,14 +309,59 @@ def test_a_text_with_a_zero_is_no_other_category(tmp_path):
     assert ColumnSchema().read(open_table(tmp_path / "t.parquet").frame["x"]).spelled.tolist() == ["a\0x", "a", "a\0y"]
 
 
+def of_buffer(kind, cells, width=np.int32):
+    return pa.Array.from_buffers(kind, len(cells), [None, pa.py_buffer(np.array(cells, width))])
+
+
+def of_bytes(*cells):
+    return pa.array(cells, pa.binary()).view(pa.string())
+
+
+NO_PYTHON = {  # a column of Arrow with cells that Python has no value for, and how they are read
+    "a day beyond its years": (of_buffer(pa.date32(), [10**8, 18_736, -(2**31)]), [None, "2021-04-19", None]),
+    "a day in milliseconds": (of_buffer(pa.date64(), [10**17, 86_400_000], np.int64), [None, "1970-01-02"]),
+    "moments without an end": (
+        of_buffer(pa.timestamp("us"), [2**63 - 1, 0, 1 - 2**63], np.int64),
+        [None, "1970-01-01", None],
+    ),
+    "other bytes than UTF-8": (of_bytes(b"K\xf6ln", "Köln".encode(), b"7"), ["Köln", "Köln", "7"]),
+    "days in a list": (pa.ListArray.from_arrays([0, 1, 2], of_buffer(pa.date32(), [10**8, 0])), [None, "list"]),
+    "a dictionary with copies": (pa.DictionaryArray.from_arrays([0, 1, 2], ["a", "a", "b"]), ["a", "a", "b"]),
+    "a zone that is not known": (of_buffer(pa.timestamp("s", tz="Mars/Base"), [0], np.int64), ["1970-01-01"]),
+    "a zone": (of_buffer(pa.timestamp("s", tz="Asia/Tokyo"), [0], np.int64), ["1970-01-01"]),
+}
+
+
+@pytest.mark.parametrize("name", NO_PYTHON)
+def test_no_cell_refuses_a_table_or_changes_another_one(name, tmp_path):
+    """One day of the year 275760, or one text in Windows-1252, ended the fit: its record was seen to be there."""
+    cells, expected = NO_PYTHON[name]
+    table = pa.table({"x": cells})
+    if name not in ("a dictionary with copies", "a day in milliseconds"):
+        parquet.write_table(table, tmp_path / "t.parquet")
+        assert ColumnSchema().read(open_table(tmp_path / "t.parquet").frame["x"]).spelled.tolist() == expected
+    for made in (lambda part: part, lambda part: part.to_reader(), lambda part: {"x": part["x"]}):
+        assert ColumnSchema().read(column_of(made(table))).spelled.tolist() == expected
+        alone = [ColumnSchema().read(column_of(made(table[i : i + 1]))).spelled[0] for i in range(len(cells))]
+        assert alone == expected
+
+
 def test_a_frame_of_addresses_is_refused():
-    frame = SimpleNamespace(dtypes=["Int64", "Object"], __arrow_c_stream__=None)  # as one of Polars is
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"x": polars.Series([object()], dtype=polars.Object)})
+    for table in (SimpleNamespace(dtypes=["Int64", "Object"], __arrow_c_stream__=None), frame, frame.lazy()):
+        with pytest.raises(InputError, match="Python objects"):
+            as_table(table)
     with pytest.raises(InputError, match="Python objects"):
-        as_table(frame)
+        as_table({"x": frame["x"]})
+    wide = polars.DataFrame({"x": polars.Series([1], dtype=polars.Int128)})
+    for table in (wide, wide.lazy(), {"x": wide["x"]}):
+        with pytest.raises(InputError, match="Int128"):
+            as_table(table)
 
 
 def test_moments_of_all_units_are_spelled():
-    far = pd.Series(np.array([2**63 - 1, -(2**62), 10**16, 10**12], dtype="M8[s]"))
+    far = pd.Series(np.array([2**63 - 2, -(2**62), 10**16, 10**12], dtype="M8[s]"))
     assert len(set(ColumnSchema().read(far).spelled)) == len(set(persons_of(far)[1])) == 4
 
 

@@ -67,14 +67,13 @@ def check(
 
 
 def _facts(found: Understood) -> dict[str, Any]:
-    shown = ("name", "kind", "missing", "notes", "reason", "trained", "written")
     return {
         "name": found.name,
         "rows": len(found.frame),
         "target": found.target_name,
         "target_values": None if found.target is None else int(found.target.nunique()),
         "notes": found.notes,
-        "columns": [{name: getattr(column, name) for name in shown} for column in found.columns],
+        "columns": [vars(column) for column in found.columns],
         "problems": found.problems,
         "odd": found.odd,
     }

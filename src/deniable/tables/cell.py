@@ -404,4 +404,5 @@ def _days(values: Any) -> FloatArray:
     """Return NumPy's times and durations in days."""
     day = values.astype("M8[D]" if values.dtype.kind == "M" else "m8[D]")
     share = (values - day).astype("m8[ns]").astype(np.int64) / DAY
-    return np.asarray(np.where(np.isnat(values), np.nan, day.astype(np.int64) + share))
+    endless = np.abs(values.astype(np.int64)) == np.iinfo(np.int64).max  # as databases write infinity
+    return np.asarray(np.where(np.isnat(values) | endless, np.nan, day.astype(np.int64) + share))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -78,7 +78,7 @@ def _taken(data: Any, names: Sequence[Any]) -> Any:
     if not in_arrow(data) and hasattr(type(data), "columns"):  # of a lazy frame they are not asked for
         narwhals: Any = require("narwhals", purpose="Reading a frame that is neither of pandas nor of Arrow")
         known = narwhals.from_native(data, pass_through=True)
-        known = known.collect("pyarrow") if isinstance(known, narwhals.LazyFrame) else known
+        known = known.collect() if isinstance(known, narwhals.LazyFrame) else known
         data = known.to_native() if isinstance(known, narwhals.DataFrame) else known
     if in_arrow(data):
         return frame_of(arrow_table(data))  # its own conversion makes floats of whole numbers next to a gap
@@ -110,8 +110,8 @@ def batches_of(data: Any) -> Iterator[Any]:
 def _taken_over(data: Any) -> Iterator[None]:
     import pyarrow as pa
 
-    types = getattr(data, "dtypes", None)  # of one column it is one
-    if isinstance(types, list) and "Object" in map(str, types):
+    types = getattr(data, "dtypes", None)
+    if "Object" in map(str, [*(types if isinstance(types, list) else ()), getattr(data, "dtype", "")]):  # of Polars
         raise InputError("a table must have no column of Python objects, of which Polars gives addresses; convert it")
     try:
         yield
@@ -177,10 +177,9 @@ def as_column(name: Any, values: Any) -> pd.Series[Any]:
         raise InputError(f"column {name!r} must be a list or an array of cells, got {type(values).__name__}")
     if isinstance(values, pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
         return pd.Series(values).reset_index(drop=True)
-    if hasattr(values, "__arrow_c_stream__"):
-        return as_series(pa.chunked_array(values))
-    if hasattr(values, "__arrow_c_array__"):
-        return as_series(pa.array(values))
+    if in_arrow(values):
+        with _taken_over(values):
+            return as_series(pa.chunked_array(values if hasattr(values, "__arrow_c_stream__") else [values]))
     if not isinstance(values, np.ndarray):
         return pd.Series(list(values), dtype=object)  # and a series in a frame keeps its type
     if values.ndim != 1:
@@ -204,10 +203,32 @@ def index_columns(schema: Any) -> tuple[str, ...]:
 
 
 def as_series(column: Any) -> pd.Series[Any]:
-    """Return a column of Arrow as one of pandas, in which no whole number is rounded for the gaps next to it."""
+    """Return a column of Arrow as one of pandas, in which no whole number is rounded for the gaps next to it.
+
+    Each cell is converted alone where one is beyond what Python can hold: no record decides how others are read.
+    """
+    import pyarrow as pa
+
+    try:
+        return _converted(column)
+    except Exception:
+        texts = "string" in str(column.type) and not pa.types.is_dictionary(column.type)
+        return pd.Series(map(_alone, column.cast(pa.large_binary()) if texts else column), dtype=object)
+
+
+def _alone(cell: Any) -> Any:
+    with suppress(Exception):
+        return cell.as_py()
+
+
+def _converted(column: Any) -> pd.Series[Any]:
     import pyarrow as pa
 
     kind = column.type
+    if "string" in str(kind):
+        column.validate(full=True)
+    if pa.types.is_timestamp(kind) and kind.tz:  # which need not be a zone that is known here
+        column = column.cast(pa.timestamp(kind.unit))
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_null(kind):
         return pd.Series(column.to_pylist(), dtype=object)
     if str(kind) == "month_day_nano_interval":  # days, a month as 30 of them

@@ -17,24 +17,10 @@ import numpy as np
 import pandas as pd
 
 from deniable._check import InputError
+from deniable.tables import inference
 from deniable.tables.cell import NUMBER, WORD, ColumnCells
 from deniable.tables.containers import column_among, few, name_of, names_of, no_column
 from deniable.tables.files import HEADER_FIRST, WHICH_MARK, Opened, open_table
-from deniable.tables.inference import (
-    MAX_CATEGORIES,
-    RARE,
-    coarse_range,
-    doubts,
-    format_of,
-    is_code,
-    kind_of,
-    nearly_unique,
-    reason_to_drop,
-    remarks,
-    telling_texts,
-    texts_of,
-    typed,
-)
 from deniable.tables.persons import copies_line
 from deniable.tables.schema import ColumnSchema, Schema, as_schema, toml
 
@@ -287,37 +273,37 @@ def _columns(found: Understood, frame: Any, names: Sequence[Any]) -> Understood:
 def _text_above(cells: ColumnCells) -> bool:
     """Whether a text stands above numbers or dates only."""
     kinds = cells.kind[1:_HEADER_SEEN]
-    return len(kinds) > RARE and cells.kind[0] == WORD and bool(kinds.any() and not (kinds == WORD).any())
+    return len(kinds) > inference.RARE and cells.kind[0] == WORD and bool(kinds.any() and not (kinds == WORD).any())
 
 
 def _understood(name: str, raw: Any, cells: ColumnCells, declared: ColumnSchema) -> tuple[Column, pd.Series[Any]]:
     """Decide of what kind a column is and read it."""
-    kind: Any = {"whole": "number", "code": "category"}.get(declared.kind, declared.kind) or kind_of(cells)
-    values = typed(cells, kind)
-    texts = texts_of(raw)
-    form = format_of(texts, declared)
+    kind: Any = {"whole": "number", "code": "category"}.get(declared.kind, declared.kind) or inference.kind_of(cells)
+    values = inference.typed(cells, kind)
+    texts = inference.texts_of(raw)
+    form = inference.format_of(texts, declared)
     comma = form.decimal == "," and any(re.search(r"\d,\d", text) for text in texts)
     said = ["decimal comma"] * comma + [f"{form.order} first"] * bool(form.order)
     made = Column(name, kind, float(values.isna().mean()), written=", ".join(said))
     if declared.kind:
         return made, values
-    made = replace(made, trained=not nearly_unique(cells))
-    reason = reason_to_drop(name, kind, values, raw)
-    made = replace(made, notes=tuple(remarks(kind, values, cells, raw, form, declared)))
+    made = replace(made, trained=not inference.nearly_unique(cells))
+    reason = inference.reason_to_drop(name, kind, values, raw)
+    made = replace(made, notes=tuple(inference.remarks(kind, values, cells, raw, form, declared)))
     return replace(made, kind="dropped", missing=0.0, reason=reason) if reason else made, values
 
 
 def _target(name: str, raw: Any, cells: ColumnCells, place: Any) -> tuple[pd.Series[Any] | None, list[str]]:
     """Read the column to predict: numbers stay numbers, everything else texts (booleans stay booleans)."""
-    kind = kind_of(cells)
-    values = typed(cells, "category" if kind == "yes/no" else kind)
+    kind = inference.kind_of(cells)
+    values = inference.typed(cells, "category" if kind == "yes/no" else kind)
     if pd.api.types.is_bool_dtype(raw) and not values.isna().any():
         values = values == "true"
     elif kind == "number" and not values.isna().any() and np.all(values == np.round(values)):
         values = values.astype(np.int64) if np.abs(values).max() < 2.0**53 else values
     present, faults = values.dropna(), []
     asked = kind == "category" and len(present) >= 10
-    if asked and (why := telling_texts(present, present.value_counts(), "choose another target")):
+    if asked and (why := inference.telling_texts(present, present.value_counts(), "choose another target")):
         return values, [f"target {name!r} cannot be predicted: {why}"]
     if gaps := int(values.isna().sum()):
         where = place(int(values.isna().to_numpy().argmax()))
@@ -365,7 +351,9 @@ def draft_schema(
     frame, target = opened.frame, target or declared.target or opened.target_name
     target, drop = target and column_among("target", target, frame.columns), names_of(drop)
     if WHICH_MARK in opened.problems:  # the mark of most columns that show one is the file's
-        marks = Counter(format_of(texts_of(frame[name]), ColumnSchema()).decimal for name in frame.columns)
+        marks = Counter(
+            inference.format_of(inference.texts_of(frame[name]), ColumnSchema()).decimal for name in frame.columns
+        )
         declared = replace(declared, decimal=max(",.", key=lambda mark: marks[mark]))
         opened = replace(opened, problems=tuple(set(opened.problems) - {WHICH_MARK}))
     known = {one.name: one for one in understand(opened, drop=drop, schema=declared).columns}
@@ -373,8 +361,8 @@ def draft_schema(
     notes: dict[str | None, list[str]] = {None: list(_HEAD)}
     for name in frame.columns:
         raw, own = frame[name], declared.column(name)
-        texts = texts_of(raw)
-        drafted = format_of(texts, own)
+        texts = inference.texts_of(raw)
+        drafted = inference.format_of(texts, own)
         cells = drafted.read(raw)
         kind, reason = ("dropped", "") if name in drop else _drafted_kind(known.get(name), cells, drafted, texts)
         said = {key: value for key, value in vars(own).items() if value not in ("", None, ())}
@@ -392,12 +380,12 @@ def _drafted_kind(
     column: Column | None, cells: ColumnCells, drafted: ColumnSchema, texts: Collection[str]
 ) -> tuple[str, str]:
     """Return the kind as it is inferred, but codes, and numbers whose unit is known now; and why it is dropped."""
-    kind = kind_of(cells)
+    kind = inference.kind_of(cells)
     if column is not None and column.kind == "dropped" and not (drafted.unit and kind == "number"):
         return "dropped", column.reason.partition(";")[0]
     numbers = cells.number[cells.kind == NUMBER]
     whole = kind == "number" and np.all(numbers == np.rint(numbers))
-    return "code" if is_code(texts) else "whole" if whole else kind, ""
+    return "code" if inference.is_code(texts) else "whole" if whole else kind, ""
 
 
 def _comments(column: ColumnSchema, raw: Any, before: ColumnCells, is_target: bool) -> Iterator[str]:
@@ -406,13 +394,13 @@ def _comments(column: ColumnSchema, raw: Any, before: ColumnCells, is_target: bo
     if lost := int(np.sum((before.kind > 0) & (cells.kind == 0))):
         yield f"{lost} {'cell does' if lost == 1 else 'cells do'} not fit and would be missing"
     read = column if column.kind == "code" else replace(column, kind="")  # that it is whole was inferred
-    yield from doubts(texts_of(raw), read).values()
+    yield from inference.doubts(inference.texts_of(raw), read).values()
     numbers = cells.number[~np.isnan(cells.number)]
     if column.kind in ("category", "code"):
         counts = pd.Series(cells.spelled).value_counts()
-        if words := sorted(counts.index[counts >= RARE])[:MAX_CATEGORIES]:
+        if words := sorted(counts.index[counts >= inference.RARE])[: inference.MAX_CATEGORIES]:
             yield f"categories = {toml(tuple(words))}"
     elif column.range is None and len(numbers) and not is_target and (low := numbers.min()) < numbers.max():
-        ends = tuple(coarse_range(float(low), float(numbers.max())))
+        ends = tuple(inference.coarse_range(float(low), float(numbers.max())))
         days = tuple(str(np.datetime64(int(end), "D")) for end in ends)
         yield f"range = {toml(days if column.kind == 'date' else ends)}"
