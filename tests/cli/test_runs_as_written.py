@@ -109,3 +109,11 @@ def test_files_of_tools(tmp_path, capsys):
         read_run(written(TRAINER))
     with pytest.raises(dn.InputError):
         read_run(written({**OPACUS, "history": [[1.0, 0.01, 0]]}))
+
+
+def test_a_file_with_other_keys_names_them(tmp_path, capsys):
+    file = tmp_path / "run.json"
+    file.write_text('{"sigma": 1, "q": 0.01, "T": 100}')
+    assert run(["bound", str(file)]) == 2
+    said = capsys.readouterr().err
+    assert "the keys noise, batch, epochs and n, got the keys 'sigma', 'q', 'T'" in said

@@ -35,11 +35,12 @@ def read_history(path: str | Path) -> Mechanism:
     if isinstance(history, dict) and "log_history" in history:
         raise InputError(
             f"{str(path)!r} is the log of a trainer: it holds ε, but neither its δ nor the noise, rate and steps; give "
-            "opake's accountant.json, or write the run, as dpsgd,NOISE,RATE,STEPS, or what was promised, as "
-            "epsilon,EPSILON,DELTA"
+            "opake's accountant.json, or write the run, as dpsgd,NOISE,RATE,STEPS or epsilon,EPSILON,DELTA"
         )
     if not isinstance(history, list) and not (isinstance(history, dict) and "history" in history):
-        raise InputError(f"history file {str(path)!r} must hold a list of [noise_multiplier, sample_rate, steps]")
+        keys = f", got the keys {', '.join(map(repr, history))}" if isinstance(history, dict) else ""
+        what = "a list of [noise_multiplier, sample_rate, steps], or the keys noise, batch, epochs and n"
+        raise InputError(f"history file {str(path)!r} must hold {what}{keys}")
     return from_opacus(history)
 
 

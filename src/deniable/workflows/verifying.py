@@ -109,8 +109,7 @@ def verify(report: Assessment) -> Verification:
                 faults.append(f"{name}: it does not follow from the mechanism stated.")
             else:
                 left.append(name)
-        stated = {one.key for one in section.numbers}
-        faults += [f"{one.key} is missing." for one in own.numbers if one.key not in stated]
+        faults += [f"{one.key} is missing." for one in own.numbers if one.key not in map(_name, given)]
     return Verification(source, tuple(followed), tuple(faults), tuple(left))
 
 
