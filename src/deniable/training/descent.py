@@ -17,7 +17,7 @@ from deniable.training.encoders import Codes, Pair, with_pairs
 from deniable.training.losses import RESIDUAL, ClippedLoss
 from deniable.training.pairs import products
 
-MOMENTUM = 0.9  # weight of the past in the velocity
+MOMENTUM = 0.95  # weight of the past in the velocity
 _LARGEST_NOISE = 2.0**36  # lattice points: above it the sampler is slow
 _STABLE = 3.5  # largest step·n·curvature: from 2·(1 + momentum) on the steps would oscillate
 

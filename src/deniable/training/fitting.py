@@ -31,7 +31,7 @@ from deniable.training.losses import ClippedLoss
 from deniable.training.pairs import ASKS, Ask, PairQuery, asks_for
 from deniable.training.shrinkage import Directions, Response, shrunk_coefficients
 
-STEPS = 128  # sums of gradients in a descent: where more are as good (measured on fifteen tables)
+STEPS = 200  # sums of gradients in a descent; matters for convergence only (:func:`length_of_step`)
 PAIRS_NORM = 0.6  # mean square norm of all pairs' rows together, as a share of the columns'
 
 
