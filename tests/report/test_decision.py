@@ -63,6 +63,13 @@ def test_an_attack_alone_never_meets_and_can_miss():
     assert rules(strong)["advantage"].found == audit(2.0).advantage().low
 
 
+def test_the_strongest_of_several_attacks_decides_in_any_order():
+    weak, strong = dn.assess(audit(0.0)), dn.assess(audit(2.0))
+    for both in (weak + strong, strong + weak):
+        assert both.decision.outcome == "does not meet"
+        assert rules(both)["advantage"].found == audit(2.0).advantage().low
+
+
 def test_a_violated_bound_meets_nothing():
     found = dn.assess(audit(2.0), bound=dn.GaussianDP(0.01), policy=only(1.0))
     assert found.status == "violated"
