@@ -13,7 +13,7 @@ import pandas as pd
 import deniable as dn
 from deniable.noise import SumNoise
 from deniable.synthesis.fits import Synthesis
-from deniable.synthesis.junction import JunctionTree, cells_of, neighbours, triangulated
+from deniable.synthesis.junction import JunctionTree, cells_of, neighbours, triangulate
 
 CELLS, STEPS, ROWS = 100_000, 40, 100_000  # of the model in all; of a round's fit; drawn to see what the model says
 
@@ -68,7 +68,7 @@ def _model(law: JunctionTree, asked, shape: list[int], n: float, rng: np.random.
 
 
 def _size(margins: list[tuple[int, ...]], shape: list[int]) -> int:
-    return cells_of(triangulated(neighbours(len(shape), margins), shape), shape)
+    return cells_of(triangulate(neighbours(len(shape), margins), shape), shape)
 
 
 def _fitted(shape: list[int], kept: dict, n: float) -> JunctionTree:

@@ -20,7 +20,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from deniable.cli._app import run
-from deniable.cli.attack import _saved
+from deniable.cli.attack import _load_saved
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_of_a_saved_fit_only_the_parameters_are_read(tmp_path, model):
     X = np.random.default_rng(0).normal(size=(60, 3))
     skops.io.dump(model.fit(X, X[:, 0] > 0), path)
     assert skops.io.get_untrusted_types(file=path)  # the fit itself could not be read
-    found = _saved(str(path))
+    found = _load_saved(str(path))
     assert repr(found) == unfitted
     assert not hasattr(found, "classes_")
 

@@ -199,14 +199,14 @@ def test_the_demo_of_the_makefile_decides(tmp_path, capsys, monkeypatch):
 
 
 def test_the_split_leaves_each_record_out_by_itself():
-    from deniable.workflows.train import _kept
+    from deniable.workflows.train import _training_rows
 
-    train = _kept(40_000, None, 0.25, SumNoise())
+    train = _training_rows(40_000, None, 0.25, SumNoise())
     assert abs(train.mean() - 0.75) < 0.02  # nine standard deviations
-    persons = _kept(4000, np.arange(4000) // 4, 0.25, SumNoise()).reshape(-1, 4)
+    persons = _training_rows(4000, np.arange(4000) // 4, 0.25, SumNoise()).reshape(-1, 4)
     assert np.all(persons == persons[:, :1])
     with pytest.raises(dn.InputError, match="no record is left"):
-        _kept(10, None, 1 - 1e-12, SumNoise())
+        _training_rows(10, None, 1 - 1e-12, SumNoise())
 
 
 def test_no_seed_decides_who_is_held_out(people, capsys):

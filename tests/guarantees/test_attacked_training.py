@@ -17,7 +17,7 @@ from deniable.audit.intervals import clopper_pearson
 from deniable.noise.queries import SumNoise
 from deniable.testing import insecure_noise
 from deniable.training import clipping, fitting, levels, pairs
-from deniable.workflows.train import _kept
+from deniable.workflows.train import _training_rows
 from guarantees.attacked_fits import attacked, worst
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
@@ -137,12 +137,12 @@ def games_of_the_split(source, n=400):
     coins of a seed for both tables: without the first record every other one has its neighbour's coin.
     """
     values = np.where(np.arange(2001) % 2, 1.0, -1.0)
-    guess = [values[k:][_kept(2001 - k, None, 0.25, SeededCoins())].sum() for k in (0, 1)]
+    guess = [values[k:][_training_rows(2001 - k, None, 0.25, SeededCoins())].sum() for k in (0, 1)]
     mu, right, rng = 0.25, 0, np.random.default_rng(1)
     for game in range(n):
         without = game % 2
         table = values[without:]
-        seen = table[_kept(len(table), None, 0.25, source)].sum() + rng.normal(0, 1 / mu)
+        seen = table[_training_rows(len(table), None, 0.25, source)].sum() + rng.normal(0, 1 / mu)
         right += (abs(seen - guess[1]) < abs(seen - guess[0])) == without
     return right
 

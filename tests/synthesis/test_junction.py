@@ -6,8 +6,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from deniable.synthesis.columns import projected
-from deniable.synthesis.junction import JunctionTree, cells_of, members, neighbours, stratified, triangulated
+from deniable.synthesis.columns import project_to_counts
+from deniable.synthesis.junction import JunctionTree, cells_of, draw_stratified, members, neighbours, triangulate
 from deniable.synthesis.pairs import spanning
 
 
@@ -77,7 +77,7 @@ def test_cliques_hold_every_margin_and_hang_together():
 def test_bit_masks_and_sizes():
     assert list(members(0b101001)) == [0, 3, 5]
     assert neighbours(4, [(0, 1), (1, 3)]) == [0b10, 0b1001, 0, 0b10]
-    assert triangulated(neighbours(4, [(0, 1), (1, 2), (2, 3), (0, 3)]), [2] * 4) == [(0, 1, 3), (1, 2, 3)]
+    assert triangulate(neighbours(4, [(0, 1), (1, 2), (2, 3), (0, 3)]), [2] * 4) == [(0, 1, 3), (1, 2, 3)]
     assert cells_of([(0, 1), (1, 2)], [2, 3, 4]) == 18
 
 
@@ -99,7 +99,7 @@ def test_draws_follow_the_law_and_children_of_one_parent_are_independent():
 def test_negative_control_equal_ranks_tie_children():
     """What the test above would see: both children drawn by one order of the rows."""
     law, rows = np.full((1, 8), 1 / 8), np.zeros(4000, dtype=np.int64)
-    one, other = (stratified(law, rows, np.random.default_rng(4)) for _ in range(2))  # one seed: the same order
+    one, other = (draw_stratified(law, rows, np.random.default_rng(4)) for _ in range(2))  # one seed: the same order
     joint = np.histogram2d(one, other, bins=8)[0] / 4000
     assert np.abs(joint - np.outer(joint.sum(1), joint.sum(0))).sum() / 2 > 0.5
 
@@ -115,7 +115,7 @@ def test_projected_counts_are_the_closest_that_sum_up():
     rng = np.random.default_rng(5)
     for _ in range(20):
         counts, total = rng.normal(0, 5, 6), float(rng.uniform(0.1, 30))
-        found = projected(counts, total)
+        found = project_to_counts(counts, total)
         assert found.sum() == pytest.approx(total, abs=1e-6)
         assert found.min() >= 0
         others = rng.dirichlet(np.ones(6), 200) * total

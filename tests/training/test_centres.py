@@ -11,7 +11,7 @@ from deniable.training import descent
 from deniable.training.design import Basis
 from deniable.training.encoders import Encoder, Hashed, Levels, Listed, Pair, Thermometer
 from deniable.training.features import FeatureTable
-from deniable.training.looks import Columns, Task, centred, tilted
+from deniable.training.looks import Columns, Task, centre_columns, tilted
 from deniable.training.losses import ClippedLogistic
 from guarantees.replay import Tape
 
@@ -77,7 +77,7 @@ def test_the_released_masses_are_near_the_truth_and_paid_for():
     encoders = tuple(Encoder(*part) for part in parts)
     look = Queries(QueryBudget(1.0))
     task = Task(look, n, table, np.zeros(n), ClippedLogistic())
-    columns = centred(task, encoders, 0.5)
+    columns = centre_columns(task, encoders, 0.5)
     assert [use.mu for use in look.ledger.uses] == [0.5]
     places = np.linspace(0, 1, 255)
     assert columns.masses[0][:-1] @ places == pytest.approx(1 / 7, abs=0.01)
@@ -85,7 +85,7 @@ def test_the_released_masses_are_near_the_truth_and_paid_for():
     assert np.sort(columns.masses[2])[-2:] == pytest.approx([0.5, 0.5], abs=0.03)
     assert np.count_nonzero(columns.masses[2]) <= 4  # 253 cells of noise alone do not pass for texts
     known = (Encoder(Levels("low", 0.0, 1.0, np.full(255, 1 / 255)), None),)
-    centred(task, known, 0.5)
+    centre_columns(task, known, 0.5)
     assert len(look.ledger.uses) == 1  # known masses cost nothing
 
 

@@ -7,7 +7,7 @@ import deniable as dn
 from deniable.noise import Queries, QueryBudget
 from deniable.testing import insecure_noise
 from deniable.training import clipping, fitting
-from deniable.training.clipping import CLIP_SHARE, reclipped, tells
+from deniable.training.clipping import CLIP_SHARE, reclip, tells
 from deniable.training.losses import RESIDUAL, ClippedSquared
 from guarantees.replay import Tape
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarni
 def clip_for(residuals, mu=1.0, clip=1.0, columns=6):
     look = Queries(QueryBudget(mu))
     with insecure_noise(np.random.default_rng(0)):
-        found = reclipped(look, ClippedSquared(clip), np.trunc(residuals * RESIDUAL), residuals.size, mu, columns)
+        found = reclip(look, ClippedSquared(clip), np.trunc(residuals * RESIDUAL), residuals.size, mu, columns)
     assert [use.mu**2 for use in look.ledger.uses] == [pytest.approx(CLIP_SHARE * mu**2)]
     return found
 
@@ -45,7 +45,7 @@ def test_noise_alone_widens_nothing():
 def test_the_clip_keeps_sums_exact():
     look = Queries(QueryBudget(1.0))
     with insecure_noise(np.random.default_rng(0)):
-        loss = reclipped(look, ClippedSquared(1.0), np.trunc(-20.0 * RESIDUAL * (np.arange(9000) % 2)), 2.0**34, 1.0, 3)
+        loss = reclip(look, ClippedSquared(1.0), np.trunc(-20.0 * RESIDUAL * (np.arange(9000) % 2)), 2.0**34, 1.0, 3)
     assert loss.clip * 2.0**34 * RESIDUAL < 2**53
 
 

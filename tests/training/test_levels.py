@@ -53,7 +53,7 @@ def test_no_record_moves_a_classifiers_look_by_more_than_was_paid():
         for target in (0.0, 1.0):
             source = Watched()
             task = Task(Queries(QueryBudget(1.0), source), 3000.0, None, np.array([target]), ClippedLogistic())
-            moved, loss = levels.calibrated(task, model, np.array([[score]]), Paid(0.2, source))
+            moved, loss = levels.calibrate_scores(task, model, np.array([[score]]), Paid(0.2, source))
             assert np.isfinite(moved.coefficients).all()
             assert np.isfinite(loss.link)
             reached.append(np.linalg.norm(source.asked[0] / source.asked[1]))

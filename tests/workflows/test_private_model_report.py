@@ -15,7 +15,15 @@ from sklearn.metrics import r2_score, roc_auc_score
 import deniable as dn
 import deniable.report
 from deniable.workflows import usefulness
-from deniable.workflows.usefulness import Score, Unprotected, Usefulness, _explained, _lost, _placements, measure
+from deniable.workflows.usefulness import (
+    Score,
+    Unprotected,
+    Usefulness,
+    _parts_of_r2,
+    _placements,
+    _score_lost,
+    measure,
+)
 
 SCHEMA = json.loads((Path(deniable.report.__file__).parent / "schema.json").read_text())
 
@@ -167,7 +175,7 @@ def test_the_parts_of_a_score_have_it_as_their_mean():
     placed = _placements(found, truth)
     assert placed[truth].mean() == pytest.approx(roc_auc_score(truth, found), abs=1e-12)
     assert placed[~truth].mean() == pytest.approx(roc_auc_score(truth, found), abs=1e-12)
-    assert _explained(found, truth.astype(float)).mean() == pytest.approx(r2_score(truth, found), abs=1e-12)
+    assert _parts_of_r2(found, truth.astype(float)).mean() == pytest.approx(r2_score(truth, found), abs=1e-12)
 
 
 @pytest.mark.parametrize("of", ["AUC", "R²"])
@@ -177,11 +185,11 @@ def test_the_interval_of_what_is_lost_covers(of):
     for _ in range(n_samples):
         truth, one, other = drawn(rng, 200)
         groups = truth if of == "AUC" else np.zeros(200, dtype=bool)
-        parts = [_placements(m, truth) if of == "AUC" else _explained(m, truth * 1.0) for m in (one, other)]
-        lost = _lost(of, parts[1] - parts[0], groups)
+        parts = [_placements(m, truth) if of == "AUC" else _parts_of_r2(m, truth * 1.0) for m in (one, other)]
+        lost = _score_lost(of, parts[1] - parts[0], groups)
         inside += lost.low is None or lost.low <= 0 <= lost.high
     assert 0.91 <= inside / n_samples <= 0.98
-    worse = _lost("AUC", _placements(truth + 0.1 * one, truth) - _placements(one, truth), truth)
+    worse = _score_lost("AUC", _placements(truth + 0.1 * one, truth) - _placements(one, truth), truth)
     assert worse.low > 0
 
 
@@ -202,7 +210,7 @@ def test_of_few_records_the_interval_covers_too_and_a_normal_one_does_not(inside
         shared = 0.8 * rng.normal(size=truth.size)
         one, other = (shared + 0.6 * rng.normal(size=truth.size) + apart * truth for apart in (2.5, 3.0))
         apart = _placements(other, truth) - _placements(one, truth)
-        lost, (low, high) = _lost("AUC", apart, truth), normal("AUC", apart, truth)
+        lost, (low, high) = _score_lost("AUC", apart, truth), normal("AUC", apart, truth)
         covered["now"] += lost.low <= difference <= lost.high
         covered["control"] += low <= difference <= high
     assert covered["control"] / n_samples < 0.92 < 0.945 <= covered["now"] / n_samples
@@ -213,7 +221,7 @@ def test_of_few_records_the_interval_covers_too_and_a_normal_one_does_not(inside
 def test_an_interval_of_accuracy_covers(n, better, worse):
     rng, none = np.random.default_rng(4), np.zeros(n, dtype=bool)
     parts = rng.choice([1.0, -1.0, 0.0], p=[better, worse, 1 - better - worse], size=(600, n))
-    found = [_lost("Accuracy", part, none) for part in parts]
+    found = [_score_lost("Accuracy", part, none) for part in parts]
     assert np.mean([one.low <= better - worse + 1e-12 and better - worse - 1e-12 <= one.high for one in found]) >= 0.93
 
 
@@ -224,13 +232,13 @@ def test_r2_of_a_heavy_tail_is_not_decided_by_the_few_records_that_have_it(n):
     def records(n):
         x = rng.normal(size=n)
         truth, *models = (np.exp(x + noise * rng.normal(size=n)) for noise in (0.5, 1.0, 0.8))
-        return _explained(models[1], truth) - _explained(models[0], truth)
+        return _parts_of_r2(models[1], truth) - _parts_of_r2(models[0], truth)
 
     rng, none = np.random.default_rng(5), np.zeros(n, dtype=bool)
     whole, covered, control = records(1_000_000).mean(), 0, 0
     for _ in range(300):
         apart = records(n)
-        lost, (low, high) = _lost("R²", apart, none), normal("R²", apart, none)
+        lost, (low, high) = _score_lost("R²", apart, none), normal("R²", apart, none)
         covered += lost.low is None or lost.low <= whole <= lost.high
         control += low <= whole <= high
     assert control / 300 < 0.8 < 0.93 <= covered / 300
@@ -239,7 +247,7 @@ def test_r2_of_a_heavy_tail_is_not_decided_by_the_few_records_that_have_it(n):
 @pytest.mark.parametrize(("of", "inside", "outside"), [("AUC", 9, 500), ("AUC", 500, 9), ("Accuracy", 0, 9)])
 def test_fewer_than_ten_records_of_a_group_decide_nothing(of, inside, outside, model):
     groups = np.repeat([True, False], [inside, outside])
-    lost = _lost(of, np.full(groups.size, 0.001), groups)
+    lost = _score_lost(of, np.full(groups.size, 0.001), groups)
     assert (lost.low, lost.high) == (None, None)
     X, y = data(seed=1)
     use = measure(model, X, y, plain=unprotected(X, y, model))

@@ -20,7 +20,7 @@ from deniable.cli._app import run
 from deniable.mechanisms import tuned
 from deniable.records import ObjectivePerturbation
 from deniable.training.features import TableReader
-from deniable.workflows.assessing import _unwrapped
+from deniable.workflows.assessing import _unwrap
 
 SCHEMA = json.loads((Path(deniable.report.__file__).parent / "schema.json").read_text())
 RECORD = "Unit: record (add or remove one record)"
@@ -189,7 +189,7 @@ def test_secret_halves_behind_a_scaler_stay_what_they_are():
     X = np.random.default_rng(0).normal(size=(60, 2))
     half = dn.MembershipPrivate(StandardScaler(), advantage=0.5)
     pipeline = make_pipeline(StandardScaler(), half, LogisticRegression()).fit(X, X[:, 0] > 0)
-    assert _unwrapped(pipeline, X) == (pipeline, X)
+    assert _unwrap(pipeline, X) == (pipeline, X)
     assert dn.assess(pipeline[1].certificate_).status == "bounded"
 
 

@@ -21,7 +21,7 @@ from sklearn.utils import all_estimators
 
 import deniable as dn
 from deniable.training.features import TableReader
-from deniable.workflows.assessing import _unwrapped
+from deniable.workflows.assessing import _unwrap
 
 SENTENCE = "{} was fitted to the records without noise; give the private model the raw table, it reads it itself"
 
@@ -149,13 +149,13 @@ def test_an_unfitted_clone_is_no_proof(model):
     "source", [make_pipeline(StandardScaler(), LogisticRegression()), {"a": [1]}, 3, dict, Wrapper]
 )
 def test_sources_without_a_private_model_are_left_alone(source):
-    assert _unwrapped(source, None) == (source, None)
+    assert _unwrap(source, None) == (source, None)
 
 
 def test_an_estimator_that_holds_itself_is_walked_once():
     source = Wrapper()
     source.parts = [source]
-    assert _unwrapped(source, None) == (source, None)
+    assert _unwrap(source, None) == (source, None)
 
 
 def test_certificates_say_what_they_do_not_cover(model):

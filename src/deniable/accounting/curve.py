@@ -75,7 +75,7 @@ class ComposedTradeoff(LossTradeoff):
     def _first(self) -> Tradeoff | None:
         return self.inverted if self.inverted is not None and self.inverted.in_reach else self.lattices
 
-    def _asked(
+    def _brackets_by_engine(
         self, question: Question, points: FloatArray, direction: Direction, sides: tuple[Side, ...]
     ) -> Iterator[tuple[Tradeoff | None, FloatArray, FloatArray]]:
         """Ask one engine after the other where the bracket is still wide; yield each with the brackets up to it.
@@ -103,7 +103,7 @@ class ComposedTradeoff(LossTradeoff):
             yield engine, low, high
 
     def _bound(self, question: Question, points: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        for _, low, high in self._asked(question, points, direction, (side,)):
+        for _, low, high in self._brackets_by_engine(question, points, direction, (side,)):
             found = high if side == "upper" else low
         return found
 
@@ -116,7 +116,7 @@ class ComposedTradeoff(LossTradeoff):
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         """The engines that moved either side last."""
         low, high, below, above = np.nan, np.nan, None, None
-        for engine, lows, highs in self._asked(question, np.array([at]), direction, _SIDES):
+        for engine, lows, highs in self._brackets_by_engine(question, np.array([at]), direction, _SIDES):
             above, high = (engine, highs[0]) if highs[0] != high else (above, high)
             below, low = (engine, lows[0]) if lows[0] != low else (below, low)
         found = [

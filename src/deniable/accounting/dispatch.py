@@ -165,7 +165,7 @@ def _curve(mechanisms: Iterable[Mechanism], request: Request) -> Tradeoff:
     for belongs, curve in SPECIAL:
         if own := [part for part in parts if belongs(part)]:
             return curve(own, [part for part in parts if not belongs(part)], request)
-    return _composed(parts, request)
+    return _compose(parts, request)
 
 
 def _between(own: list[Any], others: list[Mechanism], request: Request) -> Tradeoff:
@@ -228,7 +228,7 @@ SPECIAL: list[tuple[Callable[[Any], bool], Callable[[list[Any], list[Mechanism],
 ]
 
 
-def _composed(parts: list[Mechanism], request: Request) -> Tradeoff:
+def _compose(parts: list[Mechanism], request: Request) -> Tradeoff:
     """The curve of a sum of independent losses; phases that are too many are rounded."""
     points = request.points
     loss = PrivacyLoss.of(parts)
@@ -262,12 +262,12 @@ def _closed_form(loss: PrivacyLoss) -> Tradeoff | None:
         case (0, False, 1) if (alone := loss.others[0][0].one_step()) is not None:
             return alone
         case (0, False, _):
-            return _listed(loss)
+            return _as_finite_law(loss)
         case _:
             return None
 
 
-def _listed(loss: PrivacyLoss) -> Tradeoff | None:
+def _as_finite_law(loss: PrivacyLoss) -> Tradeoff | None:
     """A composition of few outcomes; None if they are many."""
     try:
         laws = []

@@ -160,7 +160,7 @@ class Law:
 
     def times(self, rows: FloatArray, others: FloatArray) -> FloatArray:
         """Rows of a product, without transforms."""
-        return np.stack([convolved(one, other) for one, other in zip(rows, others, strict=True)])
+        return np.stack([convolve_directly(one, other) for one, other in zip(rows, others, strict=True)])
 
     def lifted(self, bottom: int) -> Self:
         """The same without classes below ``bottom``."""
@@ -174,7 +174,7 @@ class Law:
 AnyLaw = TypeVar("AnyLaw", bound=Law)
 
 
-def convolved(x: FloatArray, y: FloatArray) -> FloatArray:
+def convolve_directly(x: FloatArray, y: FloatArray) -> FloatArray:
     """x∗y without transforms, in blocks of x: no sum goes through more than _BLOCK + ⌈n/_BLOCK⌉ roundings."""
     if x.size > y.size:
         x, y = y, x
@@ -250,7 +250,7 @@ def product(a: AnyLaw, b: AnyLaw, bottom: int, centre: float, top: int) -> AnyLa
         if following is not None:
             fine_a = None if all_a is None else a.coarser(e, all_a, following)
             fine_b = None if all_b is None else b.coarser(e, all_b, following)
-    done, dropped = _classed(out, centre, top)
+    done, dropped = _classes_around(out, centre, top)
     done.coarsest = max(done.coarsest, a.coarsest, b.coarsest, out.coarsest)
     summed = a.few + a.summed + out.summed + (0 if same else b.summed)
     if a.direct:
@@ -287,8 +287,8 @@ def _convolve(out: Law, e: int, x: LatticePart, y: LatticePart) -> float:
         out.put(e, (x[0] + y[0], out.times(rows, others)))
         return 0.0
     found = np.zeros((rows.shape[0], count))
-    rows = _shifted(found, rows, others)
-    others = _shifted(found, others, rows)
+    rows = _add_large_products(found, rows, others)
+    others = _add_large_products(found, others, rows)
     noise = 0.0
     if rows.any() and others.any():
         from scipy import fft
@@ -304,7 +304,7 @@ def _convolve(out: Law, e: int, x: LatticePart, y: LatticePart) -> float:
     return noise
 
 
-def _shifted(found: FloatArray, rows: FloatArray, others: FloatArray) -> FloatArray:
+def _add_large_products(found: FloatArray, rows: FloatArray, others: FloatArray) -> FloatArray:
     """Add the products of the few entries that hold most of the norm of ``rows``, and return the rest of it."""
     places = np.flatnonzero(rows[0] > _PEAK)
     if not places.size:
@@ -316,7 +316,7 @@ def _shifted(found: FloatArray, rows: FloatArray, others: FloatArray) -> FloatAr
     return rest
 
 
-def _classed(law: AnyLaw, centre: float, top: int) -> tuple[AnyLaw, float]:
+def _classes_around(law: AnyLaw, centre: float, top: int) -> tuple[AnyLaw, float]:
     """Classes cut to their ranges around the centre, what lies outside moved up; and the mass dropped at the ends."""
     done, todo, dropped = law.like(), law.like(), 0.0
     for e, part in law.parts.items():
@@ -324,7 +324,7 @@ def _classed(law: AnyLaw, centre: float, top: int) -> tuple[AnyLaw, float]:
     while todo.parts:
         e = min(todo.parts)
         start, rows = todo.parts.pop(e)
-        first, last, less = trimmed(rows, law.least)
+        first, last, less = trim_ends(rows, law.least)
         dropped += less
         if last <= first:
             continue
@@ -348,7 +348,7 @@ def _classed(law: AnyLaw, centre: float, top: int) -> tuple[AnyLaw, float]:
     return done, dropped
 
 
-def trimmed(rows: FloatArray, least: float) -> tuple[int, int, float]:
+def trim_ends(rows: FloatArray, least: float) -> tuple[int, int, float]:
     """First place and end of what is kept of rows if ``least`` may go at either, and the mass of what is not."""
     mass = rows.max(axis=0)
     first = int(np.searchsorted(np.cumsum(mass), least, side="right"))

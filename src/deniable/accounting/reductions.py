@@ -78,9 +78,9 @@ def reduced(mechanism: Mechanism) -> Mechanism:
         case MatrixMechanism():
             return _matrix(mechanism)
         case ShuffledBatches():
-            return _shuffled(mechanism)
+            return _bounds_of_shuffling(mechanism)
         case RandomAllocation():
-            return _allocated(mechanism)
+            return _bounds_of_allocation(mechanism)
         case WithoutReplacement(sigma, batch, n, steps) if batch == n:
             return GaussianDP(2 * math.sqrt(steps) / sigma * (1 + 4 * EPS))
         case WithoutReplacement(sigma, batch, n, steps):
@@ -97,7 +97,7 @@ def reduced(mechanism: Mechanism) -> Mechanism:
             return mechanism
 
 
-def _shuffled(run: ShuffledBatches) -> Mechanism:
+def _bounds_of_shuffling(run: ShuffledBatches) -> Mechanism:
     """Between the batches as if they were known, and random allocation.
 
     From above, for what one record contributes: tell the attacker the permutations. In each epoch the record then
@@ -110,7 +110,7 @@ def _shuffled(run: ShuffledBatches) -> Mechanism:
     return known if run.batches == 1 else Dominated(known, allocated)
 
 
-def _allocated(run: RandomAllocation) -> Mechanism:
+def _bounds_of_allocation(run: RandomAllocation) -> Mechanism:
     """One of t batches an epoch is a step; k of t lie between two others.
 
     From above: a random partition of the batches into t mod k groups of ⌊t/k⌋ + 1 and the rest of ⌊t/k⌋, known to the

@@ -72,7 +72,7 @@ def composed(curves: Sequence[RenyiCurve]) -> RenyiCurve:
     """Return the curve of an adaptive composition; orders are thinned to a few hundred."""
     if len(curves) == 1:
         return curves[0]
-    bounds = partial(_added, tuple(curves))
+    bounds = partial(_sum_of, tuple(curves))
     union = np.unique(np.concatenate([part.orders for part in curves]))
     union = union[np.isfinite(bounds(union, "remove")) | np.isfinite(bounds(union, "add"))]
     return RenyiCurve(bounds, union[:: 1 + union.size // 400], all(part.symmetric for part in curves))
@@ -101,7 +101,7 @@ def _growing(rho: float, xi: float, order: FloatArray, direction: Direction) -> 
     return np.asarray((xi + rho * order) * (1 + 4 * EPS))
 
 
-def _added(curves: tuple[RenyiCurve, ...], order: FloatArray, direction: Direction) -> FloatArray:
+def _sum_of(curves: tuple[RenyiCurve, ...], order: FloatArray, direction: Direction) -> FloatArray:
     total: FloatArray = np.sum([part.divergence(order, direction) for part in curves], axis=0)
     return total * (1 + len(curves) * EPS)
 
@@ -114,29 +114,29 @@ def curve_of_loss(loss: PrivacyLoss) -> RenyiCurve:
     InputError
         If the loss of a step of which no formula is known is unbounded.
     """
-    curves = [_repeated(*part) for part in loss.others]
+    curves = [_times(*part) for part in loss.others]
     if loss.steps.size:
         rest = replace(loss, others=())
-        curves.append(_tabulated(partial(loss_divergence, rest), np.append(_orders(_variance(rest)), np.inf)))
+        curves.append(_values_at(partial(loss_divergence, rest), np.append(_orders(_variance(rest)), np.inf)))
     elif loss.gaussian > 0 or not curves:
         curves.append(concentrated(loss.gaussian / 2 * (1 + 2 * EPS)))
     return composed(curves)
 
 
-def _tabulated(divergence: Divergences, orders: FloatArray) -> RenyiCurve:
+def _values_at(divergence: Divergences, orders: FloatArray) -> RenyiCurve:
     return tabulated(orders, divergence(orders, "remove"), divergence(orders, "add"))
 
 
-def _repeated(step: Step, count: int) -> RenyiCurve:
+def _times(step: Step, count: int) -> RenyiCurve:
     if any(step.only):
         raise InputError(f"divergences of {step!r} are not known here: its privacy loss is unbounded")
     divergence = partial(_often, step, count)
     if isinstance(step, AllocationStep):
-        return _tabulated(divergence, _WHOLE)
+        return _values_at(divergence, _WHOLE)
     orders = _orders(float(divergence(_ORDERS[:1], "remove")[0]))  # as if they grew like those of a Gaussian
     if step.symmetric and type(step).divergence is not Step.divergence:  # a formula
         return RenyiCurve(divergence, orders)
-    return _tabulated(divergence, np.append(orders, np.inf))
+    return _values_at(divergence, np.append(orders, np.inf))
 
 
 def _often(step: Step, count: int, order: FloatArray, direction: Direction) -> FloatArray:

@@ -54,13 +54,13 @@ def command(*examples: str, name: str | None = None, of: typer.Typer = app) -> C
 
     def register(function: _Command) -> _Command:
         lines = ["\b", "Examples:", *(f"  {line}" for line in examples), "", f"More options: {HELP_ALL}"]
-        of.command(name, epilog="\n".join(lines))(_ungrouped(function))
+        of.command(name, epilog="\n".join(lines))(_flatten_options(function))
         return function
 
     return register
 
 
-def _ungrouped(function: Callable[..., Any]) -> Any:
+def _flatten_options(function: Callable[..., Any]) -> Any:
     """Return a function of single options: a parameter that is a dataclass becomes its fields, or those it names."""
     single: list[inspect.Parameter] = []
     groups: dict[str, tuple[Any, list[str]]] = {}
@@ -199,21 +199,21 @@ def run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     arguments = [word for word in arguments if word != "--debug"]
     try:
-        code: Any = _called(arguments)
+        code: Any = _call(arguments)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except ModuleNotFoundError as error:
         command = next(iter(arguments), "")
         extra = None if command in ON_RUNS else "tables"  # all that such a command may need next
-        return _failed(str(missing(error, f"deniable {command}", extra)), debug)
+        return _print_error(str(missing(error, f"deniable {command}", extra)), debug)
     except (InputError, ImportError) as error:
-        return _failed(str(error), debug)
+        return _print_error(str(error), debug)
     except OSError as error:
-        return _failed(f"{error.filename!r}: {error.strerror}" if error.filename else str(error), debug)
+        return _print_error(f"{error.filename!r}: {error.strerror}" if error.filename else str(error), debug)
     except Exception as error:
         if hasattr(error, "format_message"):  # usage errors of the option parser
-            return _failed(_way_out(error.format_message(), getattr(error, "ctx", None)), debug)
-        return _failed(_DEFECT.format(type(error).__name__), debug, DEFECT)  # its own words may quote a cell
+            return _print_error(_way_out(error.format_message(), getattr(error, "ctx", None)), debug)
+        return _print_error(_DEFECT.format(type(error).__name__), debug, DEFECT)  # its own words may quote a cell
     if code == INTERRUPTED:  # Typer may also turn Ctrl-C into this code by itself
         print("interrupted; no file was left half written", file=sys.stderr)
     return code if isinstance(code, int) else FINE
@@ -262,7 +262,7 @@ def _help_all(arguments: list[str]) -> int:
     return code
 
 
-def _called(arguments: list[str]) -> Any:
+def _call(arguments: list[str]) -> Any:
     """Run the command; warnings that are meant for people are lines on stderr, each once, and Ctrl-C is never lost."""
     before, logged = sys.unraisablehook, logging.root.manager.disable
     logging.disable(sys.maxsize)  # what others log may quote a cell
@@ -294,7 +294,7 @@ def _say(message: Warning | str, category: type[Warning], *_: Any, **__: Any) ->
         print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
 
 
-def _failed(message: str, debug: bool, code: int = BAD_INPUT) -> int:
+def _print_error(message: str, debug: bool, code: int = BAD_INPUT) -> int:
     """Print an error as one line, with --debug also where it came from, and return the exit code."""
     if debug:
         import traceback

@@ -52,9 +52,9 @@ def attack(
     import deniable as dn
     from deniable.audit import Method
 
-    saved = _saved(model)
+    saved = _load_saved(model)
     X, y, textual = _features(*reading.opened(data), target, tuple(drop or ()))
-    pipeline = _pipeline(_chosen(model, y) if saved is None else saved, X, y, textual)
+    pipeline = _pipeline(_named_estimator(model, y) if saved is None else saved, X, y, textual)
     with workers.start():
         scores = dn.attack_estimator(
             pipeline, X, y, method=cast(Method, method), n_shadows=shadows, rng=seed, n_jobs=workers.jobs
@@ -70,7 +70,7 @@ def attack(
     return max(pages.show(made, private), MISSED if found.warnings else FINE)
 
 
-def _saved(model: str) -> Any:
+def _load_saved(model: str) -> Any:
     """Return the estimator of a .skops file, or None for one of the names; a saved fit is never used."""
     if model in _NAMED:
         return None
@@ -78,7 +78,7 @@ def _saved(model: str) -> Any:
         raise InputError(f"--model must be one of {', '.join(_NAMED)}, or an estimator's .skops file, got {model!r}")
     skops: Any = require("skops.io", purpose="reading a .skops model")
     try:
-        found = skops.loads(_unfitted(model))  # of types that skops trusts: nothing else is run
+        found = skops.loads(_strip_fits(model))  # of types that skops trusts: nothing else is run
     except Exception as error:
         raise InputError(f"--model {model!r} could not be read: {error}") from None
     if not hasattr(found, "fit"):
@@ -86,7 +86,7 @@ def _saved(model: str) -> Any:
     return found
 
 
-def _unfitted(path: str) -> bytes:
+def _strip_fits(path: str) -> bytes:
     """Return the file without what fits left behind (names with ``_`` at an end): parameters are all that is needed."""
     kept = io.BytesIO()
     with zipfile.ZipFile(path) as given, zipfile.ZipFile(kept, "w") as made:
@@ -107,7 +107,7 @@ def _parameters(node: dict[str, Any]) -> dict[str, Any]:
     return node
 
 
-def _chosen(model: str, y: Any) -> Any:
+def _named_estimator(model: str, y: Any) -> Any:
     """Return the named classifier, or the regressor for a numeric target with many values or fractions."""
     from sklearn.utils import all_estimators
 

@@ -53,7 +53,7 @@ def calibrate(
     with stage(f"looking for {name}"):
         point = search(limit, make, (low, high), adjacency=adjacency, integer=whole, near=start)
         found, words = point.parameter, name.replace("_", " ")
-        facts = _reached(dn.tradeoff(make(found), adjacency=adjacency), limit)
+        facts = _what_is_reached(dn.tradeoff(make(found), adjacency=adjacency), limit)
     if point.score > 0:
         raise InputError(
             f"run must keep {limit.name} at most {limit.most:g} with some {words}, but the best from {low:g} to "
@@ -83,7 +83,7 @@ _USUAL: dict[str, float] = {"sample_rate": 0.01, "delta": 1e-6, "steps": 1000, "
 _NO_RATES = ("epsilon", "delta", "mechanism")
 
 
-def _reached(curve: Tradeoff, limit: Limit | AsTellingAs) -> list[tuple[str, str, float]]:
+def _what_is_reached(curve: Tradeoff, limit: Limit | AsTellingAs) -> list[tuple[str, str, float]]:
     """What is limited as it was reached, with its name and words, and the advantage at even odds."""
     even = ("advantage", "advantage at a prior of 50\u00a0%", curve.group(limit.group_size).advantage())
     return [even] if limit.name == "advantage" else [(limit.kind, limit.name, limit.leakage(curve)), even]

@@ -38,7 +38,7 @@ def compare(
     if not 2 <= len(runs) <= len(ascii_uppercase):
         raise InputError(f"runs must be between 2 and {len(ascii_uppercase)} to stand side by side, got {len(runs)}")
     limits = pages.decisive[0]
-    read = [_read(run) for run in runs]  # all of them, before anything is computed
+    read = [_report_or_mechanism(run) for run in runs]  # all of them, before anything is computed
     saved = all(isinstance(run, Assessment) for run in read)
     options.refuse("does not go with saved reports alone, which have their own", prior=saved and prior != 0.5)
     decided = [run.decide(limits) if isinstance(run, Assessment) and limits is not None else run for run in read]
@@ -59,7 +59,7 @@ def compare(
     return worst
 
 
-def _read(run: str) -> Any:
+def _report_or_mechanism(run: str) -> Any:
     """Return the saved report or the mechanism that a word names."""
     import deniable as dn
 

@@ -38,7 +38,7 @@ def predict(
 
     A prediction reveals no more about the training data than the model does.
     """
-    fitted = _loaded(model)
+    fitted = _load_model(model)
     from deniable.noise import only_our_words
     from deniable.tables import Schema, open_table
 
@@ -62,7 +62,7 @@ def predict(
         print(found.to_csv(index=False), end="")
 
 
-def _loaded(path: Path) -> Any:
+def _load_model(path: Path) -> Any:
     """Return the model of a file whose types are those that skops or deniable knows: nothing else is run."""
     skops: Any = require("skops.io", purpose="reading a .skops model")
     if path.suffix.lower() != ".skops" or not path.is_file():

@@ -242,7 +242,7 @@ def _kinds() -> dict[str, Callable[..., Mechanism]]:
         m.NoisyGradientDescent, m.MatrixMechanism, m.Laplace, m.DiscreteLaplace, m.DiscreteGaussian,
         m.RandomizedResponse, m.BoundedRange, m.FinitePair, _epsilon, m.GaussianDP, m.RenyiDP, m.ZeroConcentratedDP,
     )  # fmt: skip
-    return dict(zip((*NAMES, *PREFIXES), (*made, _person, _tuned), strict=True))
+    return dict(zip((*NAMES, *PREFIXES), (*made, _person, _tuned_run), strict=True))
 
 
 def _epsilon(epsilon: float, delta: float = 0.0) -> Any:
@@ -251,7 +251,7 @@ def _epsilon(epsilon: float, delta: float = 0.0) -> Any:
     return ApproximateDP(epsilon, delta) if delta else PureDP(epsilon)
 
 
-def _tuned(run: Any, trials: int) -> Any:
+def _tuned_run(run: Any, trials: int) -> Any:
     from deniable.mechanisms import tuned
 
     return tuned(run, trials=trials)

@@ -10,7 +10,7 @@ from typing import Any
 from deniable._check import InputError, integer, number
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting import Case, Dominated, GaussianMixtureStep, Repeated, Step, truncated, truncated_around
-from deniable.integrations.jax_privacy import meant, planned
+from deniable.integrations.jax_privacy import meant, mechanism_of_plan
 from deniable.mechanisms import (
     ApproximateDP,
     BoundedRange,
@@ -80,7 +80,7 @@ def from_dp_event(event: Any) -> Mechanism:
     >>> mechanism = dn.from_dp_event(dp_event.SelfComposedDpEvent(step, 5000))  # doctest: +SKIP
     """
     if type(event).__module__.partition(".")[0] == "jax_privacy":
-        return planned(event)
+        return mechanism_of_plan(event)
     counts: dict[Any, int] = {}
     for leaf, count in _flatten(event):
         mechanism = _leaf(leaf, 1.0)
@@ -88,7 +88,7 @@ def from_dp_event(event: Any) -> Mechanism:
     # parts that leak nothing are left out, unless there is nothing else
     leaking = {mechanism: count for mechanism, count in counts.items() if mechanism != PureDP(0.0)}
     runs = (leaking or {PureDP(0.0): 1}).items()
-    parts = [meant(part, "event") for mechanism, count in runs for part in _repeated(mechanism, count)]
+    parts = [meant(part, "event") for mechanism, count in runs for part in _repeat(mechanism, count)]
     return parts[0] if len(parts) == 1 else Composition(parts)
 
 
@@ -120,10 +120,10 @@ def _leaf(event: Any, rate: float) -> Mechanism:
     if name == "DiscreteGaussianDpEvent" and event.dimension == 1:
         return _discrete_gaussian(event, rate)
     whole = _GUARANTEES[name](event)
-    return whole if rate == 1 else _amplified(whole, rate, name)
+    return whole if rate == 1 else _amplify(whole, rate, name)
 
 
-def _sampled(event: Any, rate: float) -> Mechanism:
+def _poisson_sample(event: Any, rate: float) -> Mechanism:
     """One Poisson sample: of a single release, or of several Gaussians, which are one."""
     mine = number("PoissonSampledDpEvent.sampling_probability", event.sampling_probability, at_least=0.0, at_most=1.0)
     parts = list(_flatten(event.event, inside=" inside PoissonSampledDpEvent"))
@@ -137,7 +137,7 @@ def _sampled(event: Any, rate: float) -> Mechanism:
     return SubsampledGaussian(_sigma_of_gaussians(event), product, 1)
 
 
-def _merged(gaussians: list[tuple[Any, int]]) -> float:
+def _merge_gaussians(gaussians: list[tuple[Any, int]]) -> float:
     """σ of several Gaussian releases from one sample, rounded down."""
     precision = math.fsum(count / _sigma(part) / _sigma(part) for part, count in gaussians)
     return (1 - 4 * EPS) / math.sqrt(precision)
@@ -166,7 +166,7 @@ def _sigma_of_gaussians(event: Any) -> float:
         got = ", ".join(names) or "nothing"
         raise InputError(f"event must be Gaussians inside {name}, got {got} inside {name}; no pair is known for that")
     ((first, count), *rest) = parts
-    return _sigma(first) if count == 1 and not rest else _merged(parts)
+    return _sigma(first) if count == 1 and not rest else _merge_gaussians(parts)
 
 
 def _mixture(event: Any, rate: float) -> Mechanism:
@@ -244,7 +244,7 @@ def _tree(event: Any) -> Mechanism:
     return MatrixMechanism(noise, sensitivity=math.sqrt(steps.bit_length()) * (1 + EPS))
 
 
-def _truncated(event: Any) -> Mechanism:
+def _truncated_batches(event: Any) -> Mechanism:
     """Truncated Poisson batches; with rate 1 every batch is truncated, and a record takes another's place."""
     sigma, rate, n, most = (
         _sigma(event),
@@ -268,7 +268,7 @@ def _truncated(event: Any) -> Mechanism:
 
 # events of which it is known what sampling does to them
 _SAMPLED: dict[str, Callable[[Any, float], Mechanism]] = {
-    "PoissonSampledDpEvent": _sampled,
+    "PoissonSampledDpEvent": _poisson_sample,
     "GaussianDpEvent": lambda event, rate: SubsampledGaussian(_sigma(event), rate, 1),
     "LaplaceDpEvent": lambda event, rate: Laplace(_sigma(event), sample_rate=rate),
     "DiscreteLaplaceDpEvent": _discrete_laplace,
@@ -287,7 +287,7 @@ _GUARANTEES: dict[str, Callable[[Any], Mechanism]] = {
     "SingleEpochTreeAggregationDpEvent": _tree,
     "SampledWithoutReplacementDpEvent": _fixed_size,
     "RandomAllocationDpEvent": _allocation,
-    "TruncatedSubsampledGaussianDpEvent": _truncated,
+    "TruncatedSubsampledGaussianDpEvent": _truncated_batches,
     "RepeatAndSelectDpEvent": lambda event: tuned(from_dp_event(event.event), trials=event.mean, shape=event.shape),
 }
 
@@ -299,7 +299,7 @@ REFUSED = {
 }
 
 
-def _amplified(mechanism: Mechanism, rate: float, name: str) -> Mechanism:
+def _amplify(mechanism: Mechanism, rate: float, name: str) -> Mechanism:
     """An (ε, δ) guarantee for a Poisson sample."""
     if isinstance(mechanism, RandomizedResponse | BoundedRange):
         mechanism = PureDP(mechanism.epsilon)
@@ -314,7 +314,7 @@ def _amplified(mechanism: Mechanism, rate: float, name: str) -> Mechanism:
     )
 
 
-def _repeated(mechanism: Any, count: int) -> list[Mechanism]:
+def _repeat(mechanism: Any, count: int) -> list[Mechanism]:
     """``count`` times the same mechanism."""
     if count == 1:
         return [mechanism]
@@ -326,7 +326,7 @@ def _repeated(mechanism: Any, count: int) -> list[Mechanism]:
     if isinstance(mechanism, Repeated):
         return [mechanism.step.times(mechanism.count * count)]
     if isinstance(mechanism, Dominated):
-        above, below = (Composition(_repeated(one, count)) for one in (mechanism.above, mechanism.below))
+        above, below = (Composition(_repeat(one, count)) for one in (mechanism.above, mechanism.below))
         return [Dominated(above, below)]
     more = 1 + 4 * EPS
     if isinstance(mechanism, ZeroConcentratedDP):

@@ -29,7 +29,7 @@ def meant(mechanism: Mechanism, adjacency: str, alone: bool = False) -> Mechanis
     return told
 
 
-def planned(config: Any) -> Mechanism:
+def mechanism_of_plan(config: Any) -> Mechanism:
     """What a plan of JAX Privacy does to the record that its neighbouring relation names, its group being known."""
     if type(config).__name__ != "BandMFExecutionPlanConfig":
         raise InputError(

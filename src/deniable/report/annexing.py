@@ -53,7 +53,7 @@ def annex(assessment: Assessment, kind: str, *, owner: bool = False) -> str:
         )
     if layout.get("form") == "registry":
         return f"# {testing.INSECURE}\n" * assessment.insecure + _entry(assessment)
-    filled = [(field["section"], field["name"], _filled(assessment, field, public)) for field in layout["field"]]
+    filled = [(field["section"], field["name"], _lines_of(assessment, field, public)) for field in layout["field"]]
     return _markdown(assessment, layout, filled)
 
 
@@ -66,7 +66,7 @@ def document(kind: str) -> dict[str, Any]:
 _Filled = list[tuple[str, str, list[str]]]
 
 
-def _filled(assessment: Assessment, field: dict[str, str], public: bool) -> list[str]:
+def _lines_of(assessment: Assessment, field: dict[str, str], public: bool) -> list[str]:
     """The lines of a field, which the document may give; none if only a person can fill it."""
     if (name := field.get("fill")) is None:
         return [field["text"]] if "text" in field else []

@@ -15,7 +15,7 @@ _SARIF = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sar
 _LEVELS = {"missed": "error", "not decided": "warning"}  # what stops a build
 
 
-def judged(assessment: Assessment) -> list[Rule]:
+def rules_of_decision(assessment: Assessment) -> list[Rule]:
     """Return the rules of the decision; one more where it is not met and none of them decides.
 
     One of them is missed or not decided exactly if the policy is not met: a build stops for the same reason as the exit
@@ -32,7 +32,7 @@ def judged(assessment: Assessment) -> list[Rule]:
 
 def to_junit(assessment: Assessment) -> str:
     """Return the rules as test cases: one that is missed or not decided is a failure, one not asked is skipped."""
-    rules, decision = judged(assessment), assessment.decision
+    rules, decision = rules_of_decision(assessment), assessment.decision
     stopped, left = (sum(rule.outcome in kinds for rule in rules) for kinds in (_LEVELS, ("not asked",)))
     counts = {"tests": str(len(rules)), "failures": str(stopped), "errors": "0"}
     whole = ElementTree.Element("testsuites", counts)
@@ -55,7 +55,7 @@ def to_sarif(assessment: Assessment, where: str = "pyproject.toml") -> str:
 
     ``where`` is the file that a reader is sent to: that of the policy.
     """
-    rules, file = judged(assessment), Path(where)
+    rules, file = rules_of_decision(assessment), Path(where)
     uri = file.as_uri() if file.is_absolute() else quote(file.as_posix())
     place = {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": 1}}}
     driver = {

@@ -270,7 +270,7 @@ class Assessment(Textual):
         if len(units) > 1:
             raise InputError(f"assessments on one page must be for one unit, got {' and '.join(sorted(units))}")
         taken = {section.key for section in self.sections}
-        renamed = tuple(_renamed(section, taken) for section in other.sections)
+        renamed = tuple(_rename_section(section, taken) for section in other.sections)
         worst = max(self, other, key=lambda a: _SEVERITY.index(a.status))
         both = replace(
             self,
@@ -338,7 +338,7 @@ class Assessment(Textual):
                 "of deniable"
             )
         try:
-            made: Assessment = _read(cls, content)
+            made: Assessment = _from_plain(cls, content)
         except (TypeError, InputError) as error:
             raise InputError(f"{where} is no assessment: {error}") from None
         return made
@@ -383,20 +383,20 @@ class Assessment(Textual):
         return self.to_text(full=False)
 
 
-def _read(kind: Any, content: Any, place: str = "") -> Any:
+def _from_plain(kind: Any, content: Any, place: str = "") -> Any:
     """What :func:`asdict` made of an object of this type, back, each part checked by its annotation.
 
     An upper bound that JSON could not state is an infinite one; a number of a list that it could not state is NaN.
     """
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        return None if content is None else _read(inner[0], content, place)
+        return None if content is None else _from_plain(inner[0], content, place)
     if origin in (tuple, list, Sequence) and isinstance(content, list):
         items = [math.nan if inner[0] is float and item is None else item for item in content]
-        made = [_read(inner[0], item, f"{place}[{i}]") for i, item in enumerate(items)]
+        made = [_from_plain(inner[0], item, f"{place}[{i}]") for i, item in enumerate(items)]
         return made if origin is list else tuple(made)
     if origin is dict and isinstance(content, dict):
-        return {key: _read(inner[1], item, f"{place}.{key}") for key, item in content.items()}
+        return {key: _from_plain(inner[1], item, f"{place}.{key}") for key, item in content.items()}
     if is_dataclass(kind) and isinstance(content, dict):
         return _object(kind, content, place)
     if origin is Literal:
@@ -415,13 +415,13 @@ def _object(kind: Any, content: dict[str, Any], place: str) -> Any:
     names = [name for name in content if (kind, name) != (Assumptions, "unit")]
     if unknown := set(names) - set(types):
         raise TypeError(f"{place.lstrip('.') or 'it'} has no {min(unknown)!r}")
-    parts = {name: _read(types[name], content[name], f"{place}.{name}") for name in names}
+    parts = {name: _from_plain(types[name], content[name], f"{place}.{name}") for name in names}
     if kind is Number and parts.get("kind") == "provable upper bound" and parts.get("value", 0.0) is None:
         parts["value"] = math.inf
     return kind(**parts)
 
 
-def _renamed(section: Section, taken: set[str]) -> Section:
+def _rename_section(section: Section, taken: set[str]) -> Section:
     """Give a section whose key is taken a key of its own, and its numbers keys below it."""
     if section.key not in taken:
         return section

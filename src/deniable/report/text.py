@@ -78,12 +78,12 @@ def _summary(assessment: Assessment) -> Iterator[RenderableType]:
     notes = [note for section in assessment.sections for note in section.notes]
     yield from (Text(note) for note in notes if note.startswith("Verdict"))
     if assessment.decision is not None:
-        yield from _decided(assessment.decision, STYLE[assessment.tone])
+        yield from _decision_lines(assessment.decision, STYLE[assessment.tone])
     yield Text(f"Status: {_STATUS[assessment.status]}.")
     yield Text(assessment.assumptions.line)
 
 
-def _decided(decision: Decision, style: str) -> Iterator[RenderableType]:
+def _decision_lines(decision: Decision, style: str) -> Iterator[RenderableType]:
     yield Text.assemble((decision.verdict.upper(), f"bold {style}"), f" ({decision.policy.name})")
     if decision.basis:
         yield Text(decision.basis.strip())
@@ -126,7 +126,7 @@ def _parts(assessment: Assessment) -> Iterator[RenderableType]:
         border_style=style, title_align="left",
     )  # fmt: skip
     if decision is not None:
-        yield from _decided(decision, style)
+        yield from _decision_lines(decision, style)
     for name, value in assessment.meta.items():
         yield Text(f"{FIELDS.get(name, name)}: {value}")
     for section in assessment.sections:

@@ -18,7 +18,7 @@ from scipy.special import ndtri
 from deniable._check import FloatArray, IntArray
 from deniable._floats import MANY_ROUNDINGS
 from deniable.noise import CELLS, ColumnKind, Queries, cell_ends, find_range
-from deniable.synthesis.junction import stratified
+from deniable.synthesis.junction import draw_stratified
 from deniable.tables import DATE, MISSING, NUMBER, ColumnCells
 from deniable.training import Encoder, Listed, Thermometer
 
@@ -141,7 +141,7 @@ class MadeColumn:
         """Return a cell of each group."""
         laws = np.zeros((self.size, len(self.mass)))
         laws[self.groups, np.arange(len(self.mass))] = self.mass
-        return stratified(laws, groups, rng)
+        return draw_stratified(laws, groups, rng)
 
     def values(self, cells: IntArray, rng: np.random.Generator) -> tuple[FloatArray, Any]:
         """Return a number within each cell of numbers, NaN elsewhere; and the words, None elsewhere."""
@@ -150,12 +150,12 @@ class MadeColumn:
             low, high = self.bounds[cells[on]], self.bounds[cells[on] + 1]
             found = low + (high - low) * rng.random(len(low))
             found = np.floor(found) if self.holds.whole or self.single else found
-            number[on] = self._snapped(found, low, high, rng) if self.steps.size else found
+            number[on] = self._snap(found, low, high, rng) if self.steps.size else found
         words = np.array([*self.words, None], dtype=object)[np.maximum(cells - self.numbers, 0)]
         words[on] = None
         return number, words
 
-    def _snapped(self, values: FloatArray, low: FloatArray, high: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def _snap(self, values: FloatArray, low: FloatArray, high: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Return the values with round numbers as frequent as released, inside the cell of each."""
         counts = np.where(self.steps < _CLEAR * self.steps_sd, 0.0, self.steps)
         zeros, counts = (0.0, counts) if self.dates else (float(counts[-1]), counts[:-1])
@@ -189,7 +189,7 @@ def _equal(share: FloatArray, most: int) -> IntArray:
     return np.concatenate(([0], np.cumsum(new)))
 
 
-def projected(counts: FloatArray, total: float) -> FloatArray:
+def project_to_counts(counts: FloatArray, total: float) -> FloatArray:
     """Return the closest counts that are not negative and sum to ``total``."""
     total = max(total, 1e-6)
     falling = np.sort(counts)[::-1]
@@ -209,7 +209,7 @@ def presence(counts: FloatArray, sd: float, holds: ColumnKind, n: float) -> Floa
     """Return how many units have a number, a word or a blank, what is not clear of the noise left out."""
     words, blank = np.where(counts[1:] > _CLEAR * sd, counts[1:], 0.0)
     if holds.measured and holds.words:
-        return projected(np.array([counts[0], words, blank]), n)
+        return project_to_counts(np.array([counts[0], words, blank]), n)
     there = max(n - blank, 1.0)
     return np.array([there, 0.0, blank] if holds.measured else [0.0, there, blank])
 
@@ -238,14 +238,14 @@ def ask_column(
         number = np.where(cells.kind == (DATE if column.dates else NUMBER), cells.number, np.nan)
         bounds, found, sd = _number_counts(look, column, number, each, span, n)
         column = replace(column, bounds=bounds)
-        counts, sds, masses = [found], [np.full(len(found), sd)], [projected(found, there[0])]
+        counts, sds, masses = [found], [np.full(len(found), sd)], [project_to_counts(found, there[0])]
     if holds.words or not holds.measured:
         column, found = _word_counts(look, column, cells, each, delta, labels, n)
         spread = np.full(len(found), 1 / each)
         if column.unseen:  # those that were not found are what is left of all words
             found[-1], spread[-1] = asked[1] - found[:-1].sum(), math.hypot(kinds_sd, math.sqrt(len(found)) / each)
         clear = found[-1] > _CLEAR * spread[-1] or len(found) == 1
-        mass = projected(np.append(found[:-1], found[-1] if clear else 0.0), there[1])
+        mass = project_to_counts(np.append(found[:-1], found[-1] if clear else 0.0), there[1])
         mass[-1] = mass[-1] if clear else 1e-9
         counts, sds, masses = [*counts, found], [*sds, spread], [*masses, mass]
     counts, sds = [*counts, asked[2:]], [*sds, np.array([kinds_sd])]

@@ -129,10 +129,10 @@ class Synthesis(Fit):
         look.ledger.kept = 0.0
         features = [column.name for column in table.columns if column.name not in self.labels]
         for name, classes in self.labels.items():
-            self.models[name] = self._labelled(name, classes, features)
+            self.models[name] = self._fit_labels(name, classes, features)
             features = [*features, name]
 
-    def _labelled(self, name: Any, classes: list[Any], features: list[Any]) -> PrivateClassifier:
+    def _fit_labels(self, name: Any, classes: list[Any], features: list[Any]) -> PrivateClassifier:
         """Return a private model of a target, whose whole account is one use of this one, charged before it begins."""
         mu = self.kept / math.sqrt(len(self.labels)) * (1 - MANY_ROUNDINGS)
         self.look.ledger.spend(f"model of {name}", "a private classifier that labels the rows", mu)

@@ -39,7 +39,7 @@ def neighbours(columns: int, sets: Iterable[Sequence[int]]) -> list[int]:
     return masks
 
 
-def triangulated(adjacent: Sequence[int], sizes: Sequence[int]) -> list[tuple[int, ...]]:
+def triangulate(adjacent: Sequence[int], sizes: Sequence[int]) -> list[tuple[int, ...]]:
     """Return the maximal cliques of a triangulation: columns go one by one, the one that adds fewest edges first."""
     masks, left, cliques, logs = list(adjacent), set(range(len(sizes))), list[int](), np.log(sizes).tolist()
 
@@ -76,7 +76,7 @@ class JunctionTree:
 
     def __init__(self, sizes: Sequence[int], margins: Sequence[tuple[int, ...]]) -> None:
         self.sizes, self.margins = tuple(sizes), tuple(margins)
-        self.cliques = triangulated(neighbours(len(sizes), margins), sizes)
+        self.cliques = triangulate(neighbours(len(sizes), margins), sizes)
         sets = [set(clique) for clique in self.cliques]
         self.order, self.parent = [0], dict[int, int]()
         best = {j: (len(sets[0] & sets[j]), 0) for j in range(1, len(sets))}
@@ -101,7 +101,9 @@ class JunctionTree:
         ridge = RIDGE * np.repeat(np.square(sds), np.diff(ends))
         aims = np.concatenate([np.ravel(one) for one in counts])
         unit = 1 / np.sqrt(np.maximum(aims, 1.0) + ridge)
-        spread = [self._spread(margin, self.cliques[k]) for margin, k in zip(self.margins, self.home, strict=True)]
+        spread = [
+            self._broadcast_shape(margin, self.cliques[k]) for margin, k in zip(self.margins, self.home, strict=True)
+        ]
         summed = [_others(self.cliques[k], margin) for margin, k in zip(self.margins, self.home, strict=True)]
 
         def potentials(theta: FloatArray) -> list[FloatArray]:
@@ -112,7 +114,7 @@ class JunctionTree:
 
         def loss(scaled: FloatArray) -> tuple[float, FloatArray]:
             theta = scaled * unit
-            log_z, laws = self._propagated(potentials(theta))
+            log_z, laws = self._propagate(potentials(theta))
             expected = np.concatenate([laws[k].sum(axis=a).ravel() for k, a in zip(self.home, summed, strict=True)])
             value = n * log_z - theta @ aims + float(ridge @ theta**2) / 2
             return value, (n * expected - aims + ridge * theta) * unit
@@ -123,22 +125,22 @@ class JunctionTree:
                 first[a:b] = np.log(np.maximum(one, 1.0) / n) / unit[a:b]
         options: Any = {"maxiter": steps, "maxcor": _MEMORY, "maxfun": 2 * steps, "ftol": _DONE / n, "gtol": _DONE}
         found = minimize(loss, first, jac=True, method="L-BFGS-B", options=options)
-        self.laws = self._propagated(potentials(found.x * unit))[1]
+        self.laws = self._propagate(potentials(found.x * unit))[1]
 
-    def _propagated(self, potentials: list[FloatArray]) -> tuple[float, list[FloatArray]]:
+    def _propagate(self, potentials: list[FloatArray]) -> tuple[float, list[FloatArray]]:
         """Return log Z and the law of each clique, by messages to the root and back."""
         sent, beliefs = dict[int, FloatArray](), list(potentials)
         for j in reversed(self.order[1:]):
             sent[j] = _log_sum(beliefs[j], _others(self.cliques[j], self.separator[j]))
             k = self.parent[j]
-            beliefs[k] = beliefs[k] + sent[j].reshape(self._spread(self.separator[j], self.cliques[k]))
+            beliefs[k] = beliefs[k] + sent[j].reshape(self._broadcast_shape(self.separator[j], self.cliques[k]))
         root = self.order[0]
         log_z = float(logsumexp(beliefs[root]))
         beliefs[root] = beliefs[root] - log_z
         for j in self.order[1:]:
             above = self.cliques[self.parent[j]]
             told = _log_sum(beliefs[self.parent[j]], _others(above, self.separator[j])) - sent[j]
-            beliefs[j] = beliefs[j] + told.reshape(self._spread(self.separator[j], self.cliques[j]))
+            beliefs[j] = beliefs[j] + told.reshape(self._broadcast_shape(self.separator[j], self.cliques[j]))
         return log_z, [np.exp(belief) for belief in beliefs]
 
     def draw(self, n: int, rng: np.random.Generator) -> IntArray:
@@ -151,14 +153,14 @@ class JunctionTree:
             rows = np.zeros(n, dtype=np.int64)
             for i in known:
                 rows = rows * self.sizes[i] + out[:, i]
-            found = stratified(law.reshape(math.prod(self._shape(known)), -1), rows, rng)
+            found = draw_stratified(law.reshape(math.prod(self._shape(known)), -1), rows, rng)
             out[:, list(new)] = np.column_stack(np.unravel_index(found, self._shape(new)))
         return out
 
     def _shape(self, columns: Iterable[int]) -> tuple[int, ...]:
         return tuple(self.sizes[i] for i in columns)
 
-    def _spread(self, columns: Sequence[int], clique: Sequence[int]) -> tuple[int, ...]:
+    def _broadcast_shape(self, columns: Sequence[int], clique: Sequence[int]) -> tuple[int, ...]:
         """Return the shape in which an array over ``columns`` is added to one over a clique."""
         return tuple(self.sizes[i] if i in columns else 1 for i in clique)
 
@@ -175,7 +177,7 @@ def _log_sum(x: FloatArray, axes: tuple[int, ...]) -> FloatArray:
     return np.asarray((np.log(np.exp(x - most).sum(axes, keepdims=True)) + most).squeeze(axes))
 
 
-def stratified(laws: FloatArray, rows: IntArray, rng: np.random.Generator) -> IntArray:
+def draw_stratified(laws: FloatArray, rows: IntArray, rng: np.random.Generator) -> IntArray:
     """Return a draw from ``laws[row]`` for each of ``rows``; those of one row are spread evenly over its law.
 
     The places are shared out in random order: what is drawn for one column says nothing about another.

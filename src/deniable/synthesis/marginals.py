@@ -125,7 +125,7 @@ def interval(
             f"query must be {{column: value}} of one or two columns, got {query!r}; known are {few(list(places))}"
         )
     at = sorted(places[name] for name in query)
-    asked = [(c, _touched(c, query[c.name], schema.column(c.name))) for c in map(columns.__getitem__, at)]
+    asked = [(c, _cells_touched(c, query[c.name], schema.column(c.name))) for c in map(columns.__getitem__, at)]
     if len(asked) == 1:
         low, high, middle = _alone(*asked[0], float(ndtri((1 + level) / 2)))
         return CountInterval(middle, low, high, level)
@@ -143,7 +143,7 @@ def interval(
     return CountInterval(min(max(middle, low), high), low, high, level)
 
 
-def _touched(column: MadeColumn, wanted: Any, said: ColumnSchema) -> tuple[Any, ...]:
+def _cells_touched(column: MadeColumn, wanted: Any, said: ColumnSchema) -> tuple[Any, ...]:
     """Return which cells hold only what is wanted, which are likely to, and which may hold some of it; and how many
     words it names that were not found.
 

@@ -18,7 +18,7 @@ from deniable._check import FloatArray, IntArray
 from deniable._floats import MANY_ROUNDINGS
 from deniable.noise import Queries
 from deniable.synthesis.columns import MadeColumn
-from deniable.synthesis.junction import JunctionTree, cells_of, neighbours, triangulated
+from deniable.synthesis.junction import JunctionTree, cells_of, neighbours, triangulate
 
 ColumnPair = tuple[int, int]
 Counted = tuple[ColumnPair, FloatArray, float]  # the columns, noisy counts of their groups, and the noise's sd
@@ -60,7 +60,7 @@ class PairCounts:
         if math.sqrt(len(every)) / part[2] <= self.n / 10:  # otherwise the noise hides all that the scores could say
             ratio = self.n / MODEL_ROWS
             second = self._scores(lambda p: ratio * self._table(p, drawn), part[2], 2, every)
-        self._count(self._chosen(second, left), left, 2)
+        self._count(self._choose_pairs(second, left), left, 2)
         return self._law(STEPS[1])
 
     def _table(
@@ -98,7 +98,7 @@ class PairCounts:
             counts = self.look.histogram(name, f"pairs of round {turn}", each, slice(None), cells, size)
             self.found[a, b] = counts.reshape(self.sizes[a], -1), 1 / each
 
-    def _chosen(self, scores: dict[ColumnPair, float], mu: float) -> list[ColumnPair]:
+    def _choose_pairs(self, scores: dict[ColumnPair, float], mu: float) -> list[ColumnPair]:
         """Return new pairs by falling score, while they tell more than noise and the cliques stay small."""
         d, new, weight = len(self.columns), list[ColumnPair](), 0.0
         tried = sorted((p for p in scores if p not in self.found and scores[p] > 0), key=lambda p: -scores[p])
@@ -114,7 +114,7 @@ class PairCounts:
             if not block:
                 return
             sets = neighbours(d, [*self.found, *new, *block])
-            if cells_of(triangulated(sets, self.sizes), self.sizes) <= self.cells:
+            if cells_of(triangulate(sets, self.sizes), self.sizes) <= self.cells:
                 new.extend(block)
                 weight += math.fsum(size[pair] ** _POWER for pair in block)
             elif len(block) > 1:

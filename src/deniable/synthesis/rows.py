@@ -43,7 +43,7 @@ def cells_made(column: MadeColumn, cells: IntArray, schema: Schema, rng: np.rand
     return pd.Series(number).astype("Int64" if np.isnan(number).any() else "int64")
 
 
-def relabelled(
+def relabel(
     cells: IntArray,
     frame: pd.DataFrame,
     model: PrivateClassifier,

@@ -13,7 +13,7 @@ from deniable._check import InputError, Seed, integer, seeded
 from deniable.noise import NoiseSource, SumNoise, only_our_words
 from deniable.synthesis.fits import Synthesis
 from deniable.synthesis.marginals import CountInterval, Marginal, interval, marginals_of
-from deniable.synthesis.rows import cells_made, relabelled
+from deniable.synthesis.rows import cells_made, relabel
 from deniable.training import Certified, estimator
 
 
@@ -118,7 +118,7 @@ class PrivateSynthesizer(Certified):
             column = columns[name]
             if name in self.labels_ and rows:
                 frame = pd.DataFrame({one: made[one] for one in self.labels_[name].feature_names_in_})
-                cells[name] = relabelled(cells[name], frame, self.labels_[name], column, schema, random)
+                cells[name] = relabel(cells[name], frame, self.labels_[name], column, schema, random)
             made[name] = cells_made(column, cells[name], schema, random)
         return pd.DataFrame(made, index=range(rows))
 

@@ -17,7 +17,7 @@ import numpy as np
 from deniable._check import FloatArray, InputError, IntArray
 from deniable.tables.cell import DATE, MISSING, NUMBER, WORD, ColumnCells
 from deniable.tables.files import open_table
-from deniable.tables.inference import kind_of, meant, texts_of
+from deniable.tables.inference import kind_of, texts_of, which_way
 from deniable.tables.schema import ColumnSchema, Schema
 
 _ALIKE = 0.9  # share of a kind in one table, of its share in another
@@ -72,7 +72,7 @@ def read_alike(tables: dict[str, Any], schema: Schema | None = None) -> tuple[li
     """
     declared = schema or Schema()
     frames = {name: _frame(name, table, declared) for name, table in tables.items()}
-    columns = [_shared(title, parts) for title, parts in _matched(frames, declared)]
+    columns = [_number_cells(title, parts) for title, parts in _match_columns(frames, declared)]
     ends = [0, *accumulate(len(frame) for frame in frames.values())]
     return columns, dict(zip(frames, map(slice, ends, ends[1:]), strict=False))
 
@@ -87,7 +87,7 @@ def _frame(name: str, table: Any, schema: Schema) -> Any:
     return frame
 
 
-def _matched(frames: dict[str, Any], schema: Schema) -> Iterator[tuple[Any, list[tuple[str, ColumnCells]]]]:
+def _match_columns(frames: dict[str, Any], schema: Schema) -> Iterator[tuple[Any, list[tuple[str, ColumnCells]]]]:
     """Yield each column of the first table as all have it: by its name, or by its place where tables have none."""
     names = list(next(iter(frames.values())).columns)
     by_name = not all(name == f"{i}" for i, name in enumerate(names))
@@ -109,7 +109,7 @@ def _refuse_two_ways(title: Any, texts: dict[str, Counter[str]], own: ColumnSche
     1,234 in all tables is one number; the first days of months are others.
     """
     for settles, example in (("decimal", "1,234"), ("order", "04/05/2021")):
-        ways = {name: meant(found, own, settles) for name, found in texts.items()}
+        ways = {name: which_way(found, own, settles) for name, found in texts.items()}
         every = {f"{way} {marks}" if way == "either" else way for way, marks in ways.values()}
         if len(every) > 1 or (settles == "order" and any(way == "either" for way, _ in ways.values())):
             where = next(name for name, (way, _) in ways.items() if way)
@@ -120,7 +120,7 @@ def _refuse_two_ways(title: Any, texts: dict[str, Counter[str]], own: ColumnSche
             )
 
 
-def _shared(title: Any, parts: list[tuple[str, ColumnCells]]) -> SharedColumn:
+def _number_cells(title: Any, parts: list[tuple[str, ColumnCells]]) -> SharedColumn:
     """Check that the tables mean one thing by a column, and number its distinct cells."""
     cells = [part for _, part in parts]
     numbers, kinds = (np.concatenate([getattr(part, name) for part in cells]) for name in ("number", "kind"))

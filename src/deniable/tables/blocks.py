@@ -105,11 +105,11 @@ def as_source(data: Any, target: Any) -> Source | None:
     target = PAIR_TARGET if PAIR_TARGET in table.names else column_among("target", target, table.names)
     names = [name for name in table.names if name != target]
     if on_cluster():
-        table = replace(table, parts=tuple(map(_carried, table.parts)))
+        table = replace(table, parts=tuple(map(_with_bytes, table.parts)))
     return Source(tuple(names), list(row_parts(table[[*names, target]])), table.held)
 
 
-def _carried(part: Path | Chunk) -> Path | Chunk:
+def _with_bytes(part: Path | Chunk) -> Path | Chunk:
     """Return a chunk that holds its bytes; a file is to be where the worker is."""
     if isinstance(part, Path):
         return part

@@ -68,7 +68,7 @@ class ColumnsOnDisk:
         import pyarrow as pa
 
         try:
-            made = _joined([read_part(part, self.stored[place]) for part in self.parts])
+            made = _stack([read_part(part, self.stored[place]) for part in self.parts])
         finally:
             pa.default_memory_pool().release_unused()
         made.name = self.names[place]
@@ -116,7 +116,7 @@ def read_part(part: Path | Chunk, stored: Any) -> pd.Series[Any]:
     return found
 
 
-def _joined(parts: Sequence[pd.Series[Any]]) -> pd.Series[Any]:
+def _stack(parts: Sequence[pd.Series[Any]]) -> pd.Series[Any]:
     """Return columns one below the other; those of several types cell by cell, unless all numbers stay what they are.
 
     No part may change how the cells of another one are read.
@@ -145,16 +145,16 @@ def on_disk(data: Any) -> ColumnsOnDisk | None:
     if isinstance(data, str | Path):
         return _parquet(Path(data))
     if is_dask(data):
-        return _spilled((part.compute(scheduler="synchronous") for part in data.to_delayed()), "partition")
+        return _spill((part.compute(scheduler="synchronous") for part in data.to_delayed()), "partition")
     if callable(data) and not hasattr(data, "shape"):
         found = data()
         if not isinstance(found, Iterable):
             raise InputError(f"the function must return an iterator of blocks, it returned {type(found).__name__}")
-        return _spilled(found, "block")
+        return _spill(found, "block")
     if hasattr(data, "__arrow_c_stream__") and not (hasattr(data, "to_pandas") or isinstance(data, pd.DataFrame)):
-        return _spilled(batches_of(data), "batch")
+        return _spill(batches_of(data), "batch")
     if isinstance(data, Iterator) or (isinstance(data, list) and data and _is_block(data[0])):
-        return _spilled(data, "block")
+        return _spill(data, "block")
     return None
 
 
@@ -181,7 +181,7 @@ def _parquet(path: Path) -> ColumnsOnDisk:
     return ColumnsOnDisk(names_of(names), names, tuple(paths), rows, labels, path.name, index, tuple(groups))
 
 
-def _spilled(blocks: Iterable[Any], word: str) -> ColumnsOnDisk:
+def _spill(blocks: Iterable[Any], word: str) -> ColumnsOnDisk:
     """Write blocks to a file, small ones together; those without rows are left out."""
     spill = Spill()
     chunks, waiting, rows, labels = list[Chunk](), list[pd.DataFrame](), list[int](), list[str]()
@@ -207,18 +207,18 @@ def _spilled(blocks: Iterable[Any], word: str) -> ColumnsOnDisk:
 
 
 def _chunk(frames: Sequence[pd.DataFrame], spill: Spill) -> Chunk:
-    columns = (_joined([frame.iloc[:, j] for frame in frames]) for j in range(frames[0].shape[1]))
-    return Chunk(sum(map(len, frames)), tuple(spill.append(_pickled(column)) for column in columns))
+    columns = (_stack([frame.iloc[:, j] for frame in frames]) for j in range(frames[0].shape[1]))
+    return Chunk(sum(map(len, frames)), tuple(spill.append(_pickle_column(column)) for column in columns))
 
 
-def _pickled(column: pd.Series[Any]) -> bytes:
+def _pickle_column(column: pd.Series[Any]) -> bytes:
     try:
         return pickle.dumps(column, protocol=5)
     except Exception:  # a cell of a type that cannot be copied: its text is all that is read of it
-        return pickle.dumps(pd.Series(map(_copied, column), dtype=object), protocol=5)
+        return pickle.dumps(pd.Series(map(_copy_cell, column), dtype=object), protocol=5)
 
 
-def _copied(cell: Any) -> Any:
+def _copy_cell(cell: Any) -> Any:
     try:
         return pickle.loads(pickle.dumps(cell, protocol=5))
     except Exception:

@@ -72,7 +72,11 @@ def _taken(data: Any, names: Sequence[Any]) -> Any:
     if isinstance(data, Mapping):
         return _of_columns(data)
     if isinstance(data, np.ndarray):
-        return _of_columns({name: data[name] for name in data.dtype.names}) if data.dtype.names else _unmasked(data)
+        return (
+            _of_columns({name: data[name] for name in data.dtype.names})
+            if data.dtype.names
+            else _missing_where_masked(data)
+        )
     if isinstance(data, list | tuple) and data and isinstance(data[0], Mapping):
         return of_records(data, names)
     if not in_arrow(data) and hasattr(type(data), "columns"):  # of a lazy frame they are not asked for
@@ -184,11 +188,11 @@ def as_column(name: Any, values: Any) -> pd.Series[Any]:
         return pd.Series(list(values), dtype=object)  # and a series in a frame keeps its type
     if values.ndim != 1:
         raise InputError(f"column {name!r} must have one cell a record, got an array of shape {values.shape}")
-    values = _unmasked(values)
+    values = _missing_where_masked(values)
     return pd.Series(values, dtype=object if values.dtype == object else None)
 
 
-def _unmasked(values: Any) -> Any:
+def _missing_where_masked(values: Any) -> Any:
     """Return an array whose masked cells are missing: what lies below a mask is no cell."""
     if isinstance(values, np.ma.MaskedArray):
         hidden, values = np.ma.getmaskarray(values), values.data.astype(object)

@@ -279,7 +279,7 @@ def _text_above(cells: ColumnCells) -> bool:
 def _understood(name: str, raw: Any, cells: ColumnCells, declared: ColumnSchema) -> tuple[Column, pd.Series[Any]]:
     """Decide of what kind a column is and read it."""
     kind: Any = {"whole": "number", "code": "category"}.get(declared.kind, declared.kind) or inference.kind_of(cells)
-    values = inference.typed(cells, kind)
+    values = inference.of_kind(cells, kind)
     texts = inference.texts_of(raw)
     form = inference.format_of(texts, declared)
     comma = form.decimal == "," and any(re.search(r"\d,\d", text) for text in texts)
@@ -296,7 +296,7 @@ def _understood(name: str, raw: Any, cells: ColumnCells, declared: ColumnSchema)
 def _target(name: str, raw: Any, cells: ColumnCells, place: Any) -> tuple[pd.Series[Any] | None, list[str]]:
     """Read the column to predict: numbers stay numbers, everything else texts (booleans stay booleans)."""
     kind = inference.kind_of(cells)
-    values = inference.typed(cells, "category" if kind == "yes/no" else kind)
+    values = inference.of_kind(cells, "category" if kind == "yes/no" else kind)
     if pd.api.types.is_bool_dtype(raw) and not values.isna().any():
         values = values == "true"
     elif kind == "number" and not values.isna().any() and np.all(values == np.round(values)):

@@ -47,14 +47,14 @@ def encode(table: Understood) -> tuple[FloatArray, FloatArray]:
         known[one] = list(declared or _read_off(one, table.frame[one.name]))
     widths = [(len(ends) if one.kind == "category" else 1) + bool(one.missing) for one, ends in known.items()]
     X = np.ones((len(target), sum(widths) + 1))
-    scaled = chain.from_iterable(_scaled(one, ends, table.frame[one.name]) for one, ends in known.items())
+    scaled = chain.from_iterable(_scale_to_unit(one, ends, table.frame[one.name]) for one, ends in known.items())
     for place, values in enumerate(scaled):  # one column at a time: they are not held twice
         X[:, place] = values
     X *= 1 / math.sqrt(len(table.kept) + 1)
     return X, np.where(target.to_numpy() == classes[1], 1.0, -1.0)
 
 
-def _scaled(column: Column, constants: list[Any], values: pd.Series[Any]) -> Iterator[FloatArray]:
+def _scale_to_unit(column: Column, constants: list[Any], values: pd.Series[Any]) -> Iterator[FloatArray]:
     """Yield these columns, between −1 and 1; of each record the squares sum to 1 at most."""
     if column.kind == "category":
         yield from ((values == word).to_numpy(dtype=np.float64) for word in constants)

@@ -74,7 +74,7 @@ def open_file(path: Path, schema: Schema | None = None, sheet: str | None = None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a reader's words may quote a cell
-            name, data = _unpacked(path)
+            name, data = _unpack(path)
             found = next((read for endings, read in _READERS.items() if name.endswith(endings)), None)
             if found is not _open_sheet:
                 refuse_sheet(sheet)
@@ -98,7 +98,7 @@ def refuse_sheet(sheet: str | None) -> None:
         raise InputError(f"it has no sheets, of which {sheet!r} could be one; leave the sheet out")
 
 
-def _unpacked(path: Path) -> tuple[str, bytes]:
+def _unpack(path: Path) -> tuple[str, bytes]:
     """Return the name in small letters, and what the file holds, or the only one in it."""
     name, data = path.name.lower(), path.read_bytes()
     if name.endswith(".zip"):
@@ -118,7 +118,7 @@ def _open_text(name: str, data: bytes, schema: Schema, sheet: str | None) -> Ope
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    lines = [line for line in _decoded(data).replace("\r\n", "\n").replace("\r", "\n").split("\n") if line]
+    lines = [line for line in _decode(data).replace("\r\n", "\n").replace("\r", "\n").split("\n") if line]
     if not (lines and lines[0].strip()) or "\0" in lines[0]:
         raise InputError("its first line does not name columns")
     if re.match("#( |$)|sep=.$", lines[0], re.I):
@@ -129,7 +129,7 @@ def _open_text(name: str, data: bytes, schema: Schema, sheet: str | None) -> Ope
         raise InputError("a quote of its first line does not close on it")
     records = [_record(line, sep, len(header)) for line in lines[1:]]
     odd = tuple(i for i, line in enumerate(records, 1) if line is None)
-    data = "\n".join([_quoted(header, sep), *(line for line in records if line is not None), ""]).encode()
+    data = "\n".join([_quote(header, sep), *(line for line in records if line is not None), ""]).encode()
     names = [str(i) for i in range(len(header))]
     table = arrow_csv.read_csv(
         pa.BufferReader(data),
@@ -143,7 +143,7 @@ def _open_text(name: str, data: bytes, schema: Schema, sheet: str | None) -> Ope
     )
     frame = pd.DataFrame({i: table.column(i).to_pandas() for i in range(len(header))})
     lost = [f"it has no rows: no line has as many cells as the first: {HEADER_FIRST}"] * bool(odd and not len(frame))
-    lost += _untitled(header)
+    lost += _refuse_title(header)
     values = sum(read_cell(name)[0] in (NUMBER, DATE) for name in header)
     said = f"names that are numbers or dates: {values} of {len(header)}; if they are a record, put a header above it"
     notes += (said,) * (2 * values > len(header))
@@ -156,7 +156,7 @@ def _open_lines(name: str, data: bytes, schema: Schema, sheet: str | None) -> Op
     """Read lines of JSON, each of which is an object by itself."""
     rows: list[Any] = []
     odd: list[int] = []
-    for i, line in enumerate((line for line in re.split("[\r\n]+", _decoded(data)) if line.strip()), 1):
+    for i, line in enumerate((line for line in re.split("[\r\n]+", _decode(data)) if line.strip()), 1):
         try:
             row = json.loads(line)
         except (ValueError, RecursionError):
@@ -183,10 +183,10 @@ def _record(line: str, sep: str, width: int) -> str | None:
     cells = _cells(line, sep)
     if cells is None or abs(len(cells) - width) > 1 or any(cells[width:]):
         return None
-    return line if len(cells) == width else _quoted([*cells, ""][:width], sep)
+    return line if len(cells) == width else _quote([*cells, ""][:width], sep)
 
 
-def _quoted(cells: Sequence[str], sep: str) -> str:
+def _quote(cells: Sequence[str], sep: str) -> str:
     out = io.StringIO()
     csv.writer(out, delimiter=sep, quoting=csv.QUOTE_ALL, lineterminator="").writerow(cells)
     return out.getvalue()
@@ -201,7 +201,7 @@ def _as_windows(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("deniable.windows", _as_windows)
 
 
-def _decoded(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     """Return the text: UTF-8 whose other bytes are read one by one, or UTF-16 with a mark; a bad unit costs itself.
 
     It is cut into lines afterwards: the bytes of a line end stand in other characters of UTF-16, too. There a byte too
@@ -224,7 +224,7 @@ def separator(header: str, known: str | None) -> tuple[str, tuple[str, ...]]:
     return best, () if best == (known or ",") else (f"separator: {_SEPARATORS[best]}",)
 
 
-def _untitled(header: Sequence[str]) -> list[str]:
+def _refuse_title(header: Sequence[str]) -> list[str]:
     """Refuse a title for a header, or one with blanks between: the first line of a table names most of its columns."""
     named, wide = sum(bool(name.strip()) for name in header), len(header) == 1 and "  " in header[0].strip()
     said = f"its first line names {named} of {len(header)} columns: {HEADER_FIRST}"
@@ -268,7 +268,7 @@ def _open_sheet(name: str, data: bytes, schema: Schema, sheet: str | None) -> Op
     other = f"others are {others} (--sheet)" if others else "it is the only one"
     notes = (f"sheet {title!r} was read; {other}",) * bool(others)
     lost = [f"the first row of sheet {title!r} must name the columns, and records must follow; {other}"]
-    lost = lost * (not (header and records)) + _untitled(header)
+    lost = lost * (not (header and records)) + _refuse_title(header)
     beside = sum(any(cell not in (None, "") for cell in row[len(header) :]) for row in records)
     columns = {i: pd.Series([row[i] for row in records], dtype=object) for i in range(len(header))}
     frame = as_frame(pd.DataFrame(columns, index=range(len(records))).set_axis(header, axis=1))

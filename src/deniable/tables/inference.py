@@ -57,7 +57,7 @@ def kind_of(cells: ColumnCells) -> str:
     return "category"
 
 
-def typed(cells: ColumnCells, kind: str) -> pd.Series[Any]:
+def of_kind(cells: ColumnCells, kind: str) -> pd.Series[Any]:
     """Return the cells of a kind; others are NaN."""
     if kind == "category":
         return pd.Series(cells.spelled, dtype=object).where(cells.kind > 0, np.nan)
@@ -171,13 +171,13 @@ def remarks(
 def doubts(texts: Collection[str], declared: ColumnSchema) -> dict[str, str]:
     """Return what in the texts of a column may be meant otherwise, by what would settle it and is not declared."""
     found = dict[str, str]()
-    way, marks = meant(texts, declared, "decimal")
+    way, marks = which_way(texts, declared, "decimal")
     if way and "," in way + marks:
         point = "1.234 was read as 1.234, though others have decimal commas"
         found["decimal"] = point if "." in marks else "1,234 was read as 1234; else --decimal ,"
     elif way and marks:
         found["point"] = "1.234 was read as 1.234, not as 1234; else --decimal ,"
-    if "/" in meant(texts, declared, "order")[1]:
+    if "/" in which_way(texts, declared, "order")[1]:
         found["order"] = "04/05/2021 was read as 5 April; else declare its order"
     if declared.kind != "code" and any(re.fullmatch(r"0\d+", text) for text in texts):
         found["code"] = "01067 was read as 1067: kind = 'code' keeps the zeros"
@@ -190,7 +190,7 @@ def doubts(texts: Collection[str], declared: ColumnSchema) -> dict[str, str]:
     return found
 
 
-def meant(texts: Collection[str], own: ColumnSchema, settles: str) -> tuple[str, str]:
+def which_way(texts: Collection[str], own: ColumnSchema, settles: str) -> tuple[str, str]:
     """Return the way in which texts are meant that are read in another, "" if all are read as meant.
 
     It is the way that reads every text, "either" where none shows it; "" too where ``settles``, "decimal" or "order",

@@ -33,7 +33,7 @@ def persons_of(column: Any, declared: ColumnSchema | None = None) -> tuple[NDArr
     series = column if isinstance(column, pd.Series) else pd.Series(column, dtype=getattr(column, "dtype", object))
     cells = own.read(series)
     codes, texts = cells.coded
-    names = np.array([*(_folded(text, own) for text in texts), None], dtype=object)[codes]
+    names = np.array([*(_fold(text, own) for text in texts), None], dtype=object)[codes]
     large = np.flatnonzero((cells.kind == NUMBER) & ~(np.abs(cells.number) < WHOLE))
     names[large] = [_canonical(cell, own.form) for cell in series.iloc[large].tolist()]
     places = {name: i for i, name in enumerate(dict.fromkeys(name for name in names.tolist() if name))}
@@ -46,7 +46,7 @@ def _canonical(cell: Any, form: CellFormat) -> str | None:
     return str(whole_of(cell, form)) if large else spelled(kind, value)
 
 
-def _folded(text: str, own: ColumnSchema) -> str:
+def _fold(text: str, own: ColumnSchema) -> str:
     """Return a canonical text without case, forms of letters, invisible characters and kinds of dashes."""
     if own.kind == "code" or (text.isascii() and text.isprintable()):
         return text if own.kind == "code" else text.casefold()

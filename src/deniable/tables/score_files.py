@@ -99,7 +99,7 @@ def read_scores(
     table, layout = usable[0], _layout(usable[0], score, member)
     assert layout is not None
     if layout in _SIDES:
-        first, second = (_padded(side, _column(table, side), schema) for side in layout)
+        first, second = (_drop_padding(side, _column(table, side), schema) for side in layout)
         return first, second
     values = _numbers(layout[0], _column(table, layout[0]), schema)
     inside = _membership(layout[1], _column(table, layout[1]))
@@ -257,7 +257,7 @@ def _check_filled(name: str, values: FloatArray) -> None:
         raise InputError(f"{name!r} must be a number in every row, got nan in row {row + 1}; drop or repair it")
 
 
-def _padded(name: str, column: Any, schema: Schema) -> FloatArray:
+def _drop_padding(name: str, column: Any, schema: Schema) -> FloatArray:
     """Drop the empty cells at the end of a shorter column; one in the middle is a missing score."""
     values = _numbers(name, column, schema)
     filled = np.flatnonzero(~np.isnan(values))

@@ -33,9 +33,9 @@ class Additive:
 
     def scores(self, table: FeatureTable) -> FloatArray:
         """Return the scores of a table's rows, (rows, outputs)."""
-        return self.summed(codes_of(table, self.encoders))
+        return self.sum_scores(codes_of(table, self.encoders))
 
-    def summed(self, codes: Sequence[Codes]) -> FloatArray:
+    def sum_scores(self, codes: Sequence[Codes]) -> FloatArray:
         """Return the scores of records in these cells, of the columns and of the intercept, (rows, outputs)."""
         cells, starts = self.cell_scores(), self.basis.starts
         out = np.zeros((codes[-1].size, cells.shape[1]))

@@ -23,7 +23,7 @@ from deniable.tables import Schema, as_schema, as_table, open_table
 from deniable.training.account import RecordTradeoffs
 from deniable.training.additive import Additive
 from deniable.training.features import FeatureTable, apart
-from deniable.training.fits import ModelFit, checked, completed, without_group
+from deniable.training.fits import ModelFit, checked, complete_columns, without_group
 
 T = TypeVar("T")
 _NO_LEDGER = "not stored with a fitted model: set it anew"  # in place of a path; enter() refuses it
@@ -162,4 +162,6 @@ class PrivateModel(Certified):
         check_is_fitted(self)
         X, _ = without_group(self, as_table(X, self.schema_), fitting=False)
         model: Additive = self.model_
-        return model.scores(FeatureTable(checked(self, completed(self, X), reset=False), self.schema_, self.columns_))
+        return model.scores(
+            FeatureTable(checked(self, complete_columns(self, X), reset=False), self.schema_, self.columns_)
+        )

@@ -91,7 +91,7 @@ class ClassifierFit(ModelFit):
         self.look.units = self.look.units.only(codes >= 0)
         return classes, np.maximum(codes, 0.0)
 
-    def discovered(self, cells: ColumnCells) -> dict[str, float]:
+    def discover_labels(self, cells: ColumnCells) -> dict[str, float]:
         """Return the labels that are frequent with their noisy counts.
 
         Where records are few, as much is spent as finds a class that a quarter of them have, within limits.
@@ -106,14 +106,14 @@ class ClassifierFit(ModelFit):
         classes, declared = self.model.classes, self.declares_target(self.model)
         public = () if isinstance(classes, str) else ("the list of classes" + ", as y has it" * (not declared),)
         if isinstance(target, ColumnCells):
-            target = self.listed(target, labels_of(self.discovered(target), self.aim(self.model)))
+            target = self.listed(target, labels_of(self.discover_labels(target), self.aim(self.model)))
         found, codes = target
         if len(found) < 2:
             lost = " that stand out of the noise: list them (classes=, --classes)" * isinstance(classes, str)
             raise InputError(f"y must have at least two classes{lost or ', got one class'}")
         loss: ClippedLoss = ClippedLogistic() if len(found) == 2 else ClippedSoftmax(outputs=len(found))
         told = len(found) == 2 and levels.tells(self.n * self.look.ledger.mu)
-        level = (levels.CLASSES_LEVEL_SHARE, levels.calibrated) if told else None
+        level = (levels.CLASSES_LEVEL_SHARE, levels.calibrate_scores) if told else None
         return self.finished(codes, loss, public, level, classes_=found)
 
 

@@ -28,9 +28,7 @@ def tells(look: Queries, n: float) -> bool:
     return n * look.ledger.mu * math.sqrt(CLIP_SHARE) >= INFORMATIVE
 
 
-def reclipped(
-    look: Queries, loss: ClippedLoss, residuals: FloatArray, n: float, mu: float, columns: int
-) -> ClippedLoss:
+def reclip(look: Queries, loss: ClippedLoss, residuals: FloatArray, n: float, mu: float, columns: int) -> ClippedLoss:
     """Pay for a histogram of the residuals, clipped at :data:`WIDEST`, and return the loss with the best clip.
 
     ``residuals`` are on the lattice, unweighted; ``mu`` is the budget of the steps.

@@ -71,7 +71,7 @@ def fit_column(
     if task == "classification" and fractions and not aim.words and not declared.kind:
         raise InputError("task 'classification' needs classes, this target holds fractions; use task 'regression'")
     if task == "classification" or (task == "auto" and (aim.words or not fractions)):
-        found = fit.discovered(cells)
+        found = fit.discover_labels(cells)
         most = len(found) <= _FEW_VALUES and sum(found.values()) > fit.n / 2
         if task == "classification" or aim.kind == "category" or (len(found) > 1 and most):
             return fit.learn(fit.listed(cells, labels_of(found, declared)))

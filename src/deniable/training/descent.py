@@ -113,7 +113,7 @@ class Descent:
         for rows, residuals in self._pass(w, self._lattice.loss):
             self._squares[rows] += sum(r * r for r in residuals) * self._row[rows]
             shares = self._shares[rows] * self._lattice.coarser
-            self._design.add(sums, [np.trunc(r * shares) for r in self._weighted(residuals, rows)], rows)
+            self._design.add(sums, [np.trunc(r * shares) for r in self._weigh(residuals, rows)], rows)
         self._steps.append(step)
         return self._design.total(sums)
 
@@ -136,7 +136,7 @@ class Descent:
 
     def products(self, w: FloatArray, loss: ClippedLoss, *query: Any) -> IntArray:
         """Return sums of residuals times functions of pairs of columns: :func:`pairs.products`."""
-        return products(self._weighted(self.residuals(w, loss), slice(None)), self._rows.codes, *query)
+        return products(self._weigh(self.residuals(w, loss), slice(None)), self._rows.codes, *query)
 
     def _pass(self, w: FloatArray, loss: ClippedLoss) -> Iterator[tuple[slice, list[FloatArray]]]:
         prepared: Any = self._design.prepare(self._lattice.basis.scale[:, None] * w)
@@ -144,6 +144,6 @@ class Descent:
             scores = self._design.scores(prepared, rows)
             yield rows, loss.residuals(scores, self._rows.target[rows], self._lattice.table)
 
-    def _weighted(self, residuals: list[FloatArray], rows: slice) -> list[FloatArray]:
+    def _weigh(self, residuals: list[FloatArray], rows: slice) -> list[FloatArray]:
         weights = self._rows.weights
         return residuals if weights is None else [r * weights[rows] for r in residuals]

@@ -117,7 +117,7 @@ class _Records:
         self._sizes, self._entries, self._n_rows, self._at_once = basis.sizes, basis.entries, n_rows, at_once
 
     @cached_property
-    def _transposed(self) -> csr_matrix:
+    def _transpose(self) -> csr_matrix:
         return self._entries.T.astype(np.int64).tocsr()
 
     def chunks(self) -> Iterator[slice]:
@@ -132,7 +132,7 @@ class _Records:
 
     def _by_coordinate(self, cells: FloatArray) -> IntArray:
         """Return sums of residuals times rows, (coordinates, outputs), from sums of residuals by cell."""
-        return np.asarray(self._transposed @ cells.astype(np.int64))
+        return np.asarray(self._transpose @ cells.astype(np.int64))
 
 
 class DenseDesign(_Records):
@@ -188,7 +188,7 @@ class SharedDesign(_Records):
 
     def __init__(self, codes: Iterator[Codes], basis: Basis, n_rows: int) -> None:
         super().__init__(basis, n_rows, CHUNK)
-        groups = _grouped(self._sizes, min(_MOST_CELLS, max(n_rows, 1)))
+        groups = _group_blocks(self._sizes, min(_MOST_CELLS, max(n_rows, 1)))
         self._index: list[Codes] = []
         for group in groups:
             joint = np.zeros(n_rows, dtype=np.uint16)
@@ -252,7 +252,7 @@ class SharedDesign(_Records):
 Design = DenseDesign | SharedDesign  # each makes two passes over the records: scores, sums of residuals
 
 
-def _grouped(sizes: Sequence[int], most: int) -> list[list[int]]:
+def _group_blocks(sizes: Sequence[int], most: int) -> list[list[int]]:
     """Join adjacent blocks while the product of their sizes stays within ``most``."""
     groups: list[list[int]] = []
     cells = most + 1

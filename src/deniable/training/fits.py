@@ -256,7 +256,7 @@ def person_of(model: Any) -> Any:
     return as_schema(model.schema).person if model.group is None else name_of(model.group)
 
 
-def completed(model: Any, X: Any) -> Any:
+def complete_columns(model: Any, X: Any) -> Any:
     """Return the table with empty columns where it lacks some that the model left out."""
     names, here = list(getattr(model, "feature_names_in_", ())), list(getattr(X, "columns", ()))
     gone, used = set(names) - set(here), {column.name for column in model.columns_}

@@ -21,7 +21,7 @@ from deniable._floats import MANY_ROUNDINGS
 from deniable._parallel import Parts
 from deniable.noise import Queries
 from deniable.training.additive import Additive, codes_of
-from deniable.training.clipping import CLIP_SHARE, WIDEST, reclipped, tells
+from deniable.training.clipping import CLIP_SHARE, WIDEST, reclip, tells
 from deniable.training.descent import MOMENTUM, Coded, Descent, Lattice, length_of_step
 from deniable.training.design import Basis
 from deniable.training.encoders import Pair, Thermometer
@@ -92,11 +92,11 @@ class Path:
         starts = basis.starts.tolist()
         return [cells[s : s + e.size] for s, e in zip(starts, self.columns.encoders, strict=False)]
 
-    def reclipped(self, settled: FloatArray) -> ClippedLoss:
+    def reclip(self, settled: FloatArray) -> ClippedLoss:
         """Ask how large the residuals are and return the loss with the best clip."""
         found = self.descent.each(methodcaller("residuals", settled, replace(self.loss, clip=WIDEST)))
         residuals = np.concatenate([one for (one,) in found])
-        return reclipped(self.task.look, self.loss, residuals, self.task.n, self.mu, len(self.columns.encoders))
+        return reclip(self.task.look, self.loss, residuals, self.task.n, self.mu, len(self.columns.encoders))
 
     def go_on(self, step: int, loss: ClippedLoss, found: Sequence[Pair]) -> None:
         """Go on with another loss and with more pairs: the same coefficients and velocity, in the larger basis."""
@@ -138,7 +138,7 @@ class Path:
 
     def scores(self, model: Additive) -> FloatArray:
         """Return the scores of all records, (rows, outputs)."""
-        return np.concatenate(self.rows.each(lambda rows: model.summed(rows.codes)))
+        return np.concatenate(self.rows.each(lambda rows: model.sum_scores(rows.codes)))
 
 
 def fit_table(task: Task, declared: Declared, model: str, most: int) -> Path:
@@ -155,7 +155,7 @@ def fit_table(task: Task, declared: Declared, model: str, most: int) -> Path:
         pauses.setdefault(round(ASKS[0].moment * STEPS), None)
     settled = path.walk(0, min(pauses, default=STEPS))
     for k, (step, end) in enumerate(pairwise((*sorted(pauses), STEPS))):
-        loss = path.reclipped(settled) if clips and k == 0 else path.loss
+        loss = path.reclip(settled) if clips and k == 0 else path.loss
         found: Sequence[Pair] = ()
         if (ask := pauses[step]) is not None:
             query = PairQuery(loss, columns, path.effects(settled), task.n)

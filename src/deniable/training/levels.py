@@ -22,7 +22,7 @@ from deniable.noise import Paid
 from deniable.training.additive import Additive
 from deniable.training.design import CHUNK
 from deniable.training.looks import Task
-from deniable.training.losses import RESIDUAL, ClippedLogistic, ClippedLoss, ClippedPoisson, link_gap, tabled
+from deniable.training.losses import RESIDUAL, ClippedLogistic, ClippedLoss, ClippedPoisson, link_gap, tabulate
 
 LEVEL_SHARE = 0.04  # of μ²: a last look at the level of a regression's predictions
 CLASSES_LEVEL_SHARE = 0.02  # of μ²: the same of a classifier's scores
@@ -58,7 +58,9 @@ def wide_clip(mu: float, n: float, clip: float, count: float | None = None, *, o
     return wide if wide >= (worth * clip if count is None else max(clip, count)) else None
 
 
-def levelled(task: Task, model: Additive, scores: FloatArray, paid: Paid, wide: float) -> tuple[Additive, ClippedLoss]:
+def level_scores(
+    task: Task, model: Additive, scores: FloatArray, paid: Paid, wide: float
+) -> tuple[Additive, ClippedLoss]:
     """Return the model with its ``scores`` shifted and stretched; from one query that is paid for."""
     scores, mu = scores[:, 0], paid.mu
     if isinstance(task.loss, ClippedPoisson):
@@ -69,7 +71,7 @@ def levelled(task: Task, model: Additive, scores: FloatArray, paid: Paid, wide: 
             return [np.minimum(target / wide, 1), np.exp(np.minimum(scores, math.log(narrow))) / narrow]
 
         counts, predicted = means_of(task, scores, rates, paid, _POISSON)
-        return _moved(model, math.log(wide * max(counts, felt) / (narrow * max(predicted, felt))), 1.0), task.loss
+        return _move(model, math.log(wide * max(counts, felt) / (narrow * max(predicted, felt))), 1.0), task.loss
     felt = wide * math.sqrt(_SQUARED) / (mu * task.n)
 
     def moments(scores: FloatArray, target: FloatArray) -> list[FloatArray]:
@@ -79,7 +81,7 @@ def levelled(task: Task, model: Additive, scores: FloatArray, paid: Paid, wide: 
     left_mean, product, middle, square = means_of(task, scores, moments, paid, _SQUARED)
     middle, square = 2 * middle, 2 * square
     steeper = _steeper(wide * (product - left_mean * middle), square - middle**2, felt, 2 * felt / wide)
-    return _moved(model, wide * left_mean - steeper * middle, 1 + steeper / _FAR), task.loss
+    return _move(model, wide * left_mean - steeper * middle, 1 + steeper / _FAR), task.loss
 
 
 def _steeper(product: float, spread: float, felt: float, unsure: float) -> float:
@@ -106,7 +108,7 @@ def means_of(task: Task, scores: FloatArray, columns: ScoreFunctions, paid: Paid
     return [float(value) / unit / task.n for value in released]
 
 
-def _moved(model: Additive, shift: float, slope: float) -> Additive:
+def _move(model: Additive, shift: float, slope: float) -> Additive:
     coefficients = model.coefficients * slope
     coefficients[-1] += shift / model.basis.scale[-1]
     return replace(model, coefficients=coefficients)
@@ -117,7 +119,7 @@ def tells(strength: float) -> bool:
     return strength * math.sqrt(CLASSES_LEVEL_SHARE) >= TOLD
 
 
-def calibrated(task: Task, model: Additive, scores: FloatArray, paid: Paid) -> tuple[Additive, ClippedLoss]:
+def calibrate_scores(task: Task, model: Additive, scores: FloatArray, paid: Paid) -> tuple[Additive, ClippedLoss]:
     """Return a classifier of two classes with its scores shifted and stretched and its link bent: one Newton step.
 
     The three are functions of a record's score, at most 1; what is left of it, y minus its probability, is at most 1
@@ -127,7 +129,7 @@ def calibrated(task: Task, model: Additive, scores: FloatArray, paid: Paid) -> t
     which = np.triu_indices(3)
 
     def moments(scores: FloatArray, target: FloatArray) -> list[FloatArray]:
-        shares, gap = tabled(scores, loss.probabilities, link_gap)
+        shares, gap = tabulate(scores, loss.probabilities, link_gap)
         features = np.stack([np.ones_like(scores), np.clip(scores / _FLAT, -1, 1), gap / math.log(2)])
         left, curvature = target - shares, shares * (1 - shares)
         return [*features * left, *(curvature * features[i] * features[j] for i, j in zip(*which, strict=True))]
@@ -140,4 +142,4 @@ def calibrated(task: Task, model: Additive, scores: FloatArray, paid: Paid) -> t
     sure = bend @ np.linalg.inv(bend + np.eye(3) * 3.375 / paid.mu**2)
     step = np.linalg.solve(sure @ bend + np.diag(1 / np.square(_PRIOR)), sure @ found[:3])
     slope, link = min(max(1 + float(step[1]) / _FLAT, 0.5), 2.0), min(max(float(step[2]) / math.log(2), -0.5), 1.5)
-    return _moved(model, float(step[0]), slope), replace(loss, link=link)  # probabilities rise with the score
+    return _move(model, float(step[0]), slope), replace(loss, link=link)  # probabilities rise with the score

@@ -83,7 +83,7 @@ class Task:
         look, rows = self.look, self.table.n_rows
         if not look.units.total(rows) * max(self.loss.clip, 1.0) * RESIDUAL < EXACT:
             raise InputError(f"X must have few enough rows for exact sums in double precision, got {rows}")
-        return centred(self, encoders_for(self, declared, model), look.ledger.mu * math.sqrt(CENTRES_SHARE))
+        return centre_columns(self, encoders_for(self, declared, model), look.ledger.mu * math.sqrt(CENTRES_SHARE))
 
 
 def bins_mu(task: Task, declared: Declared) -> float:
@@ -265,15 +265,15 @@ class Columns:
         return np.asarray(joint.ravel())
 
 
-def centred(task: Task, encoders: tuple[Encoder, ...], mu: float) -> Columns:
+def centre_columns(task: Task, encoders: tuple[Encoder, ...], mu: float) -> Columns:
     """Return the columns with the masses of their cells; pays at most ``mu``, nothing if all are known."""
     found = {j: encoder.mass for j, encoder in enumerate(encoders) if encoder.mass is not None}
     unknown = [j for j in range(len(encoders)) if j not in found]
-    found |= _released(task, encoders, unknown, mu) if unknown else {}
+    found |= _ask_masses(task, encoders, unknown, mu) if unknown else {}
     return Columns(encoders, tuple(found[j] for j in range(len(encoders))))
 
 
-def _released(task: Task, encoders: tuple[Encoder, ...], unknown: list[int], mu: float) -> dict[int, FloatArray]:
+def _ask_masses(task: Task, encoders: tuple[Encoder, ...], unknown: list[int], mu: float) -> dict[int, FloatArray]:
     """Return the masses from one noisy sum: each column moves it by at most 1 (in norm), a unit by √columns."""
     rows = [_rows(encoders[j]) for j in unknown]
     paid = task.look.pay("centres", "how the records lie in columns without bins of known mass", mu)

@@ -89,7 +89,7 @@ def _grid() -> FloatArray:
     return (np.arange(2 * _FARTHEST * SCORE // _COARSE) + 0.5) * _COARSE / SCORE - _FARTHEST
 
 
-def tabled(scores: FloatArray, *functions: Callable[[FloatArray], FloatArray]) -> list[FloatArray]:
+def tabulate(scores: FloatArray, *functions: Callable[[FloatArray], FloatArray]) -> list[FloatArray]:
     """Return functions of scores, from tables: equal scores give equal values wherever a record stands."""
     place = _position(np.rint(np.clip(scores, -_FARTHEST, _FARTHEST) * SCORE).astype(np.int32))
     return [function(_grid()).take(place) for function in functions]

@@ -30,7 +30,7 @@ def draw(model: Additive, columns: Any = None, dates: Collection[Any] = ()) -> F
     """
     import matplotlib.pyplot as plt
 
-    chosen = _chosen(model, columns)
+    chosen = _choose_columns(model, columns)
     wide = min(len(chosen), 4)
     deep = -(-len(chosen) // wide)
     figure, axes = plt.subplots(deep, wide, figsize=(3.2 * wide, 2.5 * deep), layout="constrained", squeeze=False)
@@ -50,7 +50,7 @@ def draw(model: Additive, columns: Any = None, dates: Collection[Any] = ()) -> F
     return figure
 
 
-def _chosen(model: Additive, columns: Any) -> list[int]:
+def _choose_columns(model: Additive, columns: Any) -> list[int]:
     names = [block.name for block in model.blocks]
     if columns is None:
         spread = [model.spread(j) for j in range(len(names))]

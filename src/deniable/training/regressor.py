@@ -17,7 +17,7 @@ from deniable.tables import DATE, NUMBER, ColumnCells, ColumnSchema
 from deniable.training import bins
 from deniable.training.base import PrivateModel, estimator
 from deniable.training.fits import ModelFit, TrainingWarning
-from deniable.training.levels import LEVEL_SHARE, levelled, wide_clip
+from deniable.training.levels import LEVEL_SHARE, level_scores, wide_clip
 from deniable.training.looks import NumberColumn
 from deniable.training.losses import CLIP, ClippedLoss, ClippedPoisson, ClippedSquared
 
@@ -82,7 +82,7 @@ class RegressorFit(ModelFit):
         public = ("the range of the target",) * (span is not None)
         part, one = look.ledger.mu * math.sqrt(LEVEL_SHARE), 1 / spread if poisson else None
         wide = wide_clip(part, n, loss.clip, one, one_sided=one_sided)
-        level = None if wide is None else (LEVEL_SHARE, partial(levelled, wide=wide))
+        level = None if wide is None else (LEVEL_SHARE, partial(level_scores, wide=wide))
         return self.finished((values - centre) / spread, loss, public, level, centre_=centre, spread_=spread)
 
 

@@ -129,14 +129,14 @@ class Seen:
     variance: FloatArray
     relative: FloatArray
 
-    def expected(self) -> tuple[FloatArray, FloatArray]:
+    def expected_variances(self) -> tuple[FloatArray, FloatArray]:
         """Return the variance of the signal and of what is seen, (laws, directions), under each prior law."""
         prior = np.array([spread * self.relative**power for power in _SMOOTHNESS for spread in _VARIANCES])
         return self.gain * prior, self.gain**2 * prior + self.variance
 
     def log_likelihood(self) -> FloatArray:
         """Return the log likelihood of each law, (laws,)."""
-        _, total = self.expected()
+        _, total = self.expected_variances()
         outputs, squares = self.values.shape[1], np.square(self.values).sum(axis=1)
         return np.asarray(-0.5 * (outputs * np.log(total) + squares / total).sum(axis=1))
 
@@ -159,6 +159,6 @@ def kept_shares(columns: Sequence[Seen]) -> list[FloatArray]:
         often = (flat + laws.sum(axis=0)) / (1 + len(columns))
     out = []
     for law, column in zip(laws, columns, strict=True):
-        signal, total = column.expected()
+        signal, total = column.expected_variances()
         out.append(np.minimum(law @ np.minimum(signal / total, 1.0), 1.0))
     return out

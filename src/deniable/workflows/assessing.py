@@ -196,7 +196,7 @@ def assess(
         title=title,
         command=command,
     )
-    source, X = _unwrapped(together(source) if isinstance(source, list) else source, X)
+    source, X = _unwrap(together(source) if isinstance(source, list) else source, X)
     given = {name: value for name, value in (("X", X), ("y", y)) if value is not None}
     made = adapter_for(source)(source, asked, {**given, **options})
     versions = {"deniable": version("deniable"), "python": platform.python_version(), "numpy": np.__version__}
@@ -216,7 +216,7 @@ def _with(rates: Sequence[float], asked: Sequence[float | None]) -> tuple[float,
     return tuple(named.values())
 
 
-def _unwrapped(source: Any, X: Any) -> tuple[Any, Any]:
+def _unwrap(source: Any, X: Any) -> tuple[Any, Any]:
     """A private model behind steps that learn nothing, as ``deniable train`` writes it: the model, and X as it sees it.
 
     Whatever else stands before or around it was fitted to the records, and no certificate covers that: it is refused.

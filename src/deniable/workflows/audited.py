@@ -71,7 +71,7 @@ def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mecha
     """Return what the canaries of one training run show; ``bound`` is the promise that they are compared with."""
     sure = sure_of(source.confidence)
     numbers = (
-        *_shown(source, asked.delta, sure),
+        *_lower_bounds(source, asked.delta, sure),
         Number("attack.right", "Right guesses", source.right / max(source.guesses, 1),
                f"{source.right:,} of {source.guesses:,}; 50\u00a0% is guessing.", "exact"),
         Number("attack.canaries", "Canaries", float(source.canaries),
@@ -113,7 +113,7 @@ def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mecha
 def _against_a_promise(audit: SequentialAudit, asked: Asked, attack: str, title: str) -> Assessment:
     verdict, sure = audit.verdict(), sure_of(audit.confidence)
     numbers = (
-        *_shown(audit, asked.delta, sure),
+        *_lower_bounds(audit, asked.delta, sure),
         Number("attack.p", "p-value, valid at any time", verdict.p_value,
                "Under the promise, the probability that it is ever as small as this is at most this.", "exact",
                unit="number"),
@@ -133,7 +133,7 @@ def _against_a_promise(audit: SequentialAudit, asked: Asked, attack: str, title:
     )  # fmt: skip
 
 
-def _shown(audit: SequentialAudit | OneRunAudit, delta: float, sure: str) -> list[Number]:
+def _lower_bounds(audit: SequentialAudit | OneRunAudit, delta: float, sure: str) -> list[Number]:
     """Return lower bounds, what no mechanism that explains the scores stays below; one run shows no advantage."""
     rows: list[tuple[str, str, Interval, str]] = [
         ("epsilon", "ε shown by the attack", audit.epsilon(), "mechanism with a smaller ε"),

@@ -90,13 +90,13 @@ class OpacusCallback:
         assert isinstance(last, SubsampledGaussian)
         goal = as_limit(advantage, limit)
 
-        def met(more: Any) -> bool:
+        def meets(more: Any) -> bool:
             return goal.is_met(tradeoff(Composition([*before, replace(last, steps=last.steps + int(more))])))
 
         above = 1
-        while above < _MOST_STEPS and met(above):
+        while above < _MOST_STEPS and meets(above):
             above *= 2
-        return int(bisect_integers(met, 0, above)[0])
+        return int(bisect_integers(meets, 0, above)[0])
 
     def assessment(self, **options: Any) -> Assessment:
         """Return the assessment of the run so far, with how the bound grew; options are those of :func:`assess`."""

@@ -61,7 +61,7 @@ def profile_section(
         f"never without: the model with and without the record, {law}.",
         numbers=tuple(numbers),
         curves=(roc_curve("records.worst", label, curve),),
-        series=(_ranked(advantage), *_transition(profile)),
+        series=(_by_rank(advantage), *_transition(profile)),
         grids=tuple(grids),
         notes=(profile.warning,),
         protected=False,
@@ -93,7 +93,7 @@ def _subgroups(name: str, values: NDArray[Any], advantage: NDArray[np.float64]) 
     return Grid("subgroups", f"Exposure by {name}", [name, "records", "median advantage", "largest advantage"], rows)
 
 
-def _ranked(advantage: NDArray[np.float64]) -> Series:
+def _by_rank(advantage: NDArray[np.float64]) -> Series:
     order = np.sort(advantage)[::-1]
     ranks = np.unique(np.geomspace(1, len(order), _RANKED_POINTS).astype(int))
     return Series(

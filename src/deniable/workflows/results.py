@@ -53,7 +53,7 @@ def assess_audit(
 def assess_half(source: Release | HalfCertificate, asked: Asked) -> Assessment:
     """Return what the certificate of a release from a secret half proves."""
     certificate = source.certificate if isinstance(source, Release) else source
-    return _released(
+    return _release_page(
         certificate,
         asked,
         f"{certificate.kind} certificate; coupling: {certificate.coupling}.",
@@ -75,7 +75,7 @@ def assess_queries(source: StatisticsRelease | Certificate, asked: Asked) -> Ass
     """Return what the certificate of private queries proves."""
     certificate = source if isinstance(source, Certificate) else source.certificate
     many, delta = len(certificate.uses), f", δ = {certificate.delta:.3g}" * bool(certificate.delta)
-    return _released(
+    return _release_page(
         certificate,
         asked,
         f"exact certificate; {certificate.target}: Gaussian differential privacy on all records, {many} "
@@ -101,7 +101,7 @@ def _size_and_noise(made: StatisticsRelease) -> tuple[Number, Number]:
     )  # fmt: skip
 
 
-def _released(
+def _release_page(
     certificate: Certificate | HalfCertificate,
     asked: Asked,
     summary: str,

@@ -77,7 +77,7 @@ def settings(mechanism: Mechanism, limits: list[Limit]) -> list[str] | None:
     said = []
     for knob in knobs:
         old = getattr(what, knob.field)
-        new = _met(partial(_with, what, knob.field), old, knob, limits, _COARSE if slow else _TOLERANCE)
+        new = _nearest_that_meets(partial(_with, what, knob.field), old, knob, limits, _COARSE if slow else _TOLERANCE)
         if new is not None:
             said.append(knob.sentence(old, new))
     return said if knobs else None
@@ -97,7 +97,7 @@ def _together(mechanism: Composition, limits: list[Limit]) -> list[str] | None:
     def scaled(factor: float) -> Mechanism:
         return Composition([replace(part, noise_multiplier=factor * part.noise_multiplier) for part in phases])
 
-    factor = _met(scaled, 1.0, _KNOBS[0], limits)
+    factor = _nearest_that_meets(scaled, 1.0, _KNOBS[0], limits)
     return [] if factor is None else [f"Noise: {shown(factor, 'number', 'upper')} times the noise in every phase."]
 
 
@@ -107,14 +107,14 @@ def fit_again(mu: float, delta: float, limits: list[Limit]) -> list[str]:
     def fit(mu: float) -> Mechanism:
         return GaussianDP(mu) + ApproximateDP(0.0, delta) if delta > 0 else GaussianDP(mu)
 
-    lower = _met(fit, mu, _MU, limits)
+    lower = _nearest_that_meets(fit, mu, _MU, limits)
     if lower is None:
         return []
     goal = shown(tradeoff(fit(lower)).advantage(), "number", "lower", 3)
     return [f"Promise: fit again with advantage={goal} (--advantage {goal}), which takes more noise."]
 
 
-def _met(
+def _nearest_that_meets(
     make: Callable[[Any], Mechanism], old: Any, knob: _Knob, limits: list[Limit], tolerance: float = _TOLERANCE
 ) -> Any:
     """The value of a parameter, as near to ``old`` as possible, that meets all limits, or None."""

@@ -134,12 +134,15 @@ def train_table(
     task = cast(TaskChoice, declared.task or "auto") if task == "auto" else task
     group = declared.person if group is None else name_of(group)
     drop = names_of(drop)
-    name, (frame, target) = opened.name, _checked(opened, declared.target if target is None else name_of(target))
+    name, (frame, target) = (
+        opened.name,
+        _cells_and_target(opened, declared.target if target is None else name_of(target)),
+    )
     who = () if group is None else (group,)
     for option, asked in (("drop", drop), ("group", who)):
         for column in asked:
             column_among(option, column, [one for one in frame.columns if option != "group" or one != target])
-    declared = replace(_declared(declared, classes, list(frame.columns), target), person=group)
+    declared = replace(_declared_of(declared, classes, list(frame.columns), target), person=group)
     left = {target, *drop, *who, *(one for one in frame.columns if declared.kind(one) == "dropped")}
     X = frame[[column for column in frame.columns if column not in left]]
     if target in drop or declared.kind(target) == "dropped" or not len(X.columns):
@@ -147,7 +150,7 @@ def train_table(
     declared = declared.only({*X.columns, target, group})
     persons = None if group is None else frame[group]
     whose = None if persons is None else persons_of(persons, declared.column(group))[0]
-    train = _kept(len(frame), whose, share, SumNoise())
+    train = _training_rows(len(frame), whose, share, SumNoise())
     aim = declared.column(target)
     cells = aim.read(frame[target])
     options: Any = {"advantage": advantage, "limit": limit, "schema": declared}
@@ -160,10 +163,10 @@ def train_table(
         estimator = fit_column(task, *estimators, fitted[train], cells.at(np.flatnonzero(train)), opened.unit)
     felt = [str(w.message) for w in caught if issubclass(w.category, TrainingWarning)]
     kind = "classification" if isinstance(estimator, PrivateClassifier) else "regression"
-    useful = _measured(estimator, X, cells, train)
+    useful = _compare_held_out(estimator, X, cells, train)
     pipeline = Pipeline([("read", TableReader([column.name for column in estimator.columns_])), ("model", estimator)])
     facts = {"data": name, "target": target, "task": kind, "model": model, "holdout": share, "columns": len(X.columns)}
-    told = tuple(_read(estimator, X))
+    told = tuple(_columns_read(estimator, X))
 
     def page(useful: Usefulness | None, read: Sequence[str]) -> Assessment:
         made = assess(
@@ -190,7 +193,7 @@ def train_table(
     return Trained(pipeline, owners, public, remarks)
 
 
-def _checked(opened: Opened, target: str | None) -> tuple[pd.DataFrame, str]:
+def _cells_and_target(opened: Opened, target: str | None) -> tuple[pd.DataFrame, str]:
     """Return the cells as they stand, and the name of the target."""
     name, frame, target = opened.name, opened.checked().frame, target or opened.target_name
     names = list(frame.columns)
@@ -200,7 +203,7 @@ def _checked(opened: Opened, target: str | None) -> tuple[pd.DataFrame, str]:
     return frame if isinstance(frame, pd.DataFrame) else pd.DataFrame({n: frame[n] for n in names}), target
 
 
-def _declared(schema: Schema, classes: Sequence[Any] | None, names: Sequence[Any], target: str) -> Schema:
+def _declared_of(schema: Schema, classes: Sequence[Any] | None, names: Sequence[Any], target: str) -> Schema:
     """Return all that is declared of a table's columns; classes that are texts and spell numbers are numbers."""
     schema.check_names(names)
     said = {} if classes is None else {target: {"categories": tuple(classes)}}
@@ -211,7 +214,7 @@ def _declared(schema: Schema, classes: Sequence[Any] | None, names: Sequence[Any
     return schema
 
 
-def _read(estimator: PrivateClassifier | PrivateRegressor, X: pd.DataFrame) -> list[str]:
+def _columns_read(estimator: PrivateClassifier | PrivateRegressor, X: pd.DataFrame) -> list[str]:
     """What released counts say of the columns: those that were left out, and those of numbers and words."""
     used = {column.name for column in estimator.columns_}
     both = [str(column) for column in estimator.columns_ if column.sure and column.measured and column.words]
@@ -226,7 +229,7 @@ def _read(estimator: PrivateClassifier | PrivateRegressor, X: pd.DataFrame) -> l
     return [*both, *[said] * bool(doubt), *missed, *gone]
 
 
-def _measured(estimator: Any, X: pd.DataFrame, cells: ColumnCells, train: Any) -> Usefulness | None:
+def _compare_held_out(estimator: Any, X: pd.DataFrame, cells: ColumnCells, train: Any) -> Usefulness | None:
     """Compare with an unprotected model on the held-out records whose target fits; None if there are none."""
     classification = isinstance(estimator, PrivateClassifier)
     if classification:
@@ -247,7 +250,7 @@ def _measured(estimator: Any, X: pd.DataFrame, cells: ColumnCells, train: Any) -
     return measure(estimator, X[~train], y[~train], plain=plain)
 
 
-def _kept(n: int, owners: Any, share: float, source: SumNoise) -> Any:
+def _training_rows(n: int, owners: Any, share: float, source: SumNoise) -> Any:
     """Which rows train: each record or person is held out independently with probability ``share``."""
     who, units = (np.arange(n), n) if owners is None else (owners, int(owners.max()) + 1)
     train = ~source.coins("held out", units, share)[who]

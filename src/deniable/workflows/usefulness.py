@@ -183,7 +183,7 @@ def measure(model: Any, X: Any, y: Any, *, plain: Any = None) -> Usefulness:
     if not hasattr(model, "classes_"):
         truth, of = truth.astype(np.float64), "R²"
         answers = [np.asarray(one.predict(X), dtype=np.float64) for one in models]
-        parts = [_explained(found, truth) for found in answers]
+        parts = [_parts_of_r2(found, truth) for found in answers]
         scores = [Score(float(part.mean()), float(np.abs(found - truth).mean()))
                   for part, found in zip(parts, answers, strict=True)]  # fmt: skip
         guess, noise = Score(0.0, float(np.abs(truth - truth.mean()).mean())), 2 / float(np.sqrt(truth.size))
@@ -204,12 +204,12 @@ def measure(model: Any, X: Any, y: Any, *, plain: Any = None) -> Usefulness:
             of, groups = "AUC", truth == classes[1]
             parts = [_placements(found[:, names.index(classes[1])], groups) for names, found in asked]
         guess = Score(float(counts.max() / truth.size), 0.5 if classes.size > 1 else None)
-    loss = None if plain is None else _lost(of, parts[1] - parts[0], groups)
+    loss = None if plain is None else _score_lost(of, parts[1] - parts[0], groups)
     beside = None if plain is None else scores[1]
     return Usefulness(hasattr(model, "classes_"), truth.size, scores[0], beside, guess, noise, loss)
 
 
-def _lost(of: str, apart: FloatArray, groups: NDArray[np.bool_]) -> ScoreLost:
+def _score_lost(of: str, apart: FloatArray, groups: NDArray[np.bool_]) -> ScoreLost:
     """The difference of two scores that are means within each group of records, and its 95 % interval (Welch's t).
 
     Of the AUC the parts are those of DeLong, DeLong and Clarke-Pearson (1988). The squares of a group have one more, as
@@ -237,7 +237,7 @@ def _placements(found: FloatArray, positive: NDArray[np.bool_]) -> FloatArray:
     return placed
 
 
-def _explained(found: FloatArray, truth: FloatArray) -> FloatArray:
+def _parts_of_r2(found: FloatArray, truth: FloatArray) -> FloatArray:
     """A value a record whose mean is R² and whose spread is that of R² (its influence); 0 where nothing varies."""
     off, spread = (found - truth) ** 2, (truth - truth.mean()) ** 2
     if not spread.any():

@@ -85,8 +85,8 @@ def verify(report: Assessment) -> Verification:
         return Verification("", (), (why,), tuple(report.numbers))
     curve = replace(tradeoff(run), assumptions=report.assumptions)
     followed, left = list[str](), list[str]()
-    faults = _decided(report, curve)
-    expected = {section.key: section for section in _expected(report, curve)}
+    faults = _faults_of_decision(report, curve)
+    expected = {section.key: section for section in _sections_from_curve(report, curve)}
     faults += [f"Section {key!r} is missing." for key in expected if report.section(key) is None]
     for section in report.sections:
         own, known = expected.get(section.key), section.key in expected
@@ -113,7 +113,7 @@ def verify(report: Assessment) -> Verification:
     return Verification(source, tuple(followed), tuple(faults), tuple(left))
 
 
-def _expected(report: Assessment, curve: Tradeoff) -> Iterator[Section]:
+def _sections_from_curve(report: Assessment, curve: Tradeoff) -> Iterator[Section]:
     """The sections that the curve decides, at the priors and rates that the report states."""
     at: dict[str, list[float]] = {"precision": [], "tpr": [], "epsilon": [], "reconstruction": []}
     for number in report.numbers.values():
@@ -155,7 +155,7 @@ def _fault(stated: Any, own: Any) -> str:
     return "" if replace(own, **{field: getattr(stated, field)}) == stated else "what is said of it does not follow."
 
 
-def _decided(report: Assessment, curve: Tradeoff) -> list[str]:
+def _faults_of_decision(report: Assessment, curve: Tradeoff) -> list[str]:
     """What is wrong with the decision and the headline, given the numbers as they are stated."""
     found = []
     if report.decision is not None:
@@ -171,20 +171,20 @@ def _decided(report: Assessment, curve: Tradeoff) -> list[str]:
 def _mechanism(text: str) -> Mechanism | None:
     """The mechanism that its ``repr`` names; nothing is run but constructors of ``deniable.mechanisms``."""
     try:
-        made = _made(ast.parse(text.strip(), mode="eval").body)
+        made = _construct(ast.parse(text.strip(), mode="eval").body)
     except (SyntaxError, ValueError, TypeError, InputError, MemoryError, RecursionError):
         return None
     return made if isinstance(made, Mechanism) else None
 
 
-def _made(node: ast.expr) -> Any:
+def _construct(node: ast.expr) -> Any:
     match node:
         case ast.Call(func=ast.Name(id="array"), args=[rows, *_]):
-            return _made(rows)
+            return _construct(rows)
         case ast.Call(func=ast.Name(id=name), args=[]) if name in mechanisms.__all__:
-            return getattr(mechanisms, name)(**{str(one.arg): _made(one.value) for one in node.keywords})
+            return getattr(mechanisms, name)(**{str(one.arg): _construct(one.value) for one in node.keywords})
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            return [_made(part) for part in parts]
+            return [_construct(part) for part in parts]
         case ast.Name(id="inf"):
             return math.inf
     return ast.literal_eval(node)

@@ -47,7 +47,7 @@ class FiniteTradeoff(Tradeoff):
         if not coarse or math.prod(law.p.size for law in laws) <= BLOCK:
             exact = reduce(FiniteLaw.composed, laws)
             return cls(exact, exact)
-        above, below = (reduce(lambda law, other: _composed(law, other, side), laws) for side in ("upper", "lower"))
+        above, below = (reduce(lambda law, other: _compose(law, other, side), laws) for side in ("upper", "lower"))
         return cls(above, below, method="finite law, its outcomes split and merged on a lattice")
 
     def _law(self, direction: Direction, side: Side) -> FiniteLaw:
@@ -75,7 +75,7 @@ class FiniteTradeoff(Tradeoff):
         return Charged(self.method, exact=self.above is self.below)
 
 
-def _composed(law: FiniteLaw, other: FiniteLaw, side: Side) -> FiniteLaw:
+def _compose(law: FiniteLaw, other: FiniteLaw, side: Side) -> FiniteLaw:
     """Compose two laws, made coarser where the product would be too large."""
     if law.p.size > other.p.size:
         law, other = other, law

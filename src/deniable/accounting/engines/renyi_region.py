@@ -145,10 +145,10 @@ class RenyiRegionTradeoff(Tradeoff):
         near = np.broadcast_to(self._orders, (x.size, self._orders.size))
         best = self._ratio_lines(x, direction)
         for backward, way in enumerate((direction, OPPOSITE[direction]) if near.size else ()):
-            best = self._searched(x, near, way, bool(backward), best)
+            best = self._improve_lines(x, near, way, bool(backward), best)
         return best
 
-    def _searched(self, x: FloatArray, near: FloatArray, way: Direction, backward: bool, best: _Lines) -> _Lines:
+    def _improve_lines(self, x: FloatArray, near: FloatArray, way: Direction, backward: bool, best: _Lines) -> _Lines:
         """Improve the best lines with those of orders near the given ones."""
         rows = np.arange(x.size)
         for _ in range(1 + _NARROWED * self.curve.known_between):

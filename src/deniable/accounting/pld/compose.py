@@ -15,7 +15,7 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT, PRODUCT_EXPONENT
 from deniable._kept import Kept
-from deniable.accounting.lattices import SIZES, Law, fitting, power, product, scales, trimmed
+from deniable.accounting.lattices import SIZES, Law, fitting, power, product, scales, trim_ends
 from deniable.accounting.sizes import BLOCK, MOST, UNDERFLOW
 from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.outcomes import Cut, ListedOutcomes, Piece
@@ -231,7 +231,7 @@ def one(step: Cuttable, law: Law, bottom: int, top: int, middle: float) -> Law:
                 points = h * np.arange(i, i + float(size))
                 moved = rest * np.exp(np.minimum(points - at[here : here + size], PRODUCT_EXPONENT))
             rows = np.stack([least, np.where(least > 0, moved, 0.0)])
-        first, stop, less = trimmed(rows, law.least)
+        first, stop, less = trim_ends(rows, law.least)
         dropped += less
         if first < stop:
             law.put(e, (i + first, rows[:, first:stop]))

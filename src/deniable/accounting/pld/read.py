@@ -40,7 +40,7 @@ class Above:
     composed: ComposedLaw
 
     @cached_property
-    def _sorted(self) -> tuple[FloatArray, FloatArray]:
+    def _in_order(self) -> tuple[FloatArray, FloatArray]:
         """Labels, falling, and P masses."""
         x, _, rows = self.composed.law.listed()
         order = np.argsort(-x, kind="stable")
@@ -49,18 +49,18 @@ class Above:
     @cached_property
     def _out(self) -> FloatArray:
         """Q mass at labels from the largest on, about."""
-        x, p = self._sorted
+        x, p = self._in_order
         with np.errstate(over="ignore", under="ignore"):
             return np.cumsum(p * np.exp(-np.clip(x, -MOST_EXPONENT, MOST_EXPONENT)))
 
     @cached_property
     def blur(self) -> float:
         """Bound on the rounding of labels."""
-        return 8 * EPS * (self.composed.size + float(np.max(np.abs(self._sorted[0]))))
+        return 8 * EPS * (self.composed.size + float(np.max(np.abs(self._in_order[0]))))
 
     def hockey_stick(self, log_gamma: float) -> float:
         """Upper bound on H_γ."""
-        x, p = self._sorted
+        x, p = self._in_order
         at = log_gamma - self.blur
         k = int(np.searchsorted(-x, -at, side="left"))
         found = float(np.sum(p[:k] * -np.expm1(at - x[:k]))) if k else 0.0
@@ -69,7 +69,7 @@ class Above:
 
     def rate(self, alpha: float) -> float:
         """Upper bound on the true positive rate: at the node near the quantile at which it is about the least."""
-        x, _ = self._sorted
+        x, _ = self._in_order
         near = np.unique(np.clip(int(np.searchsorted(self._out, alpha)) + _NEIGHBOURS, 0, x.size - 1))
         near = near[x[near] < MOST_EXPONENT]
         if not near.size:
@@ -82,11 +82,11 @@ class Above:
     @cached_property
     def _inside(self) -> FloatArray:
         """P mass at labels from the largest on, about."""
-        return np.cumsum(self._sorted[1])
+        return np.cumsum(self._in_order[1])
 
     def epsilon(self, delta: FloatArray) -> FloatArray:
         """About the log γ at which the hockey stick is δ."""
-        x, _ = self._sorted
+        x, _ = self._in_order
         with np.errstate(over="ignore"):
             found = np.maximum.accumulate(self._inside - np.exp(np.minimum(x, MOST_EXPONENT)) * self._out)
         return x[np.clip(np.searchsorted(found, delta), 0, x.size - 1)]
@@ -99,7 +99,7 @@ class Below:
     composed: ComposedLaw
 
     @cached_property
-    def _sorted(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _in_order(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Ratios as computed, falling and kept within a spacing of labels; labels; P masses; Q masses times e^label."""
         x, half, (p, q) = self.composed.law.listed()
         x = x + self.composed.middle
@@ -112,7 +112,7 @@ class Below:
     @cached_property
     def _rounding(self) -> float:
         """The factor by which masses, and sums of them, may be off."""
-        x = self._sorted[1]
+        x = self._in_order[1]
         blur = 8 * EPS * (self.composed.size + float(np.max(np.abs(x))))
         return math.exp(self.composed.law.relative + blur) * (1 + (1 + x.size / 8192) * MANY_ROUNDINGS)
 
@@ -123,7 +123,7 @@ class Below:
     @cached_property
     def _tests(self) -> tuple[FloatArray, FloatArray]:
         """Nested sets of outcomes, ratios falling: lower bounds on their P and upper bounds on their Q masses."""
-        _, x, p, q = self._sorted
+        _, x, p, q = self._in_order
         lost = self.composed.lost
         missed, least = self.composed.missed, np.minimum.accumulate(x)
         with np.errstate(over="ignore", invalid="ignore"):  # where Q masses leave the doubles, no test is known
@@ -136,7 +136,7 @@ class Below:
     def hockey_stick(self, log_gamma: float) -> float:
         """Lower bound on H_γ."""
         lost = self.composed.lost
-        key, x, p, q = self._sorted
+        key, x, p, q = self._in_order
         k = int(np.searchsorted(-key, -log_gamma, side="right"))
         if k == 0:
             return self._sure

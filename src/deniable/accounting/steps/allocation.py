@@ -55,7 +55,7 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable._floats import EPS, PRODUCT_EXPONENT
 from deniable._special import ndtr
-from deniable.accounting.lattices import Law, convolved, fitting, power, scales
+from deniable.accounting.lattices import Law, convolve_directly, fitting, power, scales
 from deniable.accounting.sizes import BLOCK, POINTS, UNDERFLOW
 from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.outcomes import REACH, ListedOutcomes
@@ -94,10 +94,10 @@ class SumLaw(Law):
         return np.stack([rows[0], rows[1] - far * rows[0]])
 
     def times(self, rows: FloatArray, others: FloatArray) -> FloatArray:
-        mass = convolved(rows[0], others[0])
+        mass = convolve_directly(rows[0], others[0])
         if self.side == "upper":
             return mass[None]
-        return np.stack([mass, convolved(rows[0], others[1]) + convolved(rows[1], others[0])])
+        return np.stack([mass, convolve_directly(rows[0], others[1]) + convolve_directly(rows[1], others[0])])
 
 
 @dataclass(frozen=True)

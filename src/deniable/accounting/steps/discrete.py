@@ -161,7 +161,7 @@ class ResponseStep(DiscreteStep):
         return np.fmin(found, two)
 
 
-def _sampled(found: Outcomes, rate: float) -> Outcomes:
+def _subsample(found: Outcomes, rate: float) -> Outcomes:
     """The same step made with probability ``rate``, else Q: the likelihood ratio becomes 1 − q + q·r."""
     if rate == 1:
         return found
@@ -190,7 +190,7 @@ class DiscreteLaplaceStep(DiscreteStep):
         q[0], q[-1] = ends, ends * math.exp(-moved / b)
         loss = (2 * x - moved) / b
         found = Outcomes(loss, q[::-1].copy(), q, 4 * EPS * moved / b, 8 * EPS * (1 + moved / b), (0.0, 0.0))
-        return _sampled(found, self.rate)
+        return _subsample(found, self.rate)
 
     @property
     def symmetric(self) -> bool:
@@ -276,7 +276,7 @@ class DiscreteGaussianStep(DiscreteStep):
         error = EPS * (16 + 4 * (largest / sigma) ** 2)
         charged = (lost[0] * 1.01 + rest[0] * 1.01, lost[1] * 1.01 + rest[1] * 1.01)
         found = Outcomes(loss[seen], p[seen], q[seen], 4 * EPS * float(np.max(np.abs(loss))), error, charged)
-        return _sampled(found, self.rate)
+        return _subsample(found, self.rate)
 
     @property
     def symmetric(self) -> bool:

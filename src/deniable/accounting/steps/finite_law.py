@@ -70,10 +70,10 @@ class FiniteLaw:
         only = math.fsum(first[second == 0]), math.fsum(second[first == 0])
         log_p, log_q = np.log(first[both]), np.log(second[both])
         shift = 2 * EPS * float(np.max(np.abs(log_p) + np.abs(log_q), initial=0.0))
-        law = _sorted(cls(log_p - log_q, first[both], second[both], 2 * EPS, shift, only, (0.0, 0.0)))
+        law = _by_ratio(cls(log_p - log_q, first[both], second[both], 2 * EPS, shift, only, (0.0, 0.0)))
         ends = (float(law.log_ratio[-1]), -float(law.log_ratio[0])) if both.any() else (math.inf, math.inf)
         reach = (math.inf if only[0] > 0 else ends[0], math.inf if only[1] > 0 else ends[1])
-        return _kept(replace(law, reach=reach))
+        return _drop_impossible(replace(law, reach=reach))
 
     @classmethod
     def randomized_responses(cls, epsilon: float, count: int) -> FiniteLaw:
@@ -87,7 +87,9 @@ class FiniteLaw:
         shift = 0.0 if exact else EPS * epsilon * count
         log_ratio = epsilon * (2 * places - count).astype(np.float64)
         reach = (epsilon * count, epsilon * count)
-        return _kept(cls(log_ratio, p, q, law.relative_error, shift, (0.0, 0.0), (law.unseen, law.unseen), reach))
+        return _drop_impossible(
+            cls(log_ratio, p, q, law.relative_error, shift, (0.0, 0.0), (law.unseen, law.unseen), reach)
+        )
 
     @classmethod
     def bits(cls, count: int, hit: float, false: float, error: float) -> FiniteLaw:
@@ -111,7 +113,9 @@ class FiniteLaw:
             max(law.unseen for law in laws),
         )
         shift = 8 * EPS * size + 2 * error * steepest
-        return _kept(_sorted(cls(log_ratio, masses[0], masses[1], relative_error, shift, (0.0, 0.0), (unseen, unseen))))
+        return _drop_impossible(
+            _by_ratio(cls(log_ratio, masses[0], masses[1], relative_error, shift, (0.0, 0.0), (unseen, unseen)))
+        )
 
     @cached_property
     def swapped(self) -> FiniteLaw:
@@ -222,7 +226,7 @@ class FiniteLaw:
             (self.lost[0] + other.lost[0], self.lost[1] + other.lost[1]),
             (self.reach[0] + other.reach[0], self.reach[1] + other.reach[1]),
         )
-        return _kept(_merged(_sorted(joined), 4 * EPS * largest))
+        return _drop_impossible(_merge_near(_by_ratio(joined), 4 * EPS * largest))
 
     def times(self, count: int) -> FiniteLaw:
         """Return the law of ``count`` independent draws."""
@@ -257,7 +261,7 @@ class FiniteLaw:
             log_ratio, p, q = log_ratio[keep], p[keep], q[keep]
             relative_error = self.relative_error + self.p.size * EPS
             shift = self.shift + 2 * relative_error + 8 * EPS * (1 + max(abs(low), abs(high)))
-            return _sorted(replace(self, log_ratio=log_ratio, p=p, q=q, relative_error=relative_error, shift=shift))
+            return _by_ratio(replace(self, log_ratio=log_ratio, p=p, q=q, relative_error=relative_error, shift=shift))
         spacing = np.diff(edges)[place]
         above = np.clip(self.log_ratio - edges[place], 0.0, spacing)
         higher = np.expm1(-above) / np.expm1(-spacing)  # of P, to the upper end: representable however far the ends are
@@ -279,12 +283,12 @@ def _placed(place: NDArray[np.intp], mass: FloatArray, size: int) -> FloatArray:
     return np.bincount(place, mass, size).astype(np.float64, copy=False)
 
 
-def _sorted(law: FiniteLaw) -> FiniteLaw:
+def _by_ratio(law: FiniteLaw) -> FiniteLaw:
     order = np.argsort(law.log_ratio, kind="stable")
     return replace(law, log_ratio=law.log_ratio[order], p=law.p[order], q=law.q[order])
 
 
-def _merged(law: FiniteLaw, near: float) -> FiniteLaw:
+def _merge_near(law: FiniteLaw, near: float) -> FiniteLaw:
     """Merge runs of outcomes whose neighbours' log-ratios differ by at most ``near``, a matter of rounding."""
     new = np.concatenate([[True], np.diff(law.log_ratio) > near])
     if new.all():
@@ -299,7 +303,7 @@ def _merged(law: FiniteLaw, near: float) -> FiniteLaw:
     )
 
 
-def _kept(law: FiniteLaw) -> FiniteLaw:
+def _drop_impossible(law: FiniteLaw) -> FiniteLaw:
     """Leave out outcomes that neither law ever produces, and charge them; charge underflow where it is near."""
     rare = (law.p < UNDERFLOW) & (law.q < UNDERFLOW)
     if rare.any():

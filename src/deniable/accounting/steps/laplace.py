@@ -99,7 +99,7 @@ class FlatOutcomes(OutcomeLine):
         return out if self.mirrored else out * np.exp(sampled_losses(x, self.rate))
 
     def cut(self, edges: FloatArray, blur: FloatArray) -> Cut:
-        u, gap, wrong = self._placed(edges, blur)
+        u, gap, wrong = self._outcomes_below(edges, blur)
         x = -u[1:] if self.mirrored else u[:-1]
         out = self.scale / 2 * np.exp(-(self.epsilon + x) / 2) * -np.expm1(-np.diff(u) / 2)
         centre = self.loss((u[1:] + u[:-1]) / 2)  # log P/Q of the cell, of the two as they are here

@@ -233,7 +233,7 @@ class OutcomeLine(ABC):
             wide = wide[more]
         return found
 
-    def _placed(self, edges: FloatArray, blur: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _outcomes_below(self, edges: FloatArray, blur: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Outcomes whose losses surely do not exceed the edges, their gaps, and bounds on the error of the loss."""
         low, high = self._bounds
         if not (edges[0] <= self.ends[0] and self.ends[1] <= edges[-1]):
@@ -311,7 +311,7 @@ class NormalOutcomes(OutcomeLine):
         return np.asarray(self.share / np.sqrt(2 * np.pi) * bells)
 
     def cut(self, edges: FloatArray, blur: FloatArray) -> Cut:
-        u, gap, wrong = self._placed(edges, blur)
+        u, gap, wrong = self._outcomes_below(edges, blur)
         least, most, rise, rest = (np.zeros(edges.size - 1) for _ in range(4))
         with np.errstate(invalid="ignore", over="ignore"):
             half, middle = np.diff(u) / 2, (u[1:] + u[:-1]) / 2

@@ -171,13 +171,13 @@ def shifted(line: Phases, t: FloatArray, heights: FloatArray) -> FloatArray:
         fallen = np.exp(-t[:, None, None] * np.arctan2(imaginary, real)[:, None])
         bound = np.einsum("kijl,kjl->kij", fallen, moved) / np.exp(size - top).sum(axis=2)[:, None]
         # the side of the strip at a ceiling, and a cell; the ends
-        beside = _missed(sigma, y, c, spacing, rooms[part]) + 10 * line.edge * (y + spacing) * np.exp(rise)
+        beside = _aliasing(sigma, y, c, spacing, rooms[part]) + 10 * line.edge * (y + spacing) * np.exp(rise)
         bound += (beside + MISSED * np.exp(rise))[:, None, :, 0]
         rows.append(np.log(np.clip(bound.min(axis=2), UNDERFLOW, 1.0)))
     return np.concatenate(rows)
 
 
-def _missed(sigma: FloatArray, y: FloatArray, c: float, spacing: float, room: FloatArray) -> FloatArray:
+def _aliasing(sigma: FloatArray, y: FloatArray, c: float, spacing: float, room: FloatArray) -> FloatArray:
     """What sums of g miss at heights y, relative to M(c): the best of some z. ``room`` is log (1 − q)^c/M(c), or 0."""
     z = np.minimum(_ASIDE * sigma, 4 * _ASIDE)
     cosine, aside = np.cos(y / sigma), np.cos(z / sigma)

@@ -150,7 +150,7 @@ class Terms(ABC):
         keep = self._relevant(phases)
         loss, weight = self.loss[phases, None, keep], self.tilted[phases, None, keep]
         if spacing is None:
-            return np.asarray((weight @ _turned(t[:, None] * loss).swapaxes(1, 2))[:, 0])
+            return np.asarray((weight @ _cis_minus_one(t[:, None] * loss).swapaxes(1, 2))[:, 0])
         first, length = round(t[0] / spacing), math.isqrt(t.size - 1) + 1
         near, far = _turns(spacing * loss, 0, 1, length), _turns(spacing * loss, first, length, length)
         every = (far * weight) @ (1 + near).swapaxes(1, 2) + weight @ near.swapaxes(1, 2)
@@ -220,13 +220,13 @@ def _turns(turn: FloatArray, first: int, step: int, count: int) -> ComplexArray:
     """e^{i(n + ks)x} − 1 for 0 ≤ k < ``count``: by the same identity; products err by 7ε times their angles."""
     length = math.isqrt(count - 1) + 1
     n = np.arange(length)[:, None]
-    near, far = _turned(step * n * turn)[:, None], _turned((first + step * length * n) * turn)[:, :, None]
+    near, far = _cis_minus_one(step * n * turn)[:, None], _cis_minus_one((first + step * length * n) * turn)[:, :, None]
     every = near * (1 + far)
     every += far
     return every.reshape(len(turn), -1, turn.shape[2])[:, :count]
 
 
-def _turned(angle: FloatArray) -> ComplexArray:
+def _cis_minus_one(angle: FloatArray) -> ComplexArray:
     """e^{ix} − 1 without cancellation."""
     half = angle / 2
     sine = np.sin(half)
