@@ -49,7 +49,7 @@ def test_what_is_grouped_is_everything_that_ran():
     assert dn.tradeoff(dn.mechanisms.Grouped(dn.mechanisms.tuned(dn.GaussianDP(0.2), trials=3), 2)).advantage() < 1
     with pytest.raises(dn.InputError, match="records_per_person"):
         dn.mechanisms.Grouped(dn.PureDP(1.0), 0)
-    with pytest.raises(dn.InputError, match="curves of single records"):
+    with pytest.raises(dn.InputError, match="of nothing else are many curves known here"):
         dn.accounting.individual_tradeoffs(
             np.ones((2, 3)), 1.0, dn.mechanisms.Grouped(dn.SubsampledGaussian(1.0, 0.1, 3), 2)
         )

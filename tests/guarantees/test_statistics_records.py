@@ -205,7 +205,7 @@ def test_after_the_noisy_answers_nothing_looks_at_the_records(record, ranges, mo
     neighbour.loc[17] = record
     release = said(SOME, ranges=ranges)
     assert replayed(release, FEW, neighbour).differ == {}
-    answered = releasing.answered
+    answered = releasing.rows_of_answer
 
     seen, records = [], releasing.Records
 
@@ -213,7 +213,7 @@ def test_after_the_noisy_answers_nothing_looks_at_the_records(record, ranges, mo
         return [replace(row, note=f"{seen[-1].numbers['x'].max():.3g}") for row in answered(*arguments)]
 
     monkeypatch.setattr(releasing, "Records", lambda *parts: seen.append(records(*parts)) or seen[-1])
-    monkeypatch.setattr(releasing, "answered", peeking)
+    monkeypatch.setattr(releasing, "rows_of_answer", peeking)
     assert bool(replayed(release, FEW, neighbour).differ) == (FEW["x"].max() != neighbour["x"].max())
 
 

@@ -17,9 +17,9 @@ SAMPLERS = ["poisson", "truncated", "allocation", "without-replacement", "shuffl
 def plan():
     """The rows that are quick to find: those that need no curve of replacing."""
     with pytest.MonkeyPatch.context() as patch:
-        makers, known = samplers._makers, samplers._known
+        makers, known = samplers._makers, samplers._known_adjacencies
         patch.setattr(samplers, "_makers", lambda *run: {k: v for k, v in makers(*run).items() if k[0] != "w"})
-        patch.setattr(samplers, "_known", lambda mechanism: known(mechanism)[:1])
+        patch.setattr(samplers, "_known_adjacencies", lambda mechanism: known(mechanism)[:1])
         return dn.planning.plan_samplers(40, 20, 1, advantage=0.2)
 
 
@@ -57,7 +57,7 @@ def test_where_every_batch_is_all_records_all_samplers_need_the_same_noise():
 def test_only_adjacencies_with_a_bound_are_listed(name):
     mechanism = samplers._makers(200, 60, 2, None)[name](2.0)
     for adjacency in samplers.ADJACENCIES:
-        if adjacency in samplers._known(mechanism):
+        if adjacency in samplers._known_adjacencies(mechanism):
             assert dn.tradeoff(mechanism, adjacency=adjacency) is not None
         else:
             with pytest.raises(ValueError, match="no bound for this pair of worlds"):
@@ -65,9 +65,9 @@ def test_only_adjacencies_with_a_bound_are_listed(name):
 
 
 def test_a_person_of_several_records_needs_more_noise(plan, monkeypatch):
-    makers, known = samplers._makers, samplers._known
+    makers, known = samplers._makers, samplers._known_adjacencies
     monkeypatch.setattr(samplers, "_makers", lambda *run: {k: makers(*run)[k] for k in ("poisson", "allocation")})
-    monkeypatch.setattr(samplers, "_known", lambda mechanism: known(mechanism)[:1])
+    monkeypatch.setattr(samplers, "_known_adjacencies", lambda mechanism: known(mechanism)[:1])
     one = {row.sampler: row.noise_multiplier for row in plan.rows}
     for row in dn.planning.plan_samplers(40, 20, 1, records_per_person=2, advantage=0.2).rows:
         assert one[row.sampler] < row.noise_multiplier < 2.2 * one[row.sampler]

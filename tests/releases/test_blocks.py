@@ -26,8 +26,7 @@ def test_distances_do_not_depend_on_the_blocks(algorithm, value, monkeypatch):
         return rows.distances, summary.absolute, summary.largest, summary.square, algorithm(TABLE)
 
     whole = found()
-    monkeypatch.setattr("deniable.releases.coordinates._LEAST_ROWS", 7)
-    monkeypatch.setattr("deniable.releases.coordinates._ENTRIES", 7)
+    monkeypatch.setattr("deniable.releases.coordinates.CACHE", 7)
     for one, other in zip(found(), whole, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(whole[-1], value, rtol=1e-13)

@@ -147,7 +147,7 @@ def test_what_is_required_and_missing_cannot_be_told():
 def test_what_would_change_it_does(mechanism, monkeypatch):
     """Every setting that is proposed is tried: with it alone the policy is met."""
     tried = []
-    original = remedies._met
+    original = remedies._nearest_that_meets
 
     def spy(make, *asked):
         value = original(make, *asked)
@@ -155,7 +155,7 @@ def test_what_would_change_it_does(mechanism, monkeypatch):
             tried.append(make(value))
         return value
 
-    monkeypatch.setattr(remedies, "_met", spy)
+    monkeypatch.setattr(remedies, "_nearest_that_meets", spy)
     found = dn.assess(mechanism)
     assert found.decision.outcome == "does not meet"
     assert tried

@@ -39,7 +39,7 @@ def test_no_record_moves_the_sums_by_more_than_was_paid(loss, heaviest):
             source = Watched()
             units = Units() if heaviest == 1 else Units("person", np.array([float(heaviest)]), heaviest)
             task = Task(Queries(QueryBudget(1.0), source, units), 3000.0, None, np.array([target]), loss)
-            moved, _ = regressor.levelled(task, model, np.array([[score]]), Paid(mu, source), 12.5)
+            moved, _ = regressor.level_scores(task, model, np.array([[score]]), Paid(mu, source), 12.5)
             assert np.isfinite(moved.coefficients).all()
             reached.append(np.linalg.norm(source.asked[0] / source.asked[1]))
     assert max(reached) <= mu

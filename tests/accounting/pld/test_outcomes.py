@@ -83,7 +83,7 @@ def checked_cells(line):
     edges = edges[(edges >= low) & (edges <= high)]
     blur = 4e-16 * np.abs(edges)
     cut = line.cut(edges, blur)
-    u, _, _ = line._placed(edges, blur)
+    u, _, _ = line._outcomes_below(edges, blur)
     checked = 0
     with mp.workdps(40):
         loss, masses = exact(line)
