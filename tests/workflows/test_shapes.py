@@ -85,7 +85,7 @@ def alone(model):
 
 @pytest.fixture
 def table_of_columns(model, monkeypatch):
-    monkeypatch.setattr(private_model, "_MOST_COLUMNS", 100)
+    monkeypatch.setattr(private_model, "LISTED", 100)
     monkeypatch.setattr(private_model, "_MOST_SHAPES", 100)
     return dn.assess(model).section("shapes")
 
