@@ -23,10 +23,10 @@ from deniable.tables import DATE, MISSING, NUMBER, ColumnCells
 from deniable.training import Encoder, Listed, Thermometer
 
 OTHER = "(other)"
-_FEW = 70.0  # records in units of a column's noise below which octaves are all that is asked of its numbers
 _SINGLE, _DAYS = 256, 400  # whole numbers, and days, that have a cell each
-_UNIFORM, _HALVES, _FINER = 64, 24, 16  # cells of a first histogram; parts of a heavy one in the second
-_HEAVY = 5.0  # standard deviations by which a cell must stand out to be cut
+_UNIFORM, _HALVES, _FINER = 64, 24, 256  # cells of a first histogram; parts of one in the second at most
+_HEAVY = 5.0  # standard deviations by which each part of a cell that is cut stands out
+_RANGE = 0.25  # of the μ² of a column of numbers: where they lie
 _CLEAR = 3.0  # standard deviations by which blanks, other words and round numbers must stand out
 _STEPS = np.array([1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4, 1e5])  # that round numbers are multiples of
 _OF_DAYS = np.array([1 / 1440, 1 / 24, 1.0])  # minutes, hours, days
@@ -100,11 +100,6 @@ class MadeColumn:
         found = np.bincount(self.groups, self.mass, minlength=self.size)
         return np.asarray(found / found.sum())
 
-    @property
-    def sd(self) -> float:
-        """The standard deviation of the noise on its first cell."""
-        return float(self.sds[0])
-
     def codes(self, cells: ColumnCells) -> IntArray:
         """Return the cell of each record, by itself; numbers beyond the ends count at the ends."""
         number = Thermometer(self.name, self.bounds[1:-1], -math.inf, math.inf, 0.0) if self.numbers else None
@@ -125,13 +120,11 @@ class MadeColumn:
             words = share[self.numbers : -1]
             order = np.argsort(-words, kind="stable")
             crowd = len(words) > most or np.sum(words < least) > 1
-            own = [i for i in order[: most - 1] if words[i] >= least] if crowd else list(order)
+            own = [i for i in order[: most - crowd] if words[i] >= least or (not crowd and i < len(words) - 1)]
             at = np.full(len(words), used + len(own))
             at[own] = used + np.arange(len(own))
-            if not crowd and len(words) > 1 and words[-1] < least:  # nobody has another word: no group for it
-                own = list(order[order < len(words) - 1])
-                at[own] = used + np.arange(len(own))
-                at[-1] = at[own[-1]]
+            if not crowd and own:  # where nobody has another word there is no group for it
+                at[-1] = min(at[-1], at[own[-1]])
             groups[self.numbers : -1] = at
             used = at.max() + 1
         groups[-1] = used if share[-1] >= least or not len(share[:-1]) else groups[np.argmax(share[:-1])]
@@ -198,6 +191,35 @@ def project_to_counts(counts: FloatArray, total: float) -> FloatArray:
     return np.asarray(np.maximum(counts - over[last] / (last + 1), 0.0) + 1e-9)
 
 
+def _smoothed(counts: FloatArray, widths: FloatArray, sds: FloatArray, total: float) -> FloatArray:
+    """Return counts that sum to ``total``, even where noise explains how halves, quarters, … differ.
+
+    Haar coefficients under the non-negative garrote: each, divided by its noise, is z and becomes z − 1/z, or 0 (Gao
+    1998, Journal of Computational and Graphical Statistics 7).
+    """
+    size, parts = 1 << (len(counts) - 1).bit_length(), list[tuple[FloatArray, FloatArray]]()
+    n, width, var = (np.pad(x, (0, size - len(x))) for x in (counts, widths, sds**2))
+    while len(n) > 1:
+        share = width[::2] / np.maximum(width[::2] + width[1::2], 1e-300)
+        more = n[::2] - share * (n[::2] + n[1::2])
+        noise = (1 - share) ** 2 * var[::2] + share**2 * var[1::2]
+        parts.append((share, more * np.maximum(1 - noise / np.maximum(more**2, 1e-300), 0)))
+        n, width, var = (x[::2] + x[1::2] for x in (n, width, var))
+    for share, more in reversed(parts):
+        n = np.column_stack([share * n + more, (1 - share) * n - more]).ravel()
+    return projected(n[: len(counts)], total)
+
+
+def _within(counts: FloatArray, bounds: FloatArray, parents: IntArray, sd: float, total: float) -> FloatArray:
+    """Return smoothed counts of cells, first of those that were cut, then of the parts of each."""
+    widths, size = np.diff(bounds / np.abs(bounds).max()), np.bincount(parents)
+    spread, ends = sd * np.sqrt(size / (size + 1)), np.cumsum(size)[:-1]
+    one, other = (np.asarray(np.bincount(parents, x), np.float64) for x in (counts, widths))
+    tops = _smoothed(one, other, spread, total)
+    cells = zip(np.split(counts, ends), np.split(widths, ends), tops.tolist(), strict=True)
+    return np.concatenate([_smoothed(n, width, np.full(len(n), sd), top) for n, width, top in cells])
+
+
 def presence_cells(cells: ColumnCells, holds: ColumnKind) -> IntArray:
     """Return for each record whether its cell is a number of the column (0), a word of it (1) or blank (2)."""
     number = (cells.kind == (DATE if holds.kind == "date" else NUMBER)) & holds.measured
@@ -236,9 +258,9 @@ def ask_column(
     masses, counts, sds = list[FloatArray](), list[FloatArray](), list[FloatArray]()
     if holds.measured:
         number = np.where(cells.kind == (DATE if column.dates else NUMBER), cells.number, np.nan)
-        bounds, found, sd = _number_counts(look, column, number, each, span, n)
-        column = replace(column, bounds=bounds)
-        counts, sds, masses = [found], [np.full(len(found), sd)], [project_to_counts(found, there[0])]
+        bounds, found, sd, parents = _number_counts(look, column, number, each, span)
+        column, mass = replace(column, bounds=bounds), _within(found, bounds, parents, sd, there[0])
+        counts, sds, masses = [found], [np.full(len(found), sd)], [mass]
     if holds.words or not holds.measured:
         column, found = _word_counts(look, column, cells, each, delta, labels, n)
         spread = np.full(len(found), 1 / each)
@@ -276,9 +298,9 @@ def _word_counts(
 
 
 def _number_counts(
-    look: Queries, column: MadeColumn, values: FloatArray, mu: float, span: tuple[float, float] | None, n: float
-) -> tuple[FloatArray, FloatArray, float]:
-    """Return edges of the cells of numbers, their counts and the standard deviation of each."""
+    look: Queries, column: MadeColumn, values: FloatArray, mu: float, span: tuple[float, float] | None
+) -> tuple[FloatArray, FloatArray, float, IntArray]:
+    """Return edges of the cells of numbers, their counts, the standard deviation of each and what it is a part of."""
     known = np.flatnonzero(~np.isnan(values))
     x, name, whole = values[known], column.name, column.holds.whole or column.dates
 
@@ -289,33 +311,19 @@ def _number_counts(
         return look.histogram(f"{what} of {name}", purpose, mu, known, cells, len(bounds) - 1)
 
     if span is None:
-        if not (column.dates or n * mu >= _FEW):
-            grid = _octave_edges(whole)
-            found = histogram("octaves", mu, grid)
-            used = np.flatnonzero(found > _CLEAR / mu)
-            used = used if used.size else np.array([np.argmax(found)])
-            first, last = int(used[0]), int(used[-1])
-            return grid[first : last + 2], found[first : last + 1], 1 / mu
-        mu *= math.sqrt(0.5) * (1 - MANY_ROUNDINGS)
         label = f"{'years' if column.dates else 'octaves'} of {name}"
-        _, span = find_range(look, label, purpose, mu, known, x, dates=column.dates)
+        _, span = find_range(look, label, purpose, mu * math.sqrt(_RANGE), known, x, dates=column.dates)
+        mu *= math.sqrt(1 - _RANGE) * (1 - MANY_ROUNDINGS)
     low, high = (math.floor(span[0]), math.ceil(span[1])) if whole else span
     if whole and high - low <= (_DAYS if column.dates else _SINGLE):
         bounds = np.arange(low, high + 2, dtype=np.float64)
-        return bounds, histogram("values", mu, bounds), 1 / mu
+        return bounds, histogram("values", mu, bounds), 1 / mu, np.zeros(len(bounds) - 1, dtype=np.int64)
     return _counted_twice(histogram, mu * math.sqrt(0.5) * (1 - MANY_ROUNDINGS), low, high, whole)
-
-
-def _octave_edges(whole: bool) -> FloatArray:
-    """Return edges between octaves of either sign, fixed beforehand; the first cell from 0 upwards holds zero."""
-    ends = np.array([cell_ends(cell)[0] for cell in range(CELLS // 2, CELLS)] + [cell_ends(CELLS - 1)[1]])
-    edges = np.concatenate((-ends[:0:-1], ends))
-    return np.unique(np.ceil(edges)) if whole else edges
 
 
 def _counted_twice(
     histogram: Callable[[str, float, FloatArray], FloatArray], mu: float, low: float, high: float, whole: bool
-) -> tuple[FloatArray, FloatArray, float]:
+) -> tuple[FloatArray, FloatArray, float, IntArray]:
     """Return the cells of two histograms, the heavy cells of the first one cut, with the best unbiased counts.
 
     A first count of a cell and second counts of its k parts, all with noise of one size, are reconciled by adding
@@ -327,15 +335,14 @@ def _counted_twice(
     top = high + 1 if whole else np.nextafter(high, math.inf)
     edges = np.concatenate(([low], edges[(edges > low) & (edges < high)], [top]))
     first = histogram("values", mu, edges)
-    heavy = np.flatnonzero((first > _HEAVY / mu) & (first > first.sum() / _UNIFORM))
-    cuts = [np.linspace(edges[i], edges[i + 1], _FINER + 1)[1:-1] for i in heavy]
-    fine = np.concatenate([edges, *(np.ceil(cut) if whole else cut for cut in cuts)])
-    bounds = np.unique(fine)
+    cut_into = np.clip(first * mu / _HEAVY, 1, _FINER).astype(np.int64).tolist()
+    fine = np.concatenate([np.linspace(a, b, k + 1) for a, b, k in zip(edges, edges[1:], cut_into, strict=False)])
+    bounds = np.unique(np.ceil(fine) if whole else fine)
     second = histogram("finer values", mu, bounds)
     parent = np.searchsorted(edges, bounds[:-1], side="right") - 1
     parts = np.bincount(parent, minlength=len(first))
     missed = (first - np.bincount(parent, second, minlength=len(first))) / (parts + 1)
-    return bounds, second + missed[parent], 1 / mu
+    return bounds, second + missed[parent], 1 / mu, parent
 
 
 def round_cells(values: FloatArray, dates: bool) -> IntArray:

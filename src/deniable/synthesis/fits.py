@@ -110,8 +110,7 @@ class Synthesis(Fit):
         self._group()
 
     def _group(self) -> None:
-        d = len(self.columns)
-        noise = 4 * math.sqrt(d) / self.look.ledger.left
+        noise = 4 * math.sqrt(len(self.columns)) / self.look.ledger.left
         most = int(np.clip(math.sqrt(self.n / noise), 2, _GROUPS))
         self.columns = [column.grouped(most, noise / self.n) for column in self.columns]
 
@@ -123,8 +122,8 @@ class Synthesis(Fit):
             for made, column in zip(self.columns, table.columns, strict=True)
         ]
         pairs = PairCounts(look, self.columns, groups, self.n, integer("cells", self.model.cells, at_least=1))
-        places = [i for i, column in enumerate(self.columns) if column.name in self.forced]
-        self.law = pairs.fitted(look.ledger.left * (1 - MANY_ROUNDINGS), places)
+        forced = [i for i, column in enumerate(self.columns) if column.name in self.forced]
+        self.law = pairs.fitted(look.ledger.left * (1 - MANY_ROUNDINGS), forced)
         self.pairs = tuple((pair, *counted) for pair, counted in pairs.found.items())
         look.ledger.kept = 0.0
         features = [column.name for column in table.columns if column.name not in self.labels]
@@ -174,8 +173,8 @@ class Synthesis(Fit):
                 "weaker target or a schema with ranges and categories would help"
             )
         if lost := [column.name for column in self.columns if column.words == (OTHER,) and not column.numbers]:
-            least = max(column.unseen for column in self.columns)
-            said.append(f"no word of {few(lost)} was found: one needs about {least:.0f} {unit}; declare its categories")
+            least = f"about {max(column.unseen for column in self.columns):.0f} {unit}"
+            said.append(f"no word of {few(lost)} was found: one needs {least}; declare its categories")
         if self.table.left_out:
             said.append(f"{few(self.table.left_out)}: nearly unique words; running numbers stand in their place")
         for text in said:

@@ -188,7 +188,7 @@ def _alone(column: MadeColumn, touched: Any, z: float) -> tuple[float, float, fl
     known[-2:-1] &= not unseen  # of each word that was not found it is known how many it may have
     low = max(float(column.counts[sure].sum()) - z * float(np.linalg.norm(column.sds[sure])), 0.0)
     high = float(column.counts[known].sum()) + z * float(np.linalg.norm(column.sds[known]))
-    high = max(high + unseen * (column.unseen + z * column.sd), low)
+    high = max(high + unseen * (column.unseen + z * float(column.sds[0])), low)
     return low, high, min(max(float(column.mass[inside].sum()), low), high)
 
 
