@@ -36,7 +36,7 @@ def rounds(table: np.ndarray, columns: list, n: float, rho: float, rng: np.rando
     sd, eps = math.sqrt(16 * d / (2 * 0.9 * rho)), math.sqrt(8 * 0.1 * rho / (16 * d))
     weights = {p: float(2 + 2 * (d - 2)) for p in combinations(range(d), 2)} | {(i,): float(d - 1) for i in range(d)}
     real = {p: _counts(table, p, shape) for p in weights}
-    kept = {(i,): [(n * column.shares, column.group_sd)] for i, column in enumerate(columns)}
+    kept = {(i,): [(n * column.shares, _group_sd(column))] for i, column in enumerate(columns)}
     used, law = 0.0, _fitted(shape, kept, n)
     while used < rho * (1 - 1e-9):
         left = rho - used
@@ -54,6 +54,11 @@ def rounds(table: np.ndarray, columns: list, n: float, rho: float, rng: np.rando
         if np.abs(_model(law, [best], shape, n, rng)[best] - said[best]).sum() <= chance[best]:
             sd, eps = sd / 2, 2 * eps
     return law
+
+
+def _group_sd(column) -> float:
+    """Return the noise of a group of ordinary size, as `PrivateSynthesizer` takes it."""
+    return math.sqrt(max(len(column.mass) / column.size, 1.0)) * float(column.sds[0])
 
 
 def _counts(table: np.ndarray, columns: tuple[int, ...], shape: list[int]) -> np.ndarray:

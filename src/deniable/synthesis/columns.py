@@ -23,6 +23,7 @@ from deniable.tables import DATE, MISSING, NUMBER, ColumnCells
 from deniable.training import Encoder, Listed, Thermometer
 
 OTHER = "(other)"
+_FEW = 70.0  # records in units of a column's noise below which octaves are all that is asked of its numbers
 _SINGLE, _DAYS = 256, 400  # whole numbers, and days, that have a cell each
 _UNIFORM, _HALVES, _FINER = 64, 24, 256  # cells of a first histogram; parts of one in the second at most
 _HEAVY = 5.0  # standard deviations by which each part of a cell that is cut stands out
@@ -207,7 +208,7 @@ def _smoothed(counts: FloatArray, widths: FloatArray, sds: FloatArray, total: fl
         n, width, var = (x[::2] + x[1::2] for x in (n, width, var))
     for share, more in reversed(parts):
         n = np.column_stack([share * n + more, (1 - share) * n - more]).ravel()
-    return projected(n[: len(counts)], total)
+    return project_to_counts(n[: len(counts)], total)
 
 
 def _within(counts: FloatArray, bounds: FloatArray, parents: IntArray, sd: float, total: float) -> FloatArray:
@@ -258,7 +259,7 @@ def ask_column(
     masses, counts, sds = list[FloatArray](), list[FloatArray](), list[FloatArray]()
     if holds.measured:
         number = np.where(cells.kind == (DATE if column.dates else NUMBER), cells.number, np.nan)
-        bounds, found, sd, parents = _number_counts(look, column, number, each, span)
+        bounds, found, sd, parents = _number_counts(look, column, number, each, span, n)
         column, mass = replace(column, bounds=bounds), _within(found, bounds, parents, sd, there[0])
         counts, sds, masses = [found], [np.full(len(found), sd)], [mass]
     if holds.words or not holds.measured:
@@ -298,7 +299,7 @@ def _word_counts(
 
 
 def _number_counts(
-    look: Queries, column: MadeColumn, values: FloatArray, mu: float, span: tuple[float, float] | None
+    look: Queries, column: MadeColumn, values: FloatArray, mu: float, span: tuple[float, float] | None, n: float
 ) -> tuple[FloatArray, FloatArray, float, IntArray]:
     """Return edges of the cells of numbers, their counts, the standard deviation of each and what it is a part of."""
     known = np.flatnonzero(~np.isnan(values))
@@ -311,6 +312,13 @@ def _number_counts(
         return look.histogram(f"{what} of {name}", purpose, mu, known, cells, len(bounds) - 1)
 
     if span is None:
+        if not (column.dates or n * mu >= _FEW):
+            grid = _octave_edges(whole)
+            found = histogram("octaves", mu, grid)
+            used = np.flatnonzero(found > _CLEAR / mu)
+            used = used if used.size else np.array([np.argmax(found)])
+            first, last = int(used[0]), int(used[-1])
+            return grid[first : last + 2], found[first : last + 1], 1 / mu, np.zeros(last + 1 - first, dtype=np.int64)
         label = f"{'years' if column.dates else 'octaves'} of {name}"
         _, span = find_range(look, label, purpose, mu * math.sqrt(_RANGE), known, x, dates=column.dates)
         mu *= math.sqrt(1 - _RANGE) * (1 - MANY_ROUNDINGS)
@@ -319,6 +327,13 @@ def _number_counts(
         bounds = np.arange(low, high + 2, dtype=np.float64)
         return bounds, histogram("values", mu, bounds), 1 / mu, np.zeros(len(bounds) - 1, dtype=np.int64)
     return _counted_twice(histogram, mu * math.sqrt(0.5) * (1 - MANY_ROUNDINGS), low, high, whole)
+
+
+def _octave_edges(whole: bool) -> FloatArray:
+    """Return edges between octaves of either sign, fixed beforehand; the first cell from 0 upwards holds zero."""
+    ends = np.array([cell_ends(cell)[0] for cell in range(CELLS // 2, CELLS)] + [cell_ends(CELLS - 1)[1]])
+    edges = np.concatenate((-ends[:0:-1], ends))
+    return np.unique(np.ceil(edges)) if whole else edges
 
 
 def _counted_twice(
