@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from deniable.synthesis.columns import project_to_counts
+from deniable.synthesis.columns import _smoothed, project_to_counts
 from deniable.synthesis.junction import JunctionTree, cells_of, draw_stratified, members, neighbours, triangulate
 from deniable.synthesis.pairs import spanning
 
@@ -137,3 +137,14 @@ def test_a_spanning_forest_is_of_largest_score():
     best = max(sum(scores[e] for e in edges) for edges in combinations(pairs, 4) if connected(edges))
     assert sum(scores[e] for e in found) == pytest.approx(best)
     assert not any(0 in edge for edge in spanning(scores, 5, [0]))
+
+
+def test_counts_are_even_where_noise_explains_them_and_stay_where_it_does_not():
+    rng, widths = np.random.default_rng(0), np.array([1.0, 1.0, 2.0, 4.0, 8.0, 1.0, 1.0])
+    even = _smoothed(rng.normal(100 * widths, 5.0), widths, np.full(7, 50.0), 1800.0)
+    np.testing.assert_allclose(even, 100 * widths, rtol=0.02)  # what sums lack is shared evenly
+    known = np.array([5.0, 900.0, 3.0, 0.0, 400.0, 0.0, 492.0])
+    np.testing.assert_allclose(_smoothed(known, widths, np.full(7, 1e-6), 1800.0), known, atol=1e-3)
+    some = _smoothed(known + rng.normal(0, 9.0, 7), widths, np.full(7, 9.0), 1800.0)
+    assert some.min() >= 0
+    assert some.sum() == pytest.approx(1800.0)
