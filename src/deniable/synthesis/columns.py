@@ -17,7 +17,7 @@ from scipy.special import ndtri
 
 from deniable._check import FloatArray, IntArray
 from deniable._floats import MANY_ROUNDINGS
-from deniable.noise import CELLS, ColumnKind, Queries, cell_ends, find_range
+from deniable.noise import CELLS, CLEAR, ColumnKind, Queries, cell_ends, find_range
 from deniable.synthesis.junction import draw_stratified
 from deniable.tables import DATE, MISSING, NUMBER, ColumnCells
 from deniable.training import Encoder, Listed, Thermometer
@@ -28,7 +28,6 @@ _SINGLE, _DAYS = 256, 400  # whole numbers, and days, that have a cell each
 _UNIFORM, _HALVES, _FINER = 64, 24, 256  # cells of a first histogram; parts of one in the second at most
 _HEAVY = 5.0  # standard deviations by which each part of a cell that is cut stands out
 _RANGE = 0.25  # of the μ² of a column of numbers: where they lie
-_CLEAR = 3.0  # standard deviations by which blanks, other words and round numbers must stand out
 _STEPS = np.array([1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4, 1e5])  # that round numbers are multiples of
 _OF_DAYS = np.array([1 / 1440, 1 / 24, 1.0])  # minutes, hours, days
 _EXACT = 1e-7  # of a step, by which a multiple of it may be missed
@@ -151,7 +150,7 @@ class MadeColumn:
 
     def _snap(self, values: FloatArray, low: FloatArray, high: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Return the values with round numbers as frequent as released, inside the cell of each."""
-        counts = np.where(self.steps < _CLEAR * self.steps_sd, 0.0, self.steps)
+        counts = np.where(self.steps < CLEAR * self.steps_sd, 0.0, self.steps)
         zeros, counts = (0.0, counts) if self.dates else (float(counts[-1]), counts[:-1])
         steps, out = _OF_DAYS if self.dates else _STEPS, values.copy()
         if counts.sum() > 0:
@@ -230,7 +229,7 @@ def presence_cells(cells: ColumnCells, holds: ColumnKind) -> IntArray:
 
 def presence(counts: FloatArray, sd: float, holds: ColumnKind, n: float) -> FloatArray:
     """Return how many units have a number, a word or a blank, what is not clear of the noise left out."""
-    words, blank = np.where(counts[1:] > _CLEAR * sd, counts[1:], 0.0)
+    words, blank = np.where(counts[1:] > CLEAR * sd, counts[1:], 0.0)
     if holds.measured and holds.words:
         return project_to_counts(np.array([counts[0], words, blank]), n)
     there = max(n - blank, 1.0)
@@ -267,7 +266,7 @@ def ask_column(
         spread = np.full(len(found), 1 / each)
         if column.unseen:  # those that were not found are what is left of all words
             found[-1], spread[-1] = asked[1] - found[:-1].sum(), math.hypot(kinds_sd, math.sqrt(len(found)) / each)
-        clear = found[-1] > _CLEAR * spread[-1] or len(found) == 1
+        clear = found[-1] > CLEAR * spread[-1] or len(found) == 1
         mass = project_to_counts(np.append(found[:-1], found[-1] if clear else 0.0), there[1])
         mass[-1] = mass[-1] if clear else 1e-9
         counts, sds, masses = [*counts, found], [*sds, spread], [*masses, mass]
@@ -315,7 +314,7 @@ def _number_counts(
         if not (column.dates or n * mu >= _FEW):
             grid = _octave_edges(whole)
             found = histogram("octaves", mu, grid)
-            used = np.flatnonzero(found > _CLEAR / mu)
+            used = np.flatnonzero(found > CLEAR / mu)
             used = used if used.size else np.array([np.argmax(found)])
             first, last = int(used[0]), int(used[-1])
             return grid[first : last + 2], found[first : last + 1], 1 / mu, np.zeros(last + 1 - first, dtype=np.int64)
