@@ -129,7 +129,7 @@ def tradeoffs(runs: Iterable[Mechanism]) -> IndividualTradeoffs:
     >>> import deniable as dn
     >>> found = dn.accounting.tradeoffs(dn.SubsampledGaussian(1.0, 0.01, steps) for steps in (500, 5000))
     >>> print(found.advantage().round(6))
-    [0.109655 0.350833]
+    [0.114083 0.350833]
     """
     from scipy.sparse import csr_array  # slow to import
 
