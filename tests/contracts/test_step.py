@@ -13,8 +13,8 @@ import deniable as dn
 from deniable._floats import EPS
 from deniable.accounting.pld.compose import cuttable
 from deniable.accounting.reductions import Dominated, reduced
-from deniable.accounting.steps.allocation import AllocationStep
-from deniable.accounting.steps.base import Step
+from deniable.accounting.steps.allocation import AllocatedStep
+from deniable.accounting.steps.base import SampledStep, Step
 from deniable.accounting.steps.discrete import ResponseStep
 from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep
 from deniable.accounting.steps.outcomes import ListedOutcomes
@@ -172,14 +172,16 @@ def test_every_kind_of_step_has_an_oracle():
     """Ball arithmetic knows Gaussian steps and responses; others are written down a second time, as densities.
 
     Random allocation is an integral over all batches, and of a replaced record there is one step in quadrature:
-    ``test_allocation`` and ``test_pld_curve`` have them.
+    ``test_allocation`` and ``test_pld_curve`` have them. Sampled and allocated steps are enumerated in
+    ``test_sampled_steps``.
     """
+    elsewhere = {ReplacedGaussianStep, SampledStep, AllocatedStep}
 
     def kinds(of):
         return {of}.union(*map(kinds, of.__subclasses__()))
 
     own = {kind for kind in kinds(Step) if kind.__module__.startswith("deniable.") and not isabstract(kind)}
-    assert own == {type(one) for one in [*BALL, *map(step, LAWS)]} | {AllocationStep, ReplacedGaussianStep}
+    assert own == {type(one) for one in [*BALL, *map(step, LAWS)]} | elsewhere
 
 
 @pytest.mark.parametrize("one", BALL, ids=lambda one: type(one).__name__)

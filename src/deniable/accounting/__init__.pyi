@@ -18,4 +18,5 @@ from deniable.accounting.steps.gaussian_mixture import (
     GaussianMixtureStep as GaussianMixtureStep,
     truncated_around as truncated_around,
 )
+from deniable.accounting.steps.registry import allocated as allocated, sampled as sampled
 from deniable.accounting.steps.sampled_gaussian import ReplacedGaussianStep as ReplacedGaussianStep

@@ -12,16 +12,13 @@ import numpy as np
 
 from deniable._check import FloatArray, Indices
 from deniable._floats import EPS, SQUARE_EXPONENT
-from deniable._special import log_ndtr
-from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.sizes import UNLIKELY
-from deniable.accounting.steps.allocation import SHARPEST, AllocationStep
+from deniable.accounting.steps.allocation import SHARPEST, AllocatedStep
 from deniable.accounting.steps.base import Repeated
 from deniable.accounting.steps.discrete import FinitePairStep
-from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep, truncated_poisson
 from deniable.accounting.steps.laplace import BoundedRangeStep, BoundedRangeTradeoff
-from deniable.accounting.steps.sampled_gaussian import without_replacement
+from deniable.accounting.steps.sampled_gaussian import SubsampledGaussianStep, without_replacement
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import TINY, Tradeoff
 from deniable.mechanisms import (
@@ -41,7 +38,6 @@ from deniable.mechanisms import (
     bands,
 )
 
-_THRESHOLDS = np.linspace(0.4, 1.0, 13).tolist()  # for the largest batch, in units of a contribution
 NO_NOISE = 0.01  # noise multipliers below tell for certain who took part: Φ(−50) is 1e-545
 
 
@@ -115,43 +111,30 @@ def _bounds_of_allocation(run: RandomAllocation) -> Mechanism:
 
     From above: a random partition of the batches into t mod k groups of ⌊t/k⌋ + 1 and the rest of ⌊t/k⌋, known to the
     attacker, with one batch per group, is a uniform choice of k batches; all partitions give the same curve, and H is
-    jointly convex. From below: the sum of an epoch's batches is N(0, tσ²) against N(k, tσ²), and whether the largest
-    exceeds a threshold is one bit per epoch. Noise so small that terms overflow is bounded in the same way, from above
-    by revealing the batches.
+    jointly convex. From below: the sum of an epoch's batches is N(0, tσ²) against N(k, tσ²). Noise so small that terms
+    overflow is bounded in the same way, from above by revealing the batches.
     """
     sigma, t, k, epochs = run.noise_multiplier, run.batches, run.batches_per_record, run.epochs
+    every = SubsampledGaussianStep(sigma, 1.0)
     if k == t:
         return GaussianDP(_many_shifts(epochs * t, sigma))
     if k == 1 and sigma >= SHARPEST:
-        return Repeated(AllocationStep(sigma, t), epochs)
+        return Repeated(AllocatedStep(every, t), epochs)
     size, larger = divmod(t, k)
     if sigma < SHARPEST:
         above: Mechanism = GaussianDP(_many_shifts(epochs * k, sigma))
     else:
         one = GaussianDP(_many_shifts(epochs * (k - larger), sigma)) if size == 1 else None
         groups = [(size + 1, larger * epochs), (size, (k - larger) * epochs)]
-        parts = [Repeated(AllocationStep(sigma, terms), count) for terms, count in groups if terms > 1 and count > 0]
+        parts = [Repeated(AllocatedStep(every, terms), count) for terms, count in groups if terms > 1 and count > 0]
         above = Composition([*parts, *([one] if one else [])])
-    bits = (largest_batch(run, level) for level in _THRESHOLDS)
     below = GaussianDP(_many_shifts(epochs * k * (k / t), sigma) * (1 - 16 * EPS))
-    return Dominated(above, below, tuple(bit for bit in bits if bit is not None))
+    return Dominated(above, below)
 
 
 def _many_shifts(count: float, sigma: float) -> float:
     """μ of so many shifts by 1/σ, at most one whose square is a double: nothing is left to hide."""
     return min(math.sqrt(count) / sigma * (1 + 4 * EPS), math.sqrt(1 / TINY))
-
-
-def largest_batch(run: RandomAllocation, level: float) -> Tradeoff | None:
-    """The attacker who counts the epochs in which some batch exceeds ``level``."""
-    sigma, t, k = run.noise_multiplier, run.batches, run.batches_per_record
-    log_false = float(log_ndtr(level / sigma))
-    false = -math.expm1(t * log_false)
-    hit = -math.expm1((t - k) * log_false + k * float(log_ndtr((level - 1) / sigma)))
-    if not 1e-12 < false < hit < 1 - 1e-12:
-        return None
-    error = 1e-11  # of either probability, and of its complement: t·log Φ is good to 1e-13 of itself
-    return FiniteTradeoff.of([FiniteLaw.bits(run.epochs, hit, false, error)])
 
 
 def truncated(step: GaussianMixtureStep, run: TruncatedPoisson, steps: int) -> Dominated:

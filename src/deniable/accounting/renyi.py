@@ -21,7 +21,7 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError
 from deniable._floats import EPS, LEAST, LEAST_EXPONENT
-from deniable.accounting.steps.allocation import AllocationStep
+from deniable.accounting.steps.allocation import AllocatedStep
 from deniable.accounting.steps.base import Step, TooSlowError
 from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep
 from deniable.accounting.transform.composed import PrivacyLoss
@@ -29,7 +29,7 @@ from deniable.accounting.transform.laws import mixture_of
 from deniable.curves import Direction, Side, Tradeoff
 
 _ORDERS = 1 + np.geomspace(1e-4, 1e9, 215)  # tried where a curve is known at every order
-# of random allocation: whole orders are exact, beyond some hundreds nothing is better than its noise alone
+# of random allocation: dense where the best ones lie
 _WHOLE = np.concatenate([1 + np.geomspace(0.01, 0.9, 12), np.arange(2.0, 33.0), np.geomspace(34, 512, 20).round()])
 Divergences = Callable[[FloatArray, Direction], FloatArray]
 
@@ -131,7 +131,7 @@ def _times(step: Step, count: int) -> RenyiCurve:
     if any(step.only):
         raise InputError(f"divergences of {step!r} are not known here: its privacy loss is unbounded")
     divergence = partial(_often, step, count)
-    if isinstance(step, AllocationStep):
+    if isinstance(step, AllocatedStep) and step.noise > 0:
         return _values_at(divergence, _WHOLE)
     orders = _orders(float(divergence(_ORDERS[:1], "remove")[0]))  # as if they grew like those of a Gaussian
     if step.symmetric and type(step).divergence is not Step.divergence:  # a formula

@@ -17,6 +17,7 @@ from deniable.mechanisms.core import (
     parts_of as parts_of,
     sampling_of as sampling_of,
 )
+from deniable.mechanisms.fields import Count as Count, Rate as Rate
 from deniable.mechanisms.guarantees import RenyiDP, ZeroConcentratedDP
 from deniable.mechanisms.holders import (
     Receipt as Receipt,

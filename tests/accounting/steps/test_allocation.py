@@ -11,7 +11,8 @@ from deniable._kept import Kept
 from deniable.accounting.lattices import power
 from deniable.accounting.pld import compose
 from deniable.accounting.steps import allocation
-from deniable.accounting.steps.allocation import AllocationStep, SumLaw
+from deniable.accounting.steps.allocation import AllocatedStep, SumLaw
+from deniable.accounting.steps.sampled_gaussian import SubsampledGaussianStep
 from oracles.allocation import hockey_stick, two_of_three, with_gaussian
 
 
@@ -179,7 +180,7 @@ def test_masses_and_moments_lie_between_those_of_either_law(sigma, batches):
     truth = second / batches, third / batches**2 + 3 * second / batches + 1
     found = {}
     for side, sign in (("lower", -1), ("upper", 1)):
-        law = AllocationStep(sigma, batches, side).pieces()[0]
+        law = AllocatedStep(SubsampledGaussianStep(sigma, 1.0), batches, side).pieces()[0]
         for mass in (law.p, law.q):
             assert 0 < sign * (mass.sum() - 1) < 1e-8
         s = law.p / law.q
@@ -204,10 +205,10 @@ def test_relative_errors_of_sums_are_charged_on_either_side(monkeypatch):
             monkeypatch.setattr(allocation, "power", doubtful)
             monkeypatch.setattr(compose, "_COMPOSED", Kept(16))  # nothing that was computed without the error
             monkeypatch.setattr(compose, "_CUTTABLE", Kept())
-            allocation._epoch.cache_clear()
+            allocation._allocated.cache_clear()
             t = dn.tradeoff(run)
             found[wrong, said] = t.advantage(side="lower"), t.advantage()
-    allocation._epoch.cache_clear()
+    allocation._allocated.cache_clear()
     low, high = found[0.0, True]
     for wrong in (1e-5, -1e-5):
         assert found[wrong, True][0] <= low < high <= found[wrong, True][1]

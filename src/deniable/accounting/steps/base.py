@@ -17,9 +17,10 @@ from deniable._check import FloatArray, InputError, integer
 from deniable._floats import EPS
 from deniable.accounting.sizes import FAR, POINTS, UNDERFLOW
 from deniable.accounting.steps.finite_law import FiniteLaw
-from deniable.accounting.steps.outcomes import Piece
+from deniable.accounting.steps.outcomes import ListedOutcomes, Piece
+from deniable.accounting.steps.ratios import sampled_losses
 from deniable.curves import Direction, Side, Tradeoff, randomized_response_divergence
-from deniable.mechanisms import Mechanism
+from deniable.mechanisms import Mechanism, Rate
 
 
 class TooSlowError(ArithmeticError):
@@ -143,9 +144,73 @@ class Step(Mechanism, ABC):
         ]
         return np.array(found) * (1 + 8 * EPS)
 
+    def sampled(self, rate: float) -> Step:
+        """Return this step made with probability ``rate`` for each record, by its own coin, else without it."""
+        return SampledStep(self, rate)
+
     def times(self, count: int) -> Repeated:
         """Return ``count`` steps of this kind, one after the other."""
         return Repeated(self, count)
+
+
+def compared_with_out(step: Step) -> None:
+    """Refuse steps whose second world does not say what is released without the record."""
+    if "add-remove" not in (step.adjacency, *step.also):
+        raise InputError(
+            f"step must compare a record that is in with one that is out, got adjacency {step.adjacency!r}; "
+            "sample and allocate steps of mechanisms that add or remove a record"
+        )
+
+
+@dataclass(frozen=True)
+class SampledStep(Step):
+    """``step`` made with the record with probability q, its ``rate``, else as if it were out: Poisson sampling.
+
+    Q against (1 − q)·Q + q·P: the loss L becomes log(1 − q + q·e^L), what only Q can produce has log(1 − q), and of
+    what only P can produce a share q is left. *Proof that it dominates.* What turns the pair into that of any data set
+    turns the sampled pair into the sampled one, also where other records are sampled and told (Blackwell 1953). ∎
+    """
+
+    step: Step
+    rate: Rate
+
+    def _check_together(self) -> None:
+        compared_with_out(self.step)
+
+    @property
+    def lowest(self) -> float:
+        return self._end(-math.inf if self.step.only[1] > 0 else self.step.lowest)
+
+    @property
+    def highest(self) -> float:
+        return self._end(self.step.highest)
+
+    def _end(self, loss: float) -> float:
+        return float(sampled_losses(np.array(loss), self.rate)) if math.isfinite(loss) or loss < 0 else loss
+
+    @property
+    def attained(self) -> bool:
+        return self.step.attained
+
+    @property
+    def only(self) -> tuple[float, float]:
+        inside, out = self.step.only
+        return self.rate * inside, out if self.rate == 1 else 0.0
+
+    @property
+    def lost(self) -> tuple[float, float]:
+        p, q = self.step.lost
+        return p + q, q
+
+    def on(self, side: Side) -> SampledStep:
+        return SampledStep(self.step.on(side), self.rate)
+
+    def pieces(self) -> tuple[Piece, ...]:
+        found, (_, out) = tuple(piece.sampled(self.rate) for piece in self.step.pieces()), self.step.only
+        if not out or self.rate == 1:
+            return found
+        loss, q = np.array([self.lowest]), np.array([out])
+        return *found, ListedOutcomes(loss, (1 - self.rate) * q, q, 8 * EPS * (1 - self.lowest), 8 * EPS)
 
 
 @dataclass(frozen=True)

@@ -91,32 +91,6 @@ class FiniteLaw:
             cls(log_ratio, p, q, law.relative_error, shift, (0.0, 0.0), (law.unseen, law.unseen), reach)
         )
 
-    @classmethod
-    def bits(cls, count: int, hit: float, false: float, error: float) -> FiniteLaw:
-        """Return ``count`` bits that are 1 with probability ``hit`` under P and ``false`` < ``hit`` under Q.
-
-        Both are known up to a factor 1 ± ``error``. A test that looks at single steps through thresholds only.
-        """
-        laws = [binomial(count, rate, BLOCK // 2) for rate in (hit, false)]
-        places = np.unique(np.concatenate([law.successes for law in laws]))
-        masses = []
-        for law in laws:
-            masses.append(np.zeros(places.size))
-            masses[-1][np.searchsorted(places, law.successes)] = law.mass
-        # the probability of k ones moves by a factor (1 ± error)^k·(1 ± error·rate/(1 − rate))^(n − k)
-        steepest = float(places[-1]) + count * max(rate / (1 - rate) for rate in (hit, false))
-        one, none = math.log(hit / false), math.log1p(-hit) - math.log1p(-false)
-        log_ratio = places * one + (count - places) * none
-        size = float(places[-1]) * (abs(one) + 2) + count * (abs(none) + hit)
-        relative_error, unseen = (
-            max(law.relative_error for law in laws) + 2 * error * steepest,
-            max(law.unseen for law in laws),
-        )
-        shift = 8 * EPS * size + 2 * error * steepest
-        return _drop_impossible(
-            _by_ratio(cls(log_ratio, masses[0], masses[1], relative_error, shift, (0.0, 0.0), (unseen, unseen)))
-        )
-
     @cached_property
     def swapped(self) -> FiniteLaw:
         """Return the pair with the two laws exchanged."""

@@ -37,10 +37,11 @@ from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from deniable._check import FloatArray, Indices
+from deniable._check import FloatArray, Indices, InputError
 from deniable._floats import EPS, PRODUCT_EXPONENT
 from deniable._special import ndtr
 from deniable.accounting.sizes import BLOCK, ROUNDS, UNDERFLOW
+from deniable.accounting.steps.ratios import plain_losses, sampled_error, sampled_losses
 
 Losses = Callable[[FloatArray], FloatArray]
 _RULES = ((5, 0.05), (12, 2.0))  # nodes, and the a up to which they serve
@@ -77,6 +78,12 @@ class ListedOutcomes(NamedTuple):
     def swapped(self) -> ListedOutcomes:
         """The same with P and Q exchanged."""
         return self._replace(loss=-self.loss, p=self.q, q=self.p)
+
+    def sampled(self, rate: float) -> ListedOutcomes:
+        """The same where P is made with probability ``rate``, else Q."""
+        shift = sampled_error(self.loss, np.broadcast_to(self.shift, self.loss.shape), rate)
+        p = (1 - rate) * self.q + rate * self.p
+        return ListedOutcomes(sampled_losses(self.loss, rate), p, self.q, shift, self.relative + 4 * EPS)
 
     @property
     def beyond(self) -> float:
@@ -154,6 +161,10 @@ class OutcomeLine(ABC):
             high=-self.low,
             outcome=outcome and (lambda x: -outcome(-x)),
         )
+
+    def sampled(self, rate: float) -> OutcomeLine:
+        """The same where P is made with probability ``rate``, else Q."""
+        raise InputError(f"{type(self).__name__} must have a method sampled(rate) for a step to be sampled; see Step")
 
     def above(self, count: int) -> tuple[FloatArray, FloatArray]:
         """Losses and P masses of a pair that is easier to tell apart: split onto so many edges."""
@@ -279,6 +290,18 @@ class NormalOutcomes(OutcomeLine):
     def swapped(self) -> NormalOutcomes:
         mirrored = ((self.outside[0], -self.outside[1]), (self.inside[0], -self.inside[1]))
         return replace(super().swapped(), inside=mirrored[0], outside=mirrored[1])
+
+    def sampled(self, rate: float) -> NormalOutcomes:
+        (weights, means), (outside, others), loss, wrong = self.inside, self.outside, self.loss, self.wrong
+        outcome = self.outcome
+        return replace(
+            self,
+            inside=(np.append((1 - rate) * outside, rate * weights), np.append(others, means)),
+            loss=lambda u: sampled_losses(loss(u), rate),
+            wrong=lambda u: sampled_error(loss(u), wrong(u), rate),
+            outcome=outcome and (lambda x: outcome(plain_losses(x, rate))),
+            error=self.error + 4 * EPS,
+        )
 
     @property
     def _within(self) -> tuple[float, float]:

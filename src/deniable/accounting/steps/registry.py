@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
-from deniable.accounting.steps.base import Repeated, Step
-from deniable.accounting.steps.discrete import DiscreteGaussianStep, DiscreteLaplaceStep, FinitePairStep, ResponseStep
+from deniable._check import InputError
+from deniable._floats import EPS, MOST_EXPONENT
+from deniable.accounting.steps.allocation import AllocatedStep
+from deniable.accounting.steps.base import Repeated, SampledStep, Step
+from deniable.accounting.steps.discrete import (
+    DiscreteGaussianStep,
+    DiscreteLaplaceStep,
+    FinitePairStep,
+    ResponseStep,
+)
 from deniable.accounting.steps.gaussian_mixture import several_records
-from deniable.accounting.steps.laplace import LaplaceStep, epsilon_of
+from deniable.accounting.steps.laplace import BoundedRangeStep, LaplaceStep, epsilon_of
+from deniable.accounting.steps.sampled_gaussian import SubsampledGaussianStep
 from deniable.mechanisms import (
+    ApproximateDP,
+    BoundedRange,
     DiscreteGaussian,
     DiscreteLaplace,
     FinitePair,
+    GaussianDP,
     Laplace,
     Mechanism,
     PureDP,
@@ -40,3 +53,60 @@ def step_of(mechanism: Mechanism) -> tuple[Step, int] | None:
         if kind in STEPS:
             return STEPS[kind](mechanism)
     return None
+
+
+def sampled(mechanism: Mechanism, rate: float) -> Mechanism:
+    """Return ``mechanism`` with each of its steps made on a Poisson sample: a record takes part by its own coin.
+
+    Parameters
+    ----------
+    mechanism
+        What runs on the sample: noise, finite laws, (ε, δ), your own :class:`Step` with a way to be sampled.
+    rate
+        Probability with which the record takes part in a step.
+
+    Raises
+    ------
+    InputError
+        For what compares two contents of a record, or is not made of steps whose law is known.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> guarantee = dn.ApproximateDP(1.0, 1e-6)
+    >>> runs = guarantee, dn.accounting.sampled(guarantee, 0.1), dn.accounting.allocated(guarantee, 10)
+    >>> [round(dn.tradeoff(run).advantage(), 4) for run in runs]
+    [0.4621, 0.0462, 0.1343]
+    """
+    step, count = _one_of(mechanism)
+    return SampledStep(step, rate).times(count)
+
+
+def allocated(mechanism: Mechanism, batches: int) -> Mechanism:
+    """Return ``mechanism`` with an epoch of ``batches`` batches for each of its steps, the record in a random one.
+
+    There the step runs with the record, in the other batches as if it were out. See :func:`sampled`.
+
+    Examples
+    --------
+    See ``sampled``.
+    """
+    step, count = _one_of(mechanism)
+    return AllocatedStep(step, batches).times(count)
+
+
+def _one_of(mechanism: Mechanism) -> tuple[Step, int]:
+    match mechanism:
+        case GaussianDP(mu) if 0 < mu < MOST_EXPONENT:
+            return SubsampledGaussianStep(1 / mu * (1 - 2 * EPS), 1.0), 1
+        case SubsampledGaussian(sigma, rate, steps, 1):
+            return SubsampledGaussianStep(sigma, rate), steps
+        case ApproximateDP(epsilon, delta) if epsilon < MOST_EXPONENT:
+            more, fails = epsilon + 16 * EPS * (1 + epsilon), min(delta * (1 + 4 * EPS), 1.0)  # than roundings move
+            right, wrong = ((1 - fails) / (1 + math.exp(sign * more)) for sign in (-1, 1))
+            return FinitePairStep((fails, right, wrong, 0.0), (0.0, wrong, right, fails)), 1
+        case BoundedRange(epsilon, steps):
+            return BoundedRangeStep(epsilon), steps
+        case _ if (known := step_of(mechanism)) is not None:
+            return known
+    raise InputError(f"mechanism must be one kind of step whose law is known, got {mechanism!r}; sample its parts")
