@@ -157,11 +157,7 @@ class AllocatedStep(Step):
     @property
     def noise(self) -> float:
         """Noise multiplier of Gaussian steps with every record, whose moments are known; else 0."""
-        match self.step:
-            case SubsampledGaussianStep(noise, 1.0):
-                return noise
-            case _:
-                return 0.0
+        return self.step.noise if isinstance(self.step, SubsampledGaussianStep) and self.step.rate == 1 else 0.0
 
     @property
     def bounds_divergence(self) -> bool:

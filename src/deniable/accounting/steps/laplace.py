@@ -212,6 +212,9 @@ class BoundedRangeStep(Step):
     def one_step(self) -> Tradeoff | None:
         return BoundedRangeTradeoff(self.epsilon)
 
+    def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
+        return bounded_range_divergence(self.epsilon, order)
+
 
 @dataclass(frozen=True)
 class BoundedRangeTradeoff(Tradeoff):
@@ -253,4 +256,22 @@ class BoundedRangeTradeoff(Tradeoff):
         return self.range
 
     def renyi_divergences(self, order: FloatArray, direction: Direction) -> FloatArray:
-        return BoundedRangeStep(self.range).divergence(order, direction)
+        return bounded_range_divergence(self.range, order)
+
+
+def bounded_range_divergence(epsilon: float, order: FloatArray) -> FloatArray:
+    """Return the largest Rényi divergence of all pairs of range ε, in either direction, rounded up.
+
+    E_Q[r^α] with r from a to a·e^ε and of mean 1 is at most its value at these two ends, c·a^{α−1} − (c − 1)·a^α with
+    c = (e^{αε} − 1)/(e^ε − 1), and largest at a = c·(α − 1)/((c − 1)·α). Exchanged worlds have the same range.
+    """
+
+    def log_expm1(x: FloatArray) -> FloatArray:
+        return np.asarray(x + np.log(-np.expm1(-x)))
+
+    with np.errstate(all="ignore"):
+        whole, less = log_expm1(np.array(epsilon)), order - 1
+        log_c, log_rest = log_expm1(order * epsilon) - whole, epsilon + log_expm1(less * epsilon) - whole
+        log_moment = log_c - np.log(order) + less * (log_c + np.log(less / order) - log_rest)
+        found = log_moment + 64 * EPS * order * (1 + epsilon + np.abs(np.log(epsilon)) + np.abs(np.log(less)))
+        return np.asarray(np.fmin(found / less, epsilon))

@@ -17,11 +17,10 @@ from deniable.accounting.steps.discrete import (
     ResponseStep,
 )
 from deniable.accounting.steps.gaussian_mixture import several_records
-from deniable.accounting.steps.laplace import BoundedRangeStep, LaplaceStep, epsilon_of
+from deniable.accounting.steps.laplace import LaplaceStep, epsilon_of
 from deniable.accounting.steps.sampled_gaussian import SubsampledGaussianStep
 from deniable.mechanisms import (
     ApproximateDP,
-    BoundedRange,
     DiscreteGaussian,
     DiscreteLaplace,
     FinitePair,
@@ -105,8 +104,6 @@ def _one_of(mechanism: Mechanism) -> tuple[Step, int]:
             more, fails = epsilon + 16 * EPS * (1 + epsilon), min(delta * (1 + 4 * EPS), 1.0)  # than roundings move
             right, wrong = ((1 - fails) / (1 + math.exp(sign * more)) for sign in (-1, 1))
             return FinitePairStep((fails, right, wrong, 0.0), (0.0, wrong, right, fails)), 1
-        case BoundedRange(epsilon, steps):
-            return BoundedRangeStep(epsilon), steps
         case _ if (known := step_of(mechanism)) is not None:
             return known
     raise InputError(f"mechanism must be one kind of step whose law is known, got {mechanism!r}; sample its parts")
