@@ -7,7 +7,7 @@ from scipy import stats
 
 import deniable as dn
 from deniable.audit import synthetic_scores
-from deniable.audit.synthetic import _refuse_shared_records
+from deniable.audit.synthetic import refuse_shared_records
 
 METHODS = ("nearest", "density", "marginals")
 
@@ -197,7 +197,7 @@ def test_equal_rows_of_independent_records_are_no_reason_to_refuse(values, n, m)
     for _ in range(500):
         row = (values * rng.random(n + m) ** 2).astype(np.int64)
         try:
-            _refuse_shared_records(row, {"members": slice(0, n), "nonmembers": slice(n, n + m)})
+            refuse_shared_records(row, {"members": slice(0, n), "nonmembers": slice(n, n + m)})
         except dn.InputError:
             refused += 1
     assert refused <= stats.binom.ppf(1 - 1e-4, 500, 5e-3)  # five tests at 0.1 %
@@ -213,7 +213,7 @@ def test_rows_that_all_stand_several_times_are_no_reason_to_refuse(times, distin
     refused = 0
     for _ in range(1000):
         try:
-            _refuse_shared_records(rng.permutation(rows), sides)
+            refuse_shared_records(rng.permutation(rows), sides)
         except dn.InputError:
             refused += 1
     assert refused <= stats.binom.ppf(1 - 1e-4, 1000, 5e-3)  # five tests at 0.1 %

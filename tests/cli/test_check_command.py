@@ -29,7 +29,6 @@ def test_a_person_reads_what_was_understood_and_no_cell(table, capsys):
     assert "--target y --decimal . --report" in said  # the next command is about the same table
     for words in (
         "40 rows",
-        "separator: semicolon",
         "dropped",
         "nearly unique",
         "12 %",

@@ -9,6 +9,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
 
 import deniable as dn
 from deniable import InputError
@@ -161,6 +167,63 @@ def test_a_profile_reads_any_container(tmp_path):
         np.testing.assert_allclose(dn.privacy_profile(table, target="y", **options).distance, expected, rtol=1e-9)
     features = {"a": frame["a"].tolist(), "b": frame["b"].tolist()}
     np.testing.assert_allclose(dn.privacy_profile(features, frame["y"], **options).distance, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_attacks_and_profiles_give_the_same_bytes(kind, tmp_path, attacked):
+    made = {"target": "ill", "schema": NAMES}
+    scores, distance = attacked
+    found = dn.attack_estimator(TREE, KINDS[kind](tmp_path), n_shadows=4, method="loss", rng=0, **made)
+    assert found.member_scores.tobytes() == scores.tobytes()
+    table, _ = dn.tables.apart(None, "ill", as_table(FRAME))
+    again = dn.attack_model(
+        clone(TREE).fit(table, FRAME["ill"]),
+        KINDS[kind](tmp_path),
+        None,
+        MEMBER,
+        n_shadows=4,
+        method="loss",
+        rng=0,
+        **made,
+    )
+    assert len(again.member_scores) == MEMBER.sum()
+    assert dn.privacy_profile(KINDS[kind](tmp_path), **made, **LONG).distance.tobytes() == distance.tobytes()
+
+
+TREE = make_pipeline(
+    make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["town"]), remainder="passthrough"),
+    DecisionTreeClassifier(random_state=0),
+)
+MEMBER = np.arange(N) % 2 == 0
+LONG = {"regularization": 0.01, "mechanism": dn.OutputPerturbation(epsilon=1.0, row_bound=1e6), "rng": 0}
+
+
+@pytest.fixture(scope="module")
+def attacked():
+    scores = dn.attack_estimator(
+        TREE, FRAME.drop(columns="ill"), FRAME["ill"], n_shadows=4, method="loss", rng=0
+    ).member_scores
+    return scores, dn.privacy_profile(FRAME, target="ill", **LONG).distance
+
+
+def test_labels_are_given_once():
+    with pytest.raises(InputError, match="give it or y, not both"):
+        dn.attack_estimator(TREE, FRAME, FRAME["ill"], target="ill")
+    with pytest.raises(InputError, match="one label per row of X"):
+        dn.attack_estimator(TREE, FRAME)
+    with pytest.raises(InputError, match="did you mean 'ill'"):
+        dn.attack_estimator(TREE, FRAME, target="il")
+
+
+def test_the_same_records_on_both_sides_are_refused():
+    """They were called consistent with any promise: equal scores on both sides show no difference."""
+    X, y = RNG.normal(size=(60, 3)), RNG.integers(0, 2, 60)
+    member, tree = np.arange(120) < 60, DecisionTreeClassifier().fit(X, y)
+    for rows in (np.tile(X, (2, 1)), csr_array(np.tile(X, (2, 1))), pd.DataFrame(np.tile(X, (2, 1)))):
+        with pytest.raises(InputError, match="members and nonmembers must hold different records"):
+            dn.attack_model(tree, rows, np.tile(y, 2), member)
+    once = np.vstack([X, X + 1])
+    assert len(dn.attack_model(tree, once, np.tile(y, 2), member, n_shadows=4, method="loss").member_scores) == 60
 
 
 def test_no_record_says_which_columns_there_are(tmp_path):

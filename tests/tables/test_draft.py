@@ -107,19 +107,13 @@ def test_names_that_only_look_alike_are_fine(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("separator", "encoding", "notes"),
-    [
-        (",", "utf-8", ()),
-        (";", "utf-8", ("separator: semicolon",)),
-        ("|", "utf-8-sig", ("separator: vertical bar",)),
-        ("\t", "utf-16", ("separator: tab",)),
-        (";", "cp1252", ("separator: semicolon",)),
-    ],
+    ("separator", "encoding"),
+    [(",", "utf-8"), (";", "utf-8"), ("|", "utf-8-sig"), ("\t", "utf-16"), (";", "cp1252")],
 )
-def test_the_separator_is_that_of_the_header_and_shown(tmp_path, separator, encoding, notes):
+def test_the_separator_is_that_of_the_header(tmp_path, separator, encoding):
     mark = dn.Schema(decimal=",") if separator == ";" else None
     _, found = column(tmp_path, every("Köln", "Århus"), separator=separator, encoding=encoding, schema=mark)
-    assert [note for note in found.notes if "exact copies" not in note] == [*notes]
+    assert [note for note in found.notes if "exact copies" not in note] == []  # a header says it: no news
     assert set(found.frame["x"]) == {"Köln", "Århus"}
 
 

@@ -138,9 +138,8 @@ def test_arrays_of_several_views_are_refused(tmp_path):
         ("a.csv", "score,member\n0.1,1\nhigh,0\n", "row 2 has 'high'"),
         ("a.csv", "score,member\n0.1,1\n0.2,\n", "row 2 has ''"),
         ("a.csv", "score,member\n0.1,0\n0.2,1\n0.3,2\n", "must say member or not .* row 3 has '2'"),
-        ("a.json", '{"n_success": 5, "n_attacks": 10}', "anonymeter counts guesses"),
-        ("a.json", '{"tpr": [0, 1], "fpr": [0, 1]}', "that is a ROC"),
-        ("a.pkl", "", r"pickles may run code and are not read; save arrays: np.savez"),
+        ("a.json", '{"tpr": [0, 1], "fpr": [0, 1]}', "no score column"),
+        ("a.pkl", "", "must end in"),
         ("a.bin", "", "must end in"),
     ],
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, Literal, cast
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from deniable._check import FloatArray, InputError, Seed, choice, integer, seeded
+from deniable._check import FloatArray, InputError, IntArray, Seed, choice, integer, seeded
 from deniable.audit.rehearsal import LEAST_SHADOWS, Attack, Scale, rehearse, strongest
 from deniable.audit.results import AttackScores
 from deniable.audit.scoring import METHODS, NEEDED, Method
@@ -19,6 +20,8 @@ from deniable.audit.shadow import (
     train_models,
     with_every_class,
 )
+from deniable.audit.synthetic import refuse_shared_records
+from deniable.tables import ColumnsOnDisk, Schema, apart, typed_table
 
 _LEAST = 50  # fewest nonmembers from which the usual fit can be learned
 
@@ -63,10 +66,12 @@ _TOSSES = 100  # times that a target's coins are tossed until it has two classes
 def attack_estimator(
     estimator: Any,
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     method: Literal["auto"] | Method = "auto",
     n_shadows: int = 64,
     *,
+    target: Any = None,
+    schema: Schema | None = None,
     rng: Seed = None,
     n_jobs: int | None = None,
     n_targets: int = 1,
@@ -86,7 +91,11 @@ def attack_estimator(
         ``train(X, y, seed)`` that returns a prediction function: probabilities, shape (n, n_classes) in sorted order
         of the classes, or predictions, shape (n,), for regression; arrays or tensors. Use this for PyTorch models.
     X, y
-        The records, an array, sparse matrix or DataFrame, and their labels.
+        The records, and their labels: arrays, a sparse matrix, or whatever holds a table. The estimator gets a frame of
+        pandas, or an array, as it is; other tables as a frame of pandas: of files the columns hold what ``deniable
+        check`` says (numbers, dates as days, texts), other tables their own types. Blocks may be pairs ``(X, y)``.
+    target, schema
+        The column of X to predict, where ``y`` is not given; what is declared of how a file is written.
     method
         "loss", "calibrated", "lira" (online), "lira-offline" or "rmia"; "auto" lets the shadow models play the target
         in turn and takes the strongest, LiRA also on the scale arcsin √p, which suits votes (LiRA unless another is
@@ -137,8 +146,8 @@ def attack_estimator(
     choice("method", method, ("auto", *METHODS))
     choice("task", task, ("auto", "classification", "regression"))
     n_shadows, n_targets = _check_counts(n_shadows, n_targets, method)
-    X = _records(X)
-    labels, task = _check_labels(estimator, X, y, task)
+    X, labels = _records(X, y, target, schema)
+    task = _task(estimator, labels, task)
     design_rng, target_rng, seed_rng = seeded(rng).spawn(3)
     targets = np.stack([_with_two_classes(labels, task, target_rng) for _ in range(n_targets)])
     seeds = [int(seed) for seed in seed_rng.integers(2**31 - 1, size=n_shadows + n_targets)]
@@ -151,11 +160,13 @@ def attack_estimator(
 def attack_model(
     model: Any,
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None,
     member: ArrayLike,
     method: Literal["auto", "quantile"] | Method = "auto",
     n_shadows: int = 64,
     *,
+    target: Any = None,
+    schema: Schema | None = None,
     rng: Seed = None,
     n_jobs: int | None = None,
     estimator: Any = None,
@@ -169,7 +180,8 @@ def attack_model(
     model
         The fitted estimator, or a prediction function of probabilities.
     X, y
-        The attacked records: those it was trained on and others of the same population.
+        The attacked records, in whatever holds a table, and their labels: those it was trained on and others of the
+        same population.
     member
         Which of them it was trained on, one boolean per record. The intervals are about membership only if the members
         are a random part of the records: if members and others differ anyway, the attack measures that, too.
@@ -177,7 +189,7 @@ def attack_model(
         As in :func:`attack_estimator`, with shadow models; or without any: "quantile" learns from a random
         half of the nonmembers how well records like this one are fitted by a model that did not see them (Bertran et
         al. 2023; that half is not scored).
-    n_shadows, n_jobs, task, progress
+    n_shadows, target, schema, n_jobs, task, progress
         As in :func:`attack_estimator`.
     estimator
         What the shadow models are; by default an unfitted clone of ``model``, if that is an estimator.
@@ -192,7 +204,8 @@ def attack_model(
     Raises
     ------
     InputError
-        If ``member`` is all true or all false, or the method cannot be used with the model.
+        If ``member`` is all true or all false, members and others are the same records, or the method cannot be used
+        with the model.
 
     Examples
     --------
@@ -208,12 +221,14 @@ def attack_model(
     True
     """
     choice("method", method, ("auto", *METHODS, "quantile"))
-    X = _records(X)
-    labels, task = _check_labels(model, X, y, task)
+    X, labels = _records(X, y, target, schema)
+    task = _task(model, labels, task)
     inside = np.asarray(member)
     if inside.shape != labels.shape[:1] or not np.isin(inside, (0, 1)).all() or len(np.unique(inside)) < 2:
         raise InputError("member must say True or False for every record of X, and both must occur")
     inside = inside.astype(bool)
+    row, members = _row_codes(X, labels)[np.argsort(~inside, kind="stable")], int(inside.sum())
+    refuse_shared_records(row, {"members": slice(members), "nonmembers": slice(members, None)})
     if task == "classification" and not {*labels[inside].tolist()} <= {*np.ravel(getattr(model, "classes_", labels))}:
         raise InputError("y must hold the labels that the model was trained on: it does not know those of some members")
     if method == "quantile":
@@ -287,35 +302,46 @@ def _check_counts(n_shadows: int, n_targets: int, method: str) -> tuple[int, int
     return n_shadows, integer("n_targets", n_targets, at_least=1)
 
 
-def _check_labels(estimator: Any, X: Any, y: ArrayLike, task: str) -> tuple[NDArray[Any], LearningTask]:
-    if not getattr(X, "shape", ()):
+def _records(X: Any, y: ArrayLike | None, target: Any, schema: Schema | None) -> tuple[Any, NDArray[Any]]:
+    """Return records whose rows can be taken (a data frame, a sparse matrix by rows, or an array), and their labels."""
+    if y is not None and target is not None:
+        raise InputError("target names a column of X: give it or y, not both")
+    table = X.tocsr() if hasattr(X, "tocsr") else typed_table(X, schema)
+    if y is None:
+        table, y = apart(table, target, table)
+    if isinstance(table, ColumnsOnDisk):
+        table = pd.DataFrame({name: table[name] for name in table.columns}).infer_objects()
+    if not getattr(table, "shape", ()):
         raise InputError(f"X must be an array or a data frame of records, got {X!r}")
     labels = np.asarray(y)
     labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
-    if labels.ndim != 1 or len(labels) != X.shape[0] or len(labels) < 4:
+    if labels.ndim != 1 or len(labels) != table.shape[0] or len(labels) < 4:
         one = "; attack one of several outputs at a time" * (labels.ndim == 2)
-        raise InputError(f"y must have one label per row of X ({X.shape[0]}, at least 4), got {labels.shape}{one}")
-    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise InputError(f"y must have one label per row of X ({table.shape[0]}, at least 4), got {labels.shape}{one}")
+    if pd.isna(labels).any():
         raise InputError("y must not hold NaN; drop the records without a label")
+    return table, labels
+
+
+def _task(estimator: Any, labels: NDArray[Any], task: str) -> LearningTask:
+    """Return what the labels are learned as, or refuse an estimator that learns nothing."""
     if not hasattr(estimator, "fit") and not callable(estimator):
         raise InputError(f"estimator must have fit or be a train function, got {estimator!r}")
     if task == "auto":
-        if hasattr(estimator, "fit"):
-            from sklearn.base import is_regressor
+        from sklearn.base import is_regressor
 
-            task = "regression" if is_regressor(estimator) else "classification"
-        else:
-            task = "regression" if labels.dtype.kind == "f" else "classification"
+        numbers = is_regressor(estimator) if hasattr(estimator, "fit") else labels.dtype.kind == "f"
+        task = "regression" if numbers else "classification"
     if task == "classification" and len(np.unique(labels)) < 2:
         raise InputError("y must hold at least two classes, got one; there is nothing to learn")
-    return labels, cast(LearningTask, task)
+    return cast(LearningTask, task)
 
 
-def _records(X: Any) -> Any:
-    """Return records whose rows can be taken: a DataFrame, a sparse matrix by rows, or an array."""
+def _row_codes(X: Any, y: NDArray[Any]) -> IntArray:
+    """Return one number for each record, equal where its features and its label are."""
     if hasattr(X, "tocsr"):
-        return X.tocsr()
-    return X if hasattr(X, "iloc") else np.asarray(X)
+        X = X @ np.random.default_rng(0).random(X.shape[1])  # a number for each row, equal where rows are
+    return pd.factorize(pd.Series([row.tobytes() for row in _features(X, y) + 0.0], dtype=object))[0]
 
 
 def _name(estimator: Any) -> str:

@@ -98,7 +98,7 @@ def attack_synthetic(
     table, inside, outside, known = (*(rows[name] for name in list(given)[:3]), rows.get("reference"))
     records = slice(inside.start, outside.stop)
     row = _row_codes(columns)
-    _refuse_shared_records(row, {name: part for name, part in rows.items() if name != "synthetic"})
+    refuse_shared_records(row, {name: part for name, part in rows.items() if name != "synthetic"})
     copies, alone = _copies(row, table, inside, outside)
     where = "{} in a released table"
     scored = {where.format("nearest"): _scores(columns, table, records, None, "nearest")}
@@ -177,7 +177,7 @@ def _row_codes(columns: list[SharedColumn]) -> IntArray:
     return row
 
 
-def _refuse_shared_records(row: IntArray, sides: dict[str, slice]) -> None:
+def refuse_shared_records(row: IntArray, sides: dict[str, slice]) -> None:
     """Refuse tables that hold the same records, or one of them many times: they are not independent draws.
 
     Whatever rows there are, records drawn alike fall into the two tables in random order. Two equal rows then fall into

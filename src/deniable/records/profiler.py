@@ -18,7 +18,7 @@ from deniable.records.objective import ObjectivePerturbation
 from deniable.records.problem import Intercept, Normalization, Problem, make_problem
 from deniable.records.profile import PrivacyProfile
 from deniable.records.typical import ExactTypical, SampledTypical, Typical
-from deniable.tables import as_frame, as_source, values_of
+from deniable.tables import ColumnsOnDisk, Schema, as_source, typed_table, values_of
 
 _CONFIDENCE = 0.95  # confidence of the band of quantities over sampled models
 _AT_A_TIME = 500_000  # records whose losses are computed at a time, to bound the memory
@@ -29,6 +29,7 @@ def privacy_profile(
     y: ArrayLike | None = None,
     *,
     target: str | None = None,
+    schema: Schema | None = None,
     regularization: float,
     mechanism: OutputPerturbation | ObjectivePerturbation | None = None,
     loss: str | Loss = "logistic",
@@ -50,14 +51,14 @@ def privacy_profile(
     ----------
     X, y
         Rows (n, d) and labels or responses (n,). For ``"logistic"`` and ``"squared_hinge"`` any two labels. Or,
-        without ``y``, with ``target``: a data frame of pandas, Polars, PyArrow or DuckDB, a dict of columns, or rows
-        that need not fit into memory: a Parquet file or folder, a query of DuckDB, a Dask data frame; a list of
+        without ``y``, with ``target``: a file, a data frame of pandas, Polars, PyArrow or DuckDB, a dict of columns, or
+        rows that need not fit into memory: a Parquet file or folder, a query of DuckDB, a Dask data frame; a list of
         blocks, a function that returns an iterator of them, or an iterator (all kept in a temporary file), a block
         being a pair ``(X, y)`` or, with ``target``, a data frame. Text columns become indicator columns, one per
         value; dates are days. Every pass reads the rows again; results agree with those of arrays to 1e-9 relative,
         however the rows are split. Only with ``OutputPerturbation``, and without ``sample_weight`` and ``group``.
-    target
-        The column that is predicted.
+    target, schema
+        The column that is predicted; what is declared of how a file that is no Parquet is written.
     regularization
         Λ. With ``normalization="sum"`` the *total* penalty, as in minimise Σ φ + (Λ/2)‖f‖².
     mechanism
@@ -117,7 +118,7 @@ def privacy_profile(
     choice("intercept", intercept, ("none", "regularized", "unregularized"))
     choice("normalization", normalization, ("mean", "sum"))
     problem: Problem
-    source = as_source(X, target) if y is None else None
+    source = as_source(X, target, schema) if y is None else None
     if source is not None:
         if isinstance(mechanism, ObjectivePerturbation) or sample_weight is not None or group is not None:
             raise InputError(
@@ -126,13 +127,11 @@ def privacy_profile(
             )
         problem = read_problem(source, as_loss(loss), regularization, intercept, normalization, n_jobs)
     elif y is None:
-        raise InputError(
-            f"y must be given with rows in memory, or target with a file, a frame or blocks, got {type(X).__name__}"
-        )
+        raise InputError(f"y must be given with arrays, target with all else that holds a table: {type(X).__name__}")
     else:
-        X = as_frame(X)
-        if isinstance(X, pd.DataFrame):  # numbers and dates as blocks have them
-            X = np.column_stack([values_of(X.iloc[:, i], name) for i, name in enumerate(X.columns)])
+        X = typed_table(X, schema)
+        if isinstance(X, pd.DataFrame | ColumnsOnDisk):  # numbers and dates as blocks have them
+            X = np.column_stack([values_of(X[name], name) for name in X.columns])
         problem = make_problem(X, y, regularization, as_loss(loss), intercept, sample_weight, normalization)
     if isinstance(mechanism, ObjectivePerturbation):
         problem, rate = mechanism.prepare(problem)

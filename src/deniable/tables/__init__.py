@@ -25,7 +25,7 @@ from deniable.tables.draft import (
     understand,
 )
 from deniable.tables.encoding import encode
-from deniable.tables.files import WHICH_MARK, Opened, as_table, open_table
+from deniable.tables.files import WHICH_MARK, Opened, apart, as_table, open_table, typed_table
 from deniable.tables.persons import copies_line, persons_of
 from deniable.tables.schema import ColumnSchema, Schema, as_schema, shorthand
 from deniable.tables.score_files import each_pair, read_scores
@@ -33,8 +33,8 @@ from deniable.tables.score_files import each_pair, read_scores
 __all__ = [
     "DATE", "MISSING", "NUMBER", "PAIR_TARGET", "PUBLIC", "WHICH_MARK", "WORD", "Block", "CellFormat", "Column",
     "ColumnCells", "ColumnSchema", "ColumnsOnDisk", "Opened", "RowPart", "Schema", "SharedColumn", "Source",
-    "TableWarning", "Understood", "as_column", "as_frame", "as_schema", "as_source", "as_table", "column_among",
-    "copies_line", "draft_schema", "each_pair", "encode", "few", "flag_of", "mapped_rows", "name_of", "names_of",
-    "near", "on_disk", "open_table", "persons_of", "read_alike", "read_cell", "read_cells", "read_scores", "shorthand",
-    "spelled", "understand", "values_of",
+    "TableWarning", "Understood", "apart", "as_column", "as_frame", "as_schema", "as_source", "as_table",
+    "column_among", "copies_line", "draft_schema", "each_pair", "encode", "few", "flag_of", "mapped_rows", "name_of",
+    "names_of", "near", "on_disk", "open_table", "persons_of", "read_alike", "read_cell", "read_cells", "read_scores",
+    "shorthand", "spelled", "typed_table", "understand", "values_of",
 ]  # fmt: skip

@@ -23,7 +23,9 @@ from deniable._files import Spill, Spilled
 from deniable._parallel import on_cluster
 from deniable.tables.cell import WORD, read_cells
 from deniable.tables.columnar import BATCH, PAIR_TARGET, Chunk, ColumnsOnDisk, on_disk, opened, read_part
-from deniable.tables.containers import as_frame, as_series, column_among
+from deniable.tables.containers import as_series, column_among
+from deniable.tables.files import typed_table
+from deniable.tables.schema import Schema
 
 _TASK = 262_144  # rows of a task, about: enough that starting it costs nothing
 _TRUTH = {"false": 0.0, "true": 1.0}
@@ -92,15 +94,15 @@ class Source:
     held: Any = field(default=None, repr=False)  # what must live as long as the tasks are read
 
 
-def as_source(data: Any, target: Any) -> Source | None:
+def as_source(data: Any, target: Any, schema: Schema | None = None) -> Source | None:
     """Return what :func:`deniable.tables.on_disk` makes of ``data``, in tasks; ``None`` for what is in memory.
 
-    Workers of a cluster, which see no file of this process, get the bytes of spilled blocks with their tasks.
+    The schema declares how a file is written. Workers of a cluster, which see no file of this process, get the bytes of
+    spilled blocks with their tasks.
     """
-    table = on_disk(data)
-    if table is None and target is not None and isinstance(frame := as_frame(data), pd.DataFrame):
-        table = on_disk([frame])
-    if table is None:
+    table = typed_table(data, schema)
+    table = on_disk([table]) if isinstance(table, pd.DataFrame) and target is not None else table
+    if not isinstance(table, ColumnsOnDisk):
         return None
     target = PAIR_TARGET if PAIR_TARGET in table.names else column_among("target", target, table.names)
     names = [name for name in table.names if name != target]
@@ -146,7 +148,7 @@ def values_of(series: Any, name: Any) -> NDArray[Any]:
 
 
 def mapped_rows(data: Any) -> Any:
-    """Return the rows of a Parquet file or folder, a Dask data frame, or blocks as a mapped array; else ``data``.
+    """Return the rows of a file or folder, a Dask data frame, or blocks as a mapped array; else ``data``.
 
     Blocks come from an iterator or a function that returns one. They are data frames of numbers, which become one array
     (n, d), or pairs (X, y), which become a pair of arrays.
@@ -156,6 +158,8 @@ def mapped_rows(data: Any) -> Any:
     InputError
         For texts, gaps and infinite numbers: with the column and the file or block and row.
     """
+    if isinstance(data, str | Path):  # a file that is no Parquet is a block
+        data = frame if isinstance(frame := typed_table(data), ColumnsOnDisk) else [frame]
     table = on_disk(data)
     if table is None:
         return data

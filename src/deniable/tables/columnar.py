@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -82,8 +82,7 @@ class ColumnsOnDisk:
 
     def drop(self, columns: Any) -> ColumnsOnDisk:
         """Return the table without the column of this name."""
-        kept: ColumnsOnDisk = self[[name for name in self.names if name != columns]]
-        return kept
+        return cast(ColumnsOnDisk, self[[name for name in self.names if name != columns]])
 
     def place_of(self, row: int) -> str:
         """Return the file (or block) of a row and its number there, for messages."""

@@ -85,21 +85,17 @@ def _taken(data: Any, names: Sequence[Any]) -> Any:
         known = known.collect() if isinstance(known, narwhals.LazyFrame) else known
         data = known.to_native() if isinstance(known, narwhals.DataFrame) else known
     if in_arrow(data):
-        return frame_of(arrow_table(data))  # its own conversion makes floats of whole numbers next to a gap
+        import pyarrow as pa
+
+        with _taken_over(data):
+            data = pa.table(data)
+        return frame_of(data)  # its own conversion makes floats of whole numbers next to a gap
     return data.to_pandas() if hasattr(data, "to_pandas") else data
 
 
 def in_arrow(data: Any) -> bool:
     """Whether something is a table that Arrow can take over."""
     return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
-
-
-def arrow_table(data: Any) -> Any:
-    """Return a table of Arrow with the same cells."""
-    import pyarrow as pa
-
-    with _taken_over(data):
-        return pa.table(data)
 
 
 def batches_of(data: Any) -> Iterator[Any]:

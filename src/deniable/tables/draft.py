@@ -250,7 +250,7 @@ def _columns(found: Understood, frame: Any, names: Sequence[Any]) -> Understood:
         last += end.kind > 0
         totals |= np.array([*map(bool, map(_TOTAL.fullmatch, end.words)), False])[end.word]
         if name == found.target_name:
-            aim, faults = _target(name, raw, cells, place)
+            aim, faults = _target(name, raw, own, place)
             problems += faults
             continue
         column, values = _understood(name, raw, cells, own)
@@ -278,7 +278,7 @@ def _text_above(cells: ColumnCells) -> bool:
 
 def _understood(name: str, raw: Any, cells: ColumnCells, declared: ColumnSchema) -> tuple[Column, pd.Series[Any]]:
     """Decide of what kind a column is and read it."""
-    kind: Any = {"whole": "number", "code": "category"}.get(declared.kind, declared.kind) or inference.kind_of(cells)
+    kind: Any = inference.USED_AS.get(declared.kind, declared.kind) or inference.kind_of(cells)
     values = inference.of_kind(cells, kind)
     texts = inference.texts_of(raw)
     form = inference.format_of(texts, declared)
@@ -293,16 +293,11 @@ def _understood(name: str, raw: Any, cells: ColumnCells, declared: ColumnSchema)
     return replace(made, kind="dropped", missing=0.0, reason=reason) if reason else made, values
 
 
-def _target(name: str, raw: Any, cells: ColumnCells, place: Any) -> tuple[pd.Series[Any] | None, list[str]]:
-    """Read the column to predict: numbers stay numbers, everything else texts (booleans stay booleans)."""
-    kind = inference.kind_of(cells)
-    values = inference.of_kind(cells, "category" if kind == "yes/no" else kind)
-    if pd.api.types.is_bool_dtype(raw) and not values.isna().any():
-        values = values == "true"
-    elif kind == "number" and not values.isna().any() and np.all(values == np.round(values)):
-        values = values.astype(np.int64) if np.abs(values).max() < 2.0**53 else values
+def _target(name: str, raw: Any, own: ColumnSchema, place: Any) -> tuple[pd.Series[Any] | None, list[str]]:
+    """Read the column to predict: numbers stay numbers, everything else texts (truth values stay such)."""
+    values = inference.typed(raw, own)
     present, faults = values.dropna(), []
-    asked = kind == "category" and len(present) >= 10
+    asked = pd.api.types.is_object_dtype(values) and len(present) >= 10
     if asked and (why := inference.telling_texts(present, present.value_counts(), "choose another target")):
         return values, [f"target {name!r} cannot be predicted: {why}"]
     if gaps := int(values.isna().sum()):

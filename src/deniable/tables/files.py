@@ -21,13 +21,14 @@ import pandas as pd
 from deniable._check import InputError
 from deniable._optional import require
 from deniable.tables.cell import DATE, NUMBER, read_cell
-from deniable.tables.columnar import ColumnsOnDisk, on_disk
-from deniable.tables.containers import CONTAINERS, as_frame, fault, index_columns, name_of, of_records
+from deniable.tables.columnar import PAIR_TARGET, ColumnsOnDisk, on_disk
+from deniable.tables.containers import CONTAINERS, as_frame, column_among, fault, index_columns, name_of, of_records
+from deniable.tables.inference import typed
 from deniable.tables.schema import Schema
 
 KINDS = ".csv, .tsv, .txt, .parquet, .feather, .xlsx, .xls, .ods, .dta or .jsonl (also .gz, .zip)"
-BUILTIN = ("breast-cancer", "digits-3-8")  # data sets that need no file
-_SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
+BUILTIN = ("breast-cancer",)  # data sets that need no file
+_SEPARATORS = ",;\t|"
 _LARGEST_SHEET = 20_000_000  # bytes
 _MOST_CELLS = 50_000_000  # of the rectangle around a sheet's cells, each of which takes 24 bytes
 HEADER_FIRST = (
@@ -85,8 +86,6 @@ def open_file(path: Path, schema: Schema | None = None, sheet: str | None = None
         raise InputError(f"data file {str(path)!r} could not be read: {error}") from None
     except ImportError:
         raise
-    except MemoryError:
-        raise InputError(f"data file {str(path)!r} does not fit into memory") from None
     except Exception as error:  # pandas, pyarrow and gzip raise a dozen kinds: each means that this is not such a file
         raise InputError(f"data file {str(path)!r} could not be read: {fault(error)}; save it anew as .csv") from None
     raise InputError(f"data file {str(path)!r} must end in {KINDS}")
@@ -123,7 +122,7 @@ def _open_text(name: str, data: bytes, schema: Schema, sheet: str | None) -> Ope
         raise InputError("its first line does not name columns")
     if re.match("#( |$)|sep=.$", lines[0], re.I):
         raise InputError("its first line is a comment, or says sep=: the first line must name the columns; delete it")
-    sep, notes = separator(lines[0], "\t" if name.endswith((".tsv", ".tab")) else None)
+    sep = separator(lines[0], "\t" if name.endswith((".tsv", ".tab")) else None)
     header = _cells(lines[0], sep)
     if header is None:
         raise InputError("a quote of its first line does not close on it")
@@ -146,7 +145,7 @@ def _open_text(name: str, data: bytes, schema: Schema, sheet: str | None) -> Ope
     lost += _refuse_title(header)
     values = sum(read_cell(name)[0] in (NUMBER, DATE) for name in header)
     said = f"names that are numbers or dates: {values} of {len(header)}; if they are a record, put a header above it"
-    notes += (said,) * (2 * values > len(header))
+    notes = (said,) * (2 * values > len(header))
     if sep == ";" and not schema.says_decimal:
         lost.append(WHICH_MARK)
     return Opened(as_frame(frame.set_axis(header, axis=1)), notes, tuple(lost), odd, unit="line of the file")
@@ -215,13 +214,11 @@ def _decode(data: bytes) -> str:
     return data.decode("utf-8-sig", "deniable.windows")
 
 
-def separator(header: str, known: str | None) -> tuple[str, tuple[str, ...]]:
+def separator(header: str, known: str | None) -> str:
     """Return what separates the cells: what cuts the header into most, or what the file's ending says if it cuts."""
-    widths = {separator: len(next(csv.reader([header], delimiter=separator))) for separator in _SEPARATORS}
-    best = max(widths, key=lambda separator: widths[separator])
-    if widths[best] == 1 or (known is not None and widths[known] > 1):
-        return known or ",", ()
-    return best, () if best == (known or ",") else (f"separator: {_SEPARATORS[best]}",)
+    widths = {mark: len(next(csv.reader([header], delimiter=mark))) for mark in _SEPARATORS}
+    best = max(_SEPARATORS, key=widths.__getitem__)
+    return known if known and (widths[known] > 1 or widths[best] == 1) else best
 
 
 def _refuse_title(header: Sequence[str]) -> list[str]:
@@ -310,18 +307,46 @@ def as_table(data: Any, schema: Schema | None = None) -> Any:
 
     The schema names the columns of records without a header.
     """
+    found = held_as(data, schema)
+    if isinstance(found, np.ndarray) and found.ndim == 2 and found.dtype.kind != "c":
+        found = as_frame(pd.DataFrame(found, dtype=object if found.dtype == object else None))
+    return found
+
+
+def held_as(data: Any, schema: Schema | None = None) -> Any:
+    """Return a table as :func:`as_table` does, but as an array if its columns have no names."""
     if isinstance(data, str | Path):
         return open_table(data, schema).checked().frame
     found: Any = on_disk(data)
     if found is None:
         found = as_frame(data, schema.names if schema else ())
     if isinstance(found, list | tuple):
-        found = np.array(found, dtype=object)  # NumPy would give all one type
-    elif hasattr(found, "__array__") and not hasattr(found, "iloc"):
-        found = np.asarray(found)  # whatever says that it is an array
-    if isinstance(found, np.ndarray) and found.ndim == 2 and found.dtype.kind != "c":
-        found = as_frame(pd.DataFrame(found, dtype=object if found.dtype == object else None))
-    return found
+        return np.array(found, dtype=object)  # NumPy would give all one type
+    return np.asarray(found) if hasattr(found, "__array__") and not hasattr(found, "iloc") else found
+
+
+def typed_table(data: Any, schema: Schema | None = None) -> Any:
+    """Return a table for methods that know no cells: what has no names as an array, a frame of pandas as it is.
+
+    Of files but Parquet a column holds numbers (dates are days) if ``deniable check`` says so, else texts; other tables
+    hold the types that they have. The schema declares how a file is written, and names the columns of records.
+    """
+    if isinstance(data, pd.DataFrame):
+        return data
+    found, said = held_as(data, schema), schema or Schema()
+    if isinstance(found, pd.DataFrame) and isinstance(data, str | Path):
+        found = found[[name for name in found if said.kind(name) != "dropped"]]
+        return found.apply(lambda raw: typed(raw, said.column(raw.name)))
+    return found.infer_objects() if isinstance(found, pd.DataFrame) else found
+
+
+def apart(X: Any, target: Any, table: Any) -> tuple[Any, Any]:
+    """Return the features and the target of ``table``, as which ``X`` was read; without a target ``X`` and None."""
+    if target is None and not isinstance(table, ColumnsOnDisk):
+        return X, None
+    names = list(getattr(table, "columns", ()))
+    name = PAIR_TARGET if PAIR_TARGET in names else column_among("target", target, names)
+    return table.drop(columns=name), table[name]
 
 
 def open_table(
@@ -340,21 +365,12 @@ def open_table(
         return open_file(path, schema, sheet)
     refuse_sheet(sheet)
     if builtin:
-        return replace(_builtin(str(path)), name=str(path))
+        from sklearn.datasets import load_breast_cancer
+
+        return Opened(load_breast_cancer(as_frame=True).frame, name=str(path), target_name="target")
     table = on_disk(path) if path is not None else as_table(source, schema)
     if isinstance(table, ColumnsOnDisk):
         return Opened(table, left_out(table.index), name=table.title)
     if not isinstance(table, pd.DataFrame):
         raise InputError(f"a table must be {CONTAINERS}, got {type(source).__name__}")
     return Opened(table.reset_index(drop=True))
-
-
-def _builtin(name: str) -> Opened:
-    """Return a data set that needs no file, and its target."""
-    from sklearn.datasets import load_breast_cancer, load_digits
-
-    if name == "breast-cancer":
-        return Opened(load_breast_cancer(as_frame=True).frame, target_name="target")
-    frame = load_digits(as_frame=True).frame
-    frame = frame[frame["target"].isin([3, 8])].reset_index(drop=True)
-    return Opened(frame.loc[:, frame.nunique() > 1], target_name="target")

@@ -20,6 +20,7 @@ MAX_CATEGORIES = 200  # distinct texts of a column, each of which becomes a colu
 _RARE_SHARE = 0.2  # larger shares of rows with rare texts make a column of texts identifying
 _LONG_TEXT = 60  # letters on average: somebody wrote sentences
 _SCALE = 20  # distinct cells up to which numbers and words are a scale like 1, 2, 3+
+USED_AS = {"whole": "number", "code": "category"}  # the kind that a declared one is for methods
 RARE = 3  # a text in fewer rows than this could be one person's
 _SENTINELS = (-9999.0, -999.0, -99.0, 999.0, 9999.0, 99999.0, 999999.0)  # numbers that often mean "not known"
 _FIRST_DAY, _LAST_DAY = 19_000_101, 21_000_101  # that whole numbers may spell
@@ -64,6 +65,21 @@ def of_kind(cells: ColumnCells, kind: str) -> pd.Series[Any]:
     if kind == "yes/no":
         return pd.Series(cells.flags)
     return pd.Series(np.where(cells.kind == (DATE if kind == "date" else NUMBER), cells.number, np.nan))
+
+
+def typed(raw: pd.Series[Any], own: ColumnSchema) -> pd.Series[Any]:
+    """Return a column as numbers (whole if all are) where it is declared so or most cells are, or days, else as texts.
+
+    Truth values stay what they are.
+    """
+    cells = own.read(raw)
+    kind = USED_AS.get(own.kind, own.kind) or kind_of(cells)
+    values = of_kind(cells, "category" if kind == "yes/no" else kind)
+    if kind == "yes/no" and {*cells.words} <= {"true", "false"} and not values.isna().any():
+        return values == "true"
+    if kind == "number" and not values.isna().any() and (values == np.rint(values)).all():
+        values = values.astype(np.int64) if np.abs(values).max() < WHOLE else values
+    return values
 
 
 def nearly_unique(cells: ColumnCells) -> bool:

@@ -64,12 +64,7 @@ def copies_line(columns: Iterable[Any]) -> tuple[str, ...]:
     """
     keys, copies = np.zeros(1, dtype=np.uint64), 0
     for column in columns:
-        series = column if isinstance(column, pd.Series) else pd.Series(column, dtype=object)
-        try:
-            found = pd.util.hash_array(np.asarray(series))
-        except Exception:  # a list, a lone surrogate: no cell refuses a table
-            found = read_cells(series).coded[0].astype(np.uint64)
-        keys = keys * np.uint64(1_000_003) + found
+        keys = keys * np.uint64(0x9E3779B97F4A7C15) + read_cells(column).coded[0].astype(np.uint64)
         if not (copies := int(pd.Series(keys).duplicated().sum())):
             break
     said = (

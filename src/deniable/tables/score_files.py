@@ -31,12 +31,6 @@ _INSIDE = {"in", "member", "members", "train", "training", "inside", "included"}
 _OUTSIDE = {"out", "nonmember", "non-member", "nonmembers", "non-members", "test", "holdout", "outside", "excluded"}
 _ENDLESS = {sign + word: float(sign + word) for sign in ("", "+", "-") for word in ("inf", "infinity")}
 _KINDS = ".csv, .tsv or .txt (also .gz), .parquet, .xlsx, .json, .npz or .npy"
-_PICKLES = (".pkl", ".pickle", ".joblib", ".pt", ".pth")
-_EXPORTS = {  # a name that a tool's file has, and what to export from the tool
-    "n_success": "anonymeter counts guesses: it has no scores; attack the table itself with --members and --nonmembers",
-    "attack_experiment_logger": "SACRO-ML: run LIRAAttack(report_individual=True), and give the .npz beside its report",
-    "tpr": "that is a ROC; save the scores and memberships that it was made of",
-}
 _HOW = "np.savez('scores.npz', scores=scores, member=member)"
 
 
@@ -89,15 +83,11 @@ def read_scores(
     """
     schema = Schema(decimal=decimal)
     found = list(_tables(Path(path), schema, sheet))
-    usable = [table for table in found if _layout(table, score, member) is not None]
+    usable = [(table, layout) for table in found if (layout := _layout(table, score, member))]
     if not usable:
         names = list(dict.fromkeys(name for table in found for name in table))
-        hint = next((f". {said}" for name, said in _EXPORTS.items() if name in names), "")
-        raise InputError(
-            f"{_lacking(names, score, member)} in {str(path)!r}; it has: {', '.join(names) or 'nothing'}{hint}"
-        )
-    table, layout = usable[0], _layout(usable[0], score, member)
-    assert layout is not None
+        raise InputError(f"{_lacking(names, score, member)} in {str(path)!r}; it has: {', '.join(names) or 'nothing'}")
+    table, layout = usable[0]
     if layout in _SIDES:
         first, second = (_drop_padding(side, _column(table, side), schema) for side in layout)
         return first, second
@@ -119,7 +109,7 @@ def each_pair(
     """
     coming, schema = iter(lines), Schema(decimal=decimal)
     header = next(coming, "")
-    mark = separator(header, None)[0]
+    mark = separator(header, None)
     if mark == ";" and not decimal:
         raise InputError(f"the stream cannot be used: {WHICH_MARK}")
     rows = csv.DictReader(chain([header], coming), delimiter=mark)
@@ -151,8 +141,6 @@ def _tables(path: Path, schema: Schema, sheet: str | None) -> Iterator[Mapping[s
     name = path.name.lower()
     if not path.exists():
         raise InputError(f"score file {str(path)!r} does not exist; give a {_KINDS} file")
-    if name.endswith(_PICKLES):
-        raise InputError(f"score file {str(path)!r}: pickles may run code and are not read; save arrays: {_HOW}")
     try:
         if name.endswith((".npz", ".npy", ".json")):
             refuse_sheet(sheet)

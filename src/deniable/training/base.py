@@ -19,10 +19,10 @@ from deniable.curves import Tradeoff
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise import Account, NoiseSource, SumNoise, only_our_words
-from deniable.tables import Schema, as_schema, as_table, open_table
+from deniable.tables import Schema, apart, as_schema, as_table, open_table
 from deniable.training.account import RecordTradeoffs
 from deniable.training.additive import Additive
-from deniable.training.features import FeatureTable, apart
+from deniable.training.features import FeatureTable
 from deniable.training.fits import ModelFit, checked, complete_columns, without_group
 
 T = TypeVar("T")
@@ -113,8 +113,7 @@ class PrivateModel(Certified):
                 opened = open_table(X, said).checked()  # of a text file a line is hidden
                 X, unit = opened.frame, opened.unit
             if y is None:
-                target = said.target if target is None else target
-                X, y = apart(X, target, said)
+                X, y = apart(X, said.target if target is None else target, as_table(X, said))
             elif target is not None:
                 raise InputError("target names a column of X: give it or y, not both")
             return self._fit(X, y, SumNoise(), unit)

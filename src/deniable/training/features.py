@@ -14,13 +14,11 @@ from deniable.noise import ColumnKind
 from deniable.tables import (
     DATE,
     NUMBER,
-    PAIR_TARGET,
     CellFormat,
     ColumnCells,
     ColumnsOnDisk,
     Schema,
     as_table,
-    column_among,
     few,
     name_of,
     names_of,
@@ -164,16 +162,6 @@ def public_inputs(declared: Declared) -> tuple[str, ...]:
     if declared.schema.decimal or declared.schema.order or declared.schema.missing:
         said.append(("formats", ["all columns"]))
     return ("names and order of the columns", *(f"declared {what}: {', '.join(map(str, n))}" for what, n in said))
-
-
-def apart(X: Any, target: Any, schema: Schema) -> tuple[Any, Any]:
-    """Features and target of whatever holds a table with one."""
-    table = as_table(X, schema)
-    if target is None and not isinstance(table, ColumnsOnDisk):
-        return X, None
-    names = list(getattr(table, "columns", ()))
-    name = PAIR_TARGET if PAIR_TARGET in names else column_among("target", target, names)
-    return table.drop(columns=name), table[name]
 
 
 class TableReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
