@@ -145,7 +145,7 @@ def against_halves(call, found, releases):
 def heard(table, advantage, weaker):
     """What ``release_statistics`` draws for a median by rank: (sums, noise, answer) of each query, and the choices."""
     sums, choices = [], []
-    channel, choose, budget = queries.SumNoise.channel, queries.rank_choice, releasing._budget
+    channel, choose, budget = queries.SumNoise.channel, queries.rank_choice, releasing.budget
 
     def watched(self, label, sd, times):
         answer = channel(self, label, sd, times)
@@ -160,14 +160,14 @@ def heard(table, advantage, weaker):
         choices.append((ordered, weights, shift, choose(ordered, low, high, weights, shift)))
         return choices[-1][3]
 
-    def weakened(*asked):
-        found, curve = budget(*asked)
-        return replace(found, mu=found.mu * weaker), curve
+    def weakened(*asked, **named):
+        found = budget(*asked, **named)
+        return replace(found, mu=found.mu * weaker)
 
     with (
         mock.patch.object(queries.SumNoise, "channel", watched),
         mock.patch.object(queries, "rank_choice", chosen),
-        mock.patch.object(releasing, "_budget", weakened),
+        mock.patch.object(releasing, "budget", weakened),
     ):
         dn.release_statistics(pd.DataFrame({"x": table}), "median(x)", advantage=advantage, ranges={"x": (-10, 10)})
     return sums, choices

@@ -47,6 +47,15 @@ class Textual:
         """Whether what it says is so: always, but with the noise of a test."""
         return not self.insecure
 
+    def __init_subclass__(cls) -> None:
+        if "__repr__" not in vars(cls):  # dataclasses keep the one that a class has
+            cls.__repr__ = Textual.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        parts = [one.name for one in getattr(self, "__dataclass_fields__", {}).values() if one.repr]
+        text = f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in parts)})"
+        return "\n".join(testing.marked((text,), self.insecure))
+
     def __str__(self) -> str:
         return "\n".join(testing.marked((self._text(),), self.insecure))  # type: ignore[attr-defined]
 

@@ -52,7 +52,10 @@ def test_a_raw_table_becomes_a_model_that_takes_raw_rows(people, tmp_path, capsy
     model, report = tmp_path / "model.skops", tmp_path / "report.html"
     assert train(people, "--target", "answer", "--advantage", 0.4, "--out", model, "--report", report) == 0
     out = capsys.readouterr().out.replace("\u00a0", " ")
-    assert "at even odds, no attacker tells members from non-members with accuracy above 70 %" in " ".join(out.split())
+    assert (
+        "at even odds, no attacker tells whether a line of the file was in the data with accuracy above 70 %"
+        in " ".join(out.split())
+    )
     assert "(rests on held-out scores, measured without noise: not protected)" in out
     assert "unprotected: " in out
     assert "'id': nearly unique words: dropped" in out

@@ -101,7 +101,12 @@ ASKED = ["count() by town", "mean(income) by ill", "mean(age)", "median(age)", "
 
 def statistics(source, **options):
     made = dn.release_statistics(source, ASKED, advantage=0.1, **options)
-    return {"rows": made.to_csv(), "certificate": str(made.certificate), "account": made.account, "all": str(made)}
+    return {
+        "rows": made.to_csv(),
+        "certificate": str(made.certificate),
+        "account": made.certificate.uses,
+        "all": str(made),
+    }
 
 
 def statistics_of_a_file(frame, path):
@@ -181,7 +186,7 @@ def test_a_neighbour_moves_the_sums_by_what_is_charged_and_nothing_else(run, tmp
 def test_a_replaced_record_moves_a_table_by_the_figure_for_it():
     frame = pd.DataFrame(ROWS)
     recorded, wrong = Recorded(statistics, frame), {}
-    most = dn.release_statistics(frame, ASKED, advantage=0.1).replacement_tradeoff.of.mu
+    most = dn.release_statistics(frame, ASKED, advantage=0.1).certificate.replacement.of.mu
     for name, change in NEIGHBOURS.items():
         found = recorded.replay(pd.DataFrame([*ROWS[:3], {**ROWS[3], **change}, *ROWS[4:]]))
         if found.differ or not found.mu <= most:

@@ -158,7 +158,7 @@ def test_counts_beside_means_are_as_exact_as_with_a_part_of_their_own():
         frame = VISITS.assign(age=30.0)
         made = dn.release_statistics(frame, asked, advantage=0.2, ranges=PUBLIC | {"age": (0, 90)}, n=1000)
         mu = 2 * norm.ppf(0.6)
-        spent = math.hypot(*(use.mu for use in made.account))
+        spent = math.hypot(*(use.mu for use in made.certificate.uses))
         assert mu * (1 - 1e-8) <= spent <= mu
         parts = 2 + (len(more) > 0) + (len(more) > 1)
         assert made[asked[0]][0].noise <= math.sqrt(parts) / mu * (1 + 1e-6)

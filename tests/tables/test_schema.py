@@ -202,7 +202,7 @@ def test_statistics_by_a_schema():
     options = {"advantage": 0.9, "schema": SCHEMA}
     made = dn.release_statistics(PEOPLE, ["mean(wage)", "count() by ill", "mean(ill) by town"], **options)
     assert made.found == ()
-    assert not [use.name for use in made.account if use.name.startswith(("range of", "categories of"))]
+    assert not [use.name for use in made.certificate.uses if use.name.startswith(("range of", "categories of"))]
     (mean,), counts, _ = made.rows
     assert mean.value == pytest.approx(1500, rel=0.05)
     assert [row.group for row in counts] == [("no",), ("yes",), ("(other)",), ("(missing)",)]

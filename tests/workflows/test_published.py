@@ -81,7 +81,7 @@ def test_the_policy_decides_a_publication_and_secrets_are_covered(made, tmp_path
     page = dn.assess(made, policy=dn.Policy([dn.Limit(advantage=0.2), dn.Limit(reconstruction=0.01, baseline=0.001)]))
     assert page.decision.met
     assert page.for_owner == ""
-    assert page.numbers["risk.replacing"].value == made.replacement_tradeoff.advantage()
+    assert page.numbers["risk.replacing"].value == made.certificate.replacement.advantage()
     page.to_json(tmp_path / "page.json")
     assert dn.Assessment.from_json(tmp_path / "page.json").sections == page.sections
 
@@ -122,3 +122,18 @@ def test_digits_as_people_write_them():
     assert with_error(0.12346, 0.00321) == "0.1235 ± 0.0033"
     assert with_error(3.0, 0.0) == "3"
     assert between(2.0, 2.0) == "2"
+
+
+def test_what_is_printed_of_a_file_names_its_line_and_marks_the_noise_of_a_test(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a\n" + "\n".join(map(str, range(200))))
+    with dn.testing.insecure_noise(np.random.default_rng(0)):
+        made = dn.release_statistics(path, "mean(a)", advantage=0.4)
+    assert repr(made).startswith("INSECURE")
+    assert repr(made.certificate).startswith("INSECURE")
+    assumed = {row["assumes"] for row in made.records()}
+    assert assumed == {"INSECURE; a record is a line of a file"}
+    page = dn.assess(made)
+    assert "whether a line of the file was in the data" in page.headline
+    assert page.assumptions.unit == "line of the file"
+    assert "for every line of the file" in page.numbers["release.advantage"].meaning

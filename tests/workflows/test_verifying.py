@@ -98,7 +98,8 @@ def test_measured_numbers_are_left_and_a_fit_and_a_table_follow():
     found = verify(dn.assess(model, X, y))
     assert found.follows
     drawn = {"account (pictures, tables)", "shapes (pictures, tables)", "use (pictures, tables)"}
-    assert all(key.startswith("use.") or key in drawn for key in found.left)
+    words = ("title", "for whom it holds", "what the headline", "notes", "warnings", "not covered", "what would")
+    assert all(key.startswith(("use.", *words)) or key in drawn for key in found.left)
     assert "shapes (pictures, tables)" in found.left
     assert {"account.mu", "risk.replacing"} <= set(found.followed)
     assert not verify(changed(dn.assess(model), "account.mu", value=0.1)).follows
@@ -179,3 +180,29 @@ def test_a_value_of_another_type_is_one_clear_line(where, value, tmp_path, capsy
         assert run(words) == 2
         (line,) = capsys.readouterr().err.strip().splitlines()
         assert f"{path.name}' is no assessment: " in line
+
+
+def test_words_that_the_mechanism_decides_are_checked_and_others_are_named():
+    for tampered in (
+        replace(REPORT, warnings=()),
+        replace(REPORT, not_covered=REPORT.not_covered[1:]),
+        replace(REPORT, status="consistent"),
+        replace(REPORT, assumptions=replace(REPORT.assumptions, adjacency="replace one record")),
+        replace(REPORT, assumptions=replace(REPORT.assumptions, batches="shuffled")),
+    ):
+        assert not verify(tampered).follows
+    person = replace(
+        REPORT, title="Safe", assumptions=replace(REPORT.assumptions, adjacency="add or remove one person")
+    )
+    left = verify(person).left
+    assert "title" in left
+    assert any(line.startswith("for whom it holds (add or remove one person") for line in left)
+
+
+def test_a_ledger_states_its_mechanism_and_an_audit_says_why_it_has_none(tmp_path):
+    for limit in (None, dn.Limit(advantage=0.3)):
+        ledger = dn.Ledger(tmp_path / f"{limit is None}.ledger", unit="record", limit=limit)
+        ledger.add(dn.GaussianDP(0.2))
+        assert verify(dn.assess(ledger)).follows
+    (why,) = verify(dn.assess(dn.audit_scores(np.arange(30.0), np.arange(30.0)))).faults
+    assert "only who has these" in why

@@ -90,14 +90,9 @@ def draw(result: Any, path: Path | None) -> None:
 
     figure = Figure(figsize=(6.4, 4.8), layout="constrained")
     result.plot(ax=figure.subplots())
-    write({path: picture(figure, path)})
-
-
-def picture(figure: Any, path: Path) -> bytes:
-    """Return the content of a file that shows a figure, by its ending."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format=path.suffix[1:].lower(), dpi=150)
-    return buffer.getvalue()
+    write({path: buffer.getvalue()})
 
 
 @dataclass(frozen=True)

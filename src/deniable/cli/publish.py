@@ -33,7 +33,6 @@ def publish(
         int | None, options.more(help="The number of records, if it is public; otherwise it is counted with noise.")
     ] = None,
     suppress_below: Annotated[float, options.more(help="Withhold counts whose noisy value is below this.")] = 0.0,
-    plot: options.PlotOption = None,
     *,
     asked: options.AskedLimit,
     certificate: Annotated[Path | None, options.file("--certificate", "Where the certificate goes", ".json")] = None,
@@ -67,8 +66,6 @@ def publish(
     files: dict[Path, Any] = {}
     if certificate is not None:  # first: no table may exist without its certificate
         files[certificate] = made.certificate.to_json()
-    if plot is not None:
-        files[plot] = options.picture(made.plot(), plot)
     if out is not None:
         files[out] = made.to_csv() if out.suffix.lower() == ".csv" else made.to_json()
     owners = page if pages.owner_report is None else for_owner(page, table, made, told)

@@ -19,6 +19,7 @@ AnyDirection = Literal["add", "remove", "both"]
 
 EVERY_CASE = "every record and every rest of the data"  # what a curve must hold for to bound other risks
 ONE_CASE = "the record and the data set for which it was computed"
+_UNITS = ("person", "group", "canary", "line of the file")
 TINY = float(np.finfo(np.float64).tiny)
 # of an engine: its bound is trivial then
 FAILURES = (ArithmeticError, IndexError, MemoryError, ValueError, np.linalg.LinAlgError)
@@ -49,7 +50,7 @@ class Assumptions:
     @property
     def unit(self) -> str:
         """Whose presence, or whose content, is bounded."""
-        return next((unit for unit in ("person", "group", "canary") if unit in self.adjacency), "record")
+        return next((unit for unit in _UNITS if unit in self.adjacency), "record")
 
     @property
     def line(self) -> str:

@@ -15,6 +15,9 @@ from deniable.report.model import (
 from deniable.report.page import roc_picture as roc_picture
 from deniable.report.policy import Policy as Policy
 from deniable.report.sections import (
+    CERTIFIED as CERTIFIED,
+    MEASURED as MEASURED,
+    NOISE as NOISE,
     NOT_COVERED as NOT_COVERED,
     OTHER_ATTACKS as OTHER_ATTACKS,
     OTHER_RISKS as OTHER_RISKS,

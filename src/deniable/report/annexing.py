@@ -19,8 +19,9 @@ from typing import Any
 
 from deniable import testing
 from deniable._check import InputError, choice
-from deniable._shown import shown
+from deniable._shown import plural, shown
 from deniable.report.model import Assessment, Number
+from deniable.report.sections import NOISE
 
 KINDS = ("dpia", "edpb", "cnil", "ico", "nist-800-226", "sacro", "model-card", "dp-registry")
 TO_FILL = "to be filled by you"
@@ -141,6 +142,7 @@ def _mechanism(a: Assessment) -> list[str]:
 def _data(a: Assessment) -> list[str]:
     known = ("data", "rows", "training rows", "target")
     found = [f"{name}: {a.reproduction[name]}" for name in known if name in a.reproduction]
+    found += [f"asked of it: {s.title}" for s in a.sections if s.key.startswith("table")]
     return [*found, *_meta("data", "row_numbering")(a)]
 
 
@@ -188,18 +190,15 @@ def _attacks(a: Assessment) -> list[str]:
 
 def _singled_out(a: Assessment) -> list[str]:
     keys = [key for key in a.numbers if key.startswith(("risk.reconstruction", "risk.replacing", "bound.precision"))]
-    said = "Singling out, linkage and inference bet on a record; these bets are bounded, whatever else is known:"
+    said = f"They bet on a {a.assumptions.unit}; these bets are bounded, whatever else is known:"
     return [said, *(_number(a.numbers[key]) for key in keys)] if keys and _epsilons(a) else []
 
 
 def _noise(a: Assessment) -> list[str]:
-    drawn = a.numbers.get("release.noise")
-    if drawn is not None or a.section("account") or a.section("release"):
-        rounded = (
-            "Noise is drawn from the operating system's entropy as rounded Gaussians, exact in law, and added to whole "
-            "numbers, so that floating point adds nothing to what is learnt."
-        )
-        return [rounded if drawn is None else drawn.meaning, "Time and memory of the run are not covered."]
+    said = [note for s in a.sections for note in s.notes if note == NOISE]
+    said += [a.numbers[name].meaning for name in ("release.noise",) if name in a.numbers]
+    if said:
+        return [*said, "Time and memory of the run are not covered."]
     return [
         "The bound is for real-valued noise of the stated law. How the run drew it (seed, generator, floating point) "
         "is not known to this report.",
@@ -210,7 +209,7 @@ def _noise(a: Assessment) -> list[str]:
 def _likely(a: Assessment) -> list[str]:
     """What it would take, in the words of recital 26, to identify somebody by means reasonably likely to be used."""
     found = [n for key, n in a.numbers.items() if key.startswith(("bound.accuracy", "bound.tpr", "bound.precision"))]
-    said = "An attacker who knows every other record, the software and all that is public reaches, in any time:"
+    said = f"Who knows all {plural(a.assumptions.unit)} but one, the software and all that is public reaches:"
     return [said, *map(_number, found)] if found and _epsilons(a) else []
 
 
@@ -232,7 +231,7 @@ FILLERS: dict[str, Callable[[Assessment], Iterable[str]]] = {
     **{name: _meta(name) for name in ("purpose", "organisation", "signed_by")},
     "data": _data,
     "utility": _or(_section("use"), "Usefulness is not part of this report."),
-    "records": _or(_section("records"), "No record profile is part of this report: its bounds hold for every record."),
+    "records": _or(_section("records"), "No record profile is part of this report."),
     "attack": _tests,
     "attacks": _attacks,
     "singling_out": _singled_out,
@@ -323,7 +322,7 @@ def _entry(a: Assessment) -> str:
             },
             "deployment_model": {
                 "model_name": "Central",
-                "release_type": "One release",
+                "release_type": "Many releases" if a.section("ledger") else "One release",
                 "access_type": "Non-interactive",
             },
             "accounting": {
@@ -337,8 +336,8 @@ def _entry(a: Assessment) -> str:
 
 
 def _product(a: Assessment) -> str:
-    if any(section.key.startswith("table") for section in a.sections):
-        return "Summary statistics"
+    if a.section("synthesis"):
+        return "Synthetic data"
     learnt = a.section("account") or a.section("shapes") or "noise_multiplier" in str(a.reproduction.get("source", ""))
     return "Machine learning model" if learnt else "Summary statistics"
 

@@ -63,13 +63,6 @@ class Comparison(Textual):
     decisions: tuple[str | None, ...] = ()
     assumptions: tuple[Assumptions, ...] = ()
 
-    def row(self, key: str) -> ComparedRow:
-        """Return the row of one number."""
-        for row in self.rows:
-            if row.key == key:
-                return row
-        raise InputError(f"key must be one of {', '.join(row.key for row in self.rows)}; got {key!r}")
-
     def _text(self) -> str:
         require("rich", purpose="A comparison as text")
         from deniable.report.text import plainly, side_by_side

@@ -152,7 +152,7 @@ def _lower(text: str) -> str:
 def _rules(a: Assessment, policy: Policy) -> Iterable[Rule]:
     attacked = _shown_by_attacks(a, "advantage")
     if (asked := policy.limit("advantage")) is not None:
-        yield _proven(a, policy, asked, "Membership advantage of every attacker", attacked)
+        yield _proven(a, policy, asked, "Advantage of every attacker at even odds", attacked)
     if (asked := policy.limit("tpr")) is not None:
         label = f"Members found at {_percent(asked.fpr or 0.0)} false accusations"
         yield _proven(a, policy, asked, label, _shown_by_attacks(a, f"tpr@fpr={asked.fpr:g}"))
@@ -224,8 +224,8 @@ def _for(a: Assessment, number: Number) -> str:
     sure = "" if section.confidence == 1 else f" with confidence {shown(section.confidence, 'rate', 'lower')}"
     if number.key.startswith("records"):
         return f"for this very model, released with the noise stated, and these records{sure}"
-    held = "every data set" if section.holds_for == EVERY_CASE else section.holds_for or "one case"
-    return f"for {held}{sure}"
+    every = f"every {a.assumptions.unit} of every data set"
+    return f"for {every if section.holds_for == EVERY_CASE else section.holds_for or 'one case'}{sure}"
 
 
 def _secret(a: Assessment, asked: Limit) -> Rule:

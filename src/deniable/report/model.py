@@ -267,6 +267,7 @@ class Assessment(Textual):
         if self.section("bound") is None and other.section("bound") is not None:
             return other.merge(self)
         units = {a.unit for a in (self.assumptions, other.assumptions) if a.unit in a.adjacency} - {"canary"}
+        units = {unit.replace("line of the file", "record") for unit in units}  # a record read from a file
         if len(units) > 1:
             raise InputError(f"assessments on one page must be for one unit, got {' and '.join(sorted(units))}")
         taken = {section.key for section in self.sections}

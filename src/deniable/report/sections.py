@@ -38,6 +38,12 @@ class NotCovered(NamedTuple):
 
 
 NOT_COVERED = NotCovered()
+CERTIFIED = NOT_COVERED._replace(mistakes="Mistakes in this package; what is listed as public: it is not protected.")
+MEASURED = NOT_COVERED._replace(mistakes="Other runs: another build, machine, setting or record than were attacked.")
+NOISE = (
+    "Noise is drawn from the operating system's entropy and exact in law: sums of whole numbers get rounded Gaussians, "
+    "quantiles of a table are chosen by the exponential mechanism."
+)
 _OTHER_CHOICES = (
     "Other choices made from the data: features, stopping times or the list of settings, if they were chosen on "
     "the same records, leak too, and are not counted."
@@ -192,8 +198,12 @@ def bound_headline(tradeoff: Tradeoff) -> str:
     found = shown(tradeoff.tpr(0.01), "rate", "upper")
     accuracy = shown(tradeoff.accuracy(), "rate", "upper")
     sure = "" if tradeoff.confidence == 1 else f" (confidence {shown(tradeoff.confidence, 'rate', 'lower')})"
+    unit = tradeoff.assumptions.unit
+    what = (
+        f"which of two {plural(unit)} was" if "replace" in tradeoff.assumptions.adjacency else f"whether a {unit} was"
+    )
     return (
-        f"Provable upper bound{sure}: at even odds, no attacker tells members from non-members with accuracy above "
+        f"Provable upper bound{sure}: at even odds, no attacker tells {what} in the data with accuracy above "
         f"{accuracy} (guessing: 50 %), or finds more than {found} of the members at a false positive rate of 1 %, "
         "under the assumptions below."
     )
@@ -314,13 +324,14 @@ def leaks_at_least(audit: Any, fpr: Sequence[float] = _ALWAYS) -> str:
     between = f"between {shown(found.low, 'rate', 'lower')} and {shown(found.high, 'rate', 'upper')}"
     if audit.shows:
         shows = f"; no ε below {shown(epsilon, 'number', 'lower')} explains its scores" if epsilon > 0 else ""
-        return f"Leaks at least this, {sure}: the attack's advantage is {between}{shows}. Other attacks may do better."
+        leak = f"Leaks at least this, {sure}: at even odds the attack's advantage is {between}"
+        return f"{leak}{shows}. Other attacks may do better."
     if audit.warnings:
         return f"Not decided: {audit.warnings[0][0].lower()}{audit.warnings[0][1:]}"
     if alone := audit.excluding(fpr):
         return f"Not decided: {alone[0]} excludes guessing, but not all tests together. Collect more scores."
     power = shown(audit.could_find(), "rate", "upper")
     return (
-        f"This attack shows no leakage: its advantage is {between} ({sure}). It would have found one of {power} every "
-        "other time. Other attacks may do better."
+        f"This attack shows no leakage: at even odds its advantage is {between} ({sure}). It would have found one of "
+        f"{power} every other time. Other attacks may do better."
     )

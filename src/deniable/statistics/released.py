@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scipy.special import ndtri
 
@@ -17,16 +18,10 @@ from deniable._check import InputError
 from deniable._files import plain, to_json, write_atomically
 from deniable._notebook import Textual, sentences
 from deniable._optional import require
-from deniable._plot import marked
 from deniable._shown import DRAWN, between, plural, shown, with_error
-from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
-from deniable.noise import Certificate, Use
+from deniable.noise import Certificate
 from deniable.statistics.grammar import Statistic, parse, written
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _NUMBERS = ("value", "noise", "low", "high", "population_error", "population_low", "population_high")
 _PROMISE = ("advantage", "unit", "released", "assumes")
@@ -149,19 +144,9 @@ class StatisticsRelease(Textual):
     released: str = field(default_factory=lambda: date.today().isoformat())
 
     @property
-    def replacement_tradeoff(self) -> Tradeoff:
-        """The curve for *replacing* one record by another."""
-        return self.certificate.replacement
-
-    @property
     def mechanism(self) -> Mechanism:
         """All queries together, for adding or removing a record; those of releases from the same records add up."""
         return self.certificate.mechanism
-
-    @property
-    def account(self) -> tuple[Use, ...]:
-        """Each query to the records; their μ² add up."""
-        return self.certificate.uses
 
     def __getitem__(self, statistic: str | Statistic) -> tuple[Row, ...]:
         """Return the rows of one statistic, named as in the request."""
@@ -174,7 +159,7 @@ class StatisticsRelease(Textual):
         """Yield each number as a dictionary: statistic, categories, item, value, its errors and limits, note, estimand.
 
         Each carries the guarantee of all of them: advantage, unit, the day on which they were released, and, if there
-        is something, what it ``assumes``.
+        is something, in few words what it ``assumes``; the certificate says it whole.
 
         Means and quantiles of dates are in days since 1970-01-01; ``date``, ``date_low`` and ``date_high`` are value
         and limits as dates, empty for other numbers (these keys are there only if some number is a date).
@@ -183,7 +168,8 @@ class StatisticsRelease(Textual):
         dated = any(row.dated for rows in self.rows for row in rows)
         certificate = self.certificate
         promise = {"advantage": certificate.advantage, "unit": certificate.unit, "released": self.released}
-        promise |= {"assumes": "; ".join(notes)} if (notes := certificate.mechanism.notes) else {}
+        heads = [re.split("[:;]", note)[0] for note in certificate.mechanism.notes]  # the rest: page, JSON, certificate
+        promise |= {"assumes": "; ".join(heads)} if heads else {}
         for statistic, estimand, rows in zip(self.statistics, self.estimands, self.rows, strict=True):
             for row in rows:
                 group = dict(zip(statistic.by, row.group, strict=True))
@@ -219,9 +205,7 @@ class StatisticsRelease(Textual):
             "confidence_of_limits": self.confidence,
             "n_records": self.n_records,
             "certificate": self.certificate.to_dict(),
-            "replacement_advantage": self.replacement_tradeoff.advantage(),
             "released": self.released,
-            "account": [plain(use) for use in self.account],
             "ranges": {name: plain(values) for name, values in self.ranges.items()},
             "found_privately": list(self.found),
         }
@@ -232,39 +216,24 @@ class StatisticsRelease(Textual):
 
     def _text(self) -> str:
         promise, unit = self.certificate, self.certificate.unit
-        whole = sum(use.mu**2 for use in self.account) or 1.0
+        whole = sum(use.mu**2 for use in promise.uses) or 1.0
         sure = f"{100 * self.confidence:g}\u00a0%"
         lines = [
             f"advantage ≤ {shown(promise.advantage, 'number', 'upper')} (exact) for everything released here "
             f"together: at even odds, no attack tells whether a {unit} is in the table with accuracy above "
             f"{shown(0.5 + promise.advantage / 2, 'number', 'upper')}; a {unit} from another in its place, "
-            f"{shown(0.5 + self.replacement_tradeoff.advantage() / 2, 'number', 'upper')}",
+            f"{shown(0.5 + promise.replacement.advantage() / 2, 'number', 'upper')}",
             f"TPR at 0.1 % FPR ≤ {shown(promise.tradeoff.tpr(1e-3), 'number', 'upper')}",
             *sentences(promise.mechanism.notes),
             f"±: where the value on these records is, with {sure} chance over the noise alone; population: noise and "
             "sampling together",
-            *(f"  {use.mu**2 / whole:6.1%} of the budget  {use.name}" for use in self.account),
+            *(f"  {use.mu**2 / whole:6.1%} of the budget  {use.name}" for use in promise.uses),
         ]
         for statistic, estimand, rows in zip(self.statistics, self.estimands, self.rows, strict=True):
             drawn = (_line(row, f"all {plural(unit)}", self.confidence) for row in rows[:DRAWN])
             lines += ["", f"{statistic}: {estimand}", *drawn]
             lines += [f"  … {len(rows) - DRAWN} more rows"] * (len(rows) > DRAWN)
         return "\n".join(lines)
-
-    def plot(self) -> Figure:
-        """Return a matplotlib figure, one panel per statistic: values with limits against noise and of the population.
-
-        Panels show the first 40 rows.
-        """
-        drawing: Any = require("matplotlib.figure", purpose="a picture of the released values")
-        heights = [1.2 + 0.22 * min(len(rows), DRAWN) for rows in self.rows]
-        figure: Figure = drawing.Figure(figsize=(7.0, sum(heights)), layout="constrained")
-        panels = figure.subplots(len(self.rows), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
-        for axes, statistic, estimand, rows in zip(panels, self.statistics, self.estimands, self.rows, strict=True):
-            _draw(axes, statistic, rows, f"all {plural(self.certificate.unit)}")
-            axes.set_title(f"{statistic}\n{estimand}", loc="left", fontsize="small", wrap=True)
-        panels[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, fontsize="small", frameon=False)
-        return marked(figure, self.insecure)
 
 
 def _clear(column: str) -> str:
@@ -281,28 +250,3 @@ def _line(row: Row, whole: str, confidence: float) -> str:
     wide = f"; population {row.population}" if row.population else ""
     note = f"; {row.note}" if row.note and not math.isnan(row.value) else ""
     return f"  {row.label or whole}: {row.shown(confidence)}{wide}{note}"
-
-
-def _draw(axes: Axes, statistic: Statistic, rows: tuple[Row, ...], whole: str) -> None:
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-
-    kept = [row for row in rows[:DRAWN] if not math.isnan(row.value)]
-    places = list(range(len(kept)))
-    wide = [row for row in kept if not math.isnan(row.population_low)]
-    axes.hlines(
-        [kept.index(row) for row in wide],
-        [row.population_low for row in wide],
-        [row.population_high for row in wide],
-        colors="#9db8d2",
-        linewidth=5,
-        label="population",
-    )
-    axes.hlines(places, [r.low for r in kept], [r.high for r in kept], colors="#1f4e79", linewidth=1.5, label="noise")
-    axes.plot([row.value for row in kept], places, "o", color="#1f4e79", markersize=4)
-    axes.set_yticks(places, [row.label or whole for row in kept])
-    axes.set_ylim(max(len(kept), 1) - 0.5, -0.5)  # from the top, no bar on the frame
-    if any(row.dated for row in kept):
-        dates = AutoDateLocator(minticks=3, maxticks=6)  # type: ignore[no-untyped-call]
-        axes.xaxis.set_major_locator(dates)  # days since 1970 are Matplotlib's own
-        axes.xaxis.set_major_formatter(ConciseDateFormatter(dates))  # type: ignore[no-untyped-call]
-    axes.set_xlabel(statistic.columns[0] if len(statistic.columns) == 1 else statistic.function)

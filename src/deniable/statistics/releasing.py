@@ -71,7 +71,7 @@ def release_statistics(
     ``certificate.tradeoff`` bounds the true positive rate at every false positive rate. This is Gaussian differential
     privacy for adding or removing a record (with a failure δ ≤ 1e-6 where categories are found in the data), so it does
     not depend on what else is known, and adds up with that of a :class:`deniable.PrivateClassifier`.
-    ``replacement_tradeoff`` is the curve for telling a record from another in its place.
+    ``certificate.replacement`` is the curve for telling a record from another in its place.
 
     Parameters
     ----------

@@ -58,19 +58,23 @@ COMMON = ("prior", "fpr", "delta", "title", "command", "policy", "meta")
 
 # classes of deniable or scikit-learn → module and function that assess their objects, and what messages call them
 _ADAPTERS = {
-    "Mechanism Tradeoff": ("run", "assess_mechanism", "a mechanism or a trade-off"),
-    "PrivateRun": ("run", "assess_run", "a record of a training run"),
-    "PrivateModel": ("private_model", "assess_private", "a fitted private model"),
-    "PrivateSynthesizer": ("synthetic", "assess_synthesizer", "a fitted synthesizer"),
-    "SequentialAudit": ("audited", "assess_sequential", "a sequential audit"),
-    "PromiseCheck": ("audited", "assess_check", "a checked promise"),
-    "OneRunAudit": ("audited", "assess_one_run", "an audit of one run"),
-    "AttackScores ScoreAudit": ("results", "assess_audit", "the scores of an attack"),
-    "Release HalfCertificate": ("results", "assess_half", "a release or its certificate"),
-    "StatisticsRelease Certificate": ("results", "assess_queries", "statistics, or the certificate of private queries"),
-    "PrivacyProfile": ("results", "assess_profile", "a record profile"),
-    "Ledger": ("ledgered", "assess_ledger", "a ledger"),
-    "BaseEstimator": ("fitted_estimator", "assess_estimator", "a fitted model"),
+    ("Mechanism", "Tradeoff"): ("run", "assess_mechanism", "a mechanism or a trade-off"),
+    ("PrivateRun",): ("run", "assess_run", "a record of a training run"),
+    ("PrivateModel",): ("private_model", "assess_private", "a fitted private model"),
+    ("PrivateSynthesizer",): ("synthetic", "assess_synthesizer", "a fitted synthesizer"),
+    ("SequentialAudit",): ("audited", "assess_sequential", "a sequential audit"),
+    ("PromiseCheck",): ("audited", "assess_check", "a checked promise"),
+    ("OneRunAudit",): ("audited", "assess_one_run", "an audit of one run"),
+    ("AttackScores", "ScoreAudit"): ("results", "assess_audit", "the scores of an attack"),
+    ("Release", "HalfCertificate"): ("results", "assess_half", "a release or its certificate"),
+    ("StatisticsRelease", "Certificate"): (
+        "results",
+        "assess_queries",
+        "statistics, or the certificate of private queries",
+    ),
+    ("PrivacyProfile",): ("results", "assess_profile", "a record profile"),
+    ("Ledger",): ("ledgered", "assess_ledger", "a ledger"),
+    ("BaseEstimator",): ("fitted_estimator", "assess_estimator", "a fitted model"),
 }
 
 
@@ -82,7 +86,7 @@ def adapter_for(source: Any) -> Adapter:
     InputError
         If there is none; the message lists what can be assessed.
     """
-    rows = {name: row for names, row in _ADAPTERS.items() for name in names.split()}
+    rows = {name: row for names, row in _ADAPTERS.items() for name in names}
     kinds = [kind for kind in type(source).__mro__ if kind.__module__.partition(".")[0] in ("deniable", "sklearn")]
     known = next((kind.__name__ for kind in kinds if kind.__name__ in rows), None)
     recorded = any(hasattr(source, name) for name in ("accountant", "history", "private_run"))

@@ -11,7 +11,7 @@ from deniable.audit import Interval, OneRunAudit, PromiseCheck, SequentialAudit
 from deniable.curves import Assumptions, Tradeoff
 from deniable.mechanisms import Mechanism
 from deniable.report import (
-    NOT_COVERED,
+    MEASURED,
     OTHER_ATTACKS,
     Asked,
     Assessment,
@@ -40,7 +40,7 @@ def measured_page(
     access = "whatever the attack that made the scores was given"
     return Assessment(
         title, *outcome, (section,), Assumptions(game, adjacency, access, testing.marked((note,), insecure)),
-        (OTHER_ATTACKS, *filter(None, [uncovered]), *NOT_COVERED), warnings, alert=" ".join(warnings),
+        (OTHER_ATTACKS, *filter(None, [uncovered]), *MEASURED), warnings, alert=" ".join(warnings),
     )  # fmt: skip
 
 

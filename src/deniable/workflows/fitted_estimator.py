@@ -11,7 +11,7 @@ from deniable._shown import LISTED, shown
 from deniable.audit import AttackScores, attack_estimator
 from deniable.curves import Assumptions
 from deniable.report import (
-    NOT_COVERED,
+    MEASURED,
     OTHER_ATTACKS,
     POPULATION_GAME,
     TUNING_WARNING,
@@ -87,7 +87,7 @@ def assess_estimator(
                 "The records are independent draws from one population.",
             ),
         ),
-        not_covered=(OTHER_ATTACKS, *NOT_COVERED),
+        not_covered=(OTHER_ATTACKS, *MEASURED),
         warnings=(*audit.warnings, NOTHING_PROVEN, TUNING_WARNING),
         reproduction={
             "model": " ".join(repr(source).split()),

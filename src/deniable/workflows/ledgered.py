@@ -7,13 +7,15 @@ from dataclasses import replace
 from deniable._shown import shown
 from deniable.ledger import Ledger
 from deniable.report import Asked, Assessment, Grid, Section, Series
-from deniable.workflows.run import assess_mechanism
+from deniable.workflows.private_model import gaussian_of
+from deniable.workflows.run import assess_mechanism, python_text
 
 
 def assess_ledger(source: Ledger, asked: Asked) -> Assessment:
     """Return the bounds on every attack against everything together, with a row an entry."""
     title = f"Everything that was released{'' if source.limit is None else ', and all that the limit still admits'}"
-    made = assess_mechanism(source.tradeoff(), replace(asked, title=asked.title or title))
+    curve = source.tradeoff()
+    made = assess_mechanism(curve, replace(asked, title=asked.title or title))
     said, entries = source.lines(), source.to_dict()["entries"]
     key, words = ("together", "together, at most") if source.limit is None else ("remaining_mu", "μ that remains")
     heads = ["entry", "time (UTC)", "name", "purpose", "source", "advantage alone, at most", words, "head of the chain"]
@@ -32,4 +34,8 @@ def assess_ledger(source: Ledger, asked: Asked) -> Assessment:
         series=(picture,) * bool(entries),
         grids=(Grid("entries", "Every entry", heads, rows),),
     )
-    return replace(made, sections=(made.sections[0], section, *made.sections[1:]))
+    stated = source.mechanism() if source.limit is None else gaussian_of(curve)  # a limit's curve is of what may come
+    return replace(
+        made, sections=(made.sections[0], section, *made.sections[1:]),
+        reproduction={} if stated is None else {"source": python_text(stated)},
+    )  # fmt: skip

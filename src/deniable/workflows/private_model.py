@@ -11,11 +11,12 @@ import numpy as np
 
 from deniable._check import InputError
 from deniable._shown import LISTED, shown
-from deniable.curves import FailureTradeoff, GaussianTradeoff
+from deniable.curves import Assumptions, FailureTradeoff, GaussianTradeoff, Tradeoff
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism
 from deniable.noise import AS_GIVEN, Certificate
 from deniable.report import (
-    NOT_COVERED,
+    CERTIFIED,
+    NOISE,
     TUNING_WARNING,
     Asked,
     Assessment,
@@ -67,7 +68,6 @@ def assess_fit(fit: Any, asked: Asked, title: str, access: str, section: Callabl
     if not hasattr(fit, "tradeoff_"):
         raise InputError(f"source must be fitted first: call fit on this {type(fit).__name__}")
     curve, certificate = fit.tradeoff_, fit.certificate_
-    notes = (*curve.assumptions.notes, f"Covered: {AS_GIVEN}.", *(f"Public: {line}." for line in certificate.public))
     return Assessment(
         title=asked.title or title,
         status="bounded",
@@ -78,25 +78,34 @@ def assess_fit(fit: Any, asked: Asked, title: str, access: str, section: Callabl
             account_section(certificate),
             section(fit),
         ),
-        assumptions=replace(curve.assumptions, access=access, notes=notes),
-        not_covered=NOT_COVERED._replace(
-            mistakes="What is listed as public in the account: it was taken as known to everybody."
-        ),
+        assumptions=seen(certificate, access),
+        not_covered=CERTIFIED,
         warnings=(TUNING_WARNING,),
         reproduction=proof_of(certificate),
         remedies=partial(fit_again, certificate.mu, certificate.delta),
     )  # fmt: skip
 
 
+def seen(certificate: Certificate, access: str) -> Assumptions:
+    """Return the game of a certificate, whose attacker has ``access``, and what it takes as public."""
+    own = certificate.tradeoff.assumptions
+    public = (f"Public: {line}." for line in certificate.public)
+    return replace(own, access=access, notes=(*own.notes, f"Covered: {AS_GIVEN}.", *public))
+
+
 def proof_of(certificate: Certificate) -> dict[str, str]:
     """Return what ``verify`` needs of private queries: their mechanism, and that of replacing a record."""
-    found, curve = {"source": repr(certificate.mechanism)}, certificate.replacement
+    replacing = gaussian_of(certificate.replacement)
+    return {"source": repr(certificate.mechanism)} | ({} if replacing is None else {"replacing": repr(replacing)})
+
+
+def gaussian_of(curve: Tradeoff) -> Mechanism | None:
+    """Return the Gaussian mechanism whose curve this is, which may fail; None for other curves."""
     failure = curve.failure if isinstance(curve, FailureTradeoff) else 0.0
     curve = curve.of if isinstance(curve, FailureTradeoff) else curve
-    if isinstance(curve, GaussianTradeoff):
-        replacing: Mechanism = GaussianDP(curve.mu)
-        found["replacing"] = repr(replacing + ApproximateDP(0.0, failure) if failure else replacing)
-    return found
+    if not isinstance(curve, GaussianTradeoff):
+        return None
+    return GaussianDP(curve.mu) + ApproximateDP(0.0, failure) if failure else GaussianDP(curve.mu)
 
 
 def account_section(certificate: Certificate) -> Section:
@@ -107,20 +116,19 @@ def account_section(certificate: Certificate) -> Section:
         rows.append([what, purpose, shown(share, "rate", "nearest", 3), mu])
     lines = [f"Target: {certificate.target}."]
     if certificate.delta > 0:
-        lines.append(
-            f"Discovery of categories fails with probability at most {certificate.delta:.3g}; it is counted in."
-        )
+        delta = shown(certificate.delta, "number", "upper")
+        lines.append(f"Discovery of categories fails with probability at most {delta}; it is counted in.")
     return Section(
         "account",
         "Every query of the data",
         f"All that the fit learnt are {len(certificate.uses)} noisy sums or series of sums. Together they are Gaussian "
-        f"differential privacy with μ = {certificate.mu:.4g} for one {certificate.unit}; the squares of the μ add up.",
+        f"differential privacy for one {certificate.unit}; the squares of the μ add up.",
         (
             Number("account.mu", "μ of the whole fit", certificate.mu, "Gaussian differential privacy of all queries.",
-                   "exact", "number"),
+                   unit="number"),
         ),
         grids=(Grid("account", "What was asked, and its share of the budget", ["query", "for", "share", "μ"], rows),),
-        notes=(*lines, *(f"Taken as public: {line}." for line in certificate.public)),
+        notes=(*lines, NOISE, *(f"Taken as public: {line}." for line in certificate.public)),
     )  # fmt: skip
 
 

@@ -40,10 +40,11 @@ def profile_section(
         Number("records.worst.advantage", "Most exposed record: advantage", float(advantage[worst]),
                f"Largest TPR − FPR of any attack on row {worst}, over releases of this model with {profile.noise}."),
         *(Number(f"records.worst.tpr@fpr={rate:g}", f"Most exposed record: TPR at FPR {shown(rate, 'rate', 'nearest')}",
-                 float(curve.tpr(rate)), "Share of releases in which the attacker recognises it.")
+                 float(curve.tpr(rate)), "Share of releases in which an attacker finds it who is "
+                 f"wrong about {shown(rate, 'rate', 'nearest')} of those without it.")
           for rate in fpr),
         Number("records.median.advantage", "Median record: advantage", float(np.median(advantage)),
-               "Half of the records are less exposed than this."),
+               "At least half of the records are no more exposed than this."),
         Number("records.loss", "Largest ex-post privacy loss", float(np.abs(profile.privacy_loss()).max()),
                "At one release drawn from the mechanism: |log density with the record / density without it|.", "exact",
                unit="number"),

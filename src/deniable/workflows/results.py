@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from deniable import testing
@@ -14,6 +13,8 @@ from deniable.noise import AS_GIVEN, Certificate
 from deniable.records import PrivacyProfile
 from deniable.releases import HalfCertificate, Release
 from deniable.report import (
+    CERTIFIED,
+    NOISE,
     NOT_COVERED,
     OTHER_RISKS,
     POPULATION_GAME,
@@ -29,7 +30,7 @@ from deniable.report import (
 )
 from deniable.statistics import StatisticsRelease
 from deniable.workflows.audited import curve_of, measured_page
-from deniable.workflows.private_model import proof_of
+from deniable.workflows.private_model import proof_of, seen
 from deniable.workflows.profiled import NOT_FOR_PUBLICATION, profile_section
 from deniable.workflows.published import table_sections
 
@@ -57,7 +58,10 @@ def assess_half(source: Release | HalfCertificate, asked: Asked) -> Assessment:
         certificate,
         asked,
         f"{certificate.kind} certificate; coupling: {certificate.coupling}.",
-        certificate.assumptions,
+        Assumptions(
+            certificate.tradeoff.assumptions.game, certificate.tradeoff.assumptions.adjacency, "the released value",
+            testing.marked(certificate.assumptions, certificate.insecure),
+        ),
         (
             Number("release.target", "Advantage asked for", certificate.target, "What the release was to keep.",
                    "parameter"),
@@ -74,30 +78,21 @@ def assess_half(source: Release | HalfCertificate, asked: Asked) -> Assessment:
 def assess_queries(source: StatisticsRelease | Certificate, asked: Asked) -> Assessment:
     """Return what the certificate of private queries proves."""
     certificate = source if isinstance(source, Certificate) else source.certificate
-    many, delta = len(certificate.uses), f", δ = {certificate.delta:.3g}" * bool(certificate.delta)
+    many, mu, several = len(certificate.uses), shown(certificate.mu, "number", "upper"), plural(certificate.unit)
+    delta = f", δ ≤ {shown(certificate.delta, 'number', 'upper')}" * bool(certificate.delta)
     return _release_page(
         certificate,
         asked,
         f"exact certificate; {certificate.target}: Gaussian differential privacy on all records, {many} "
-        f"{'query' if many == 1 else 'queries'} composed (μ = {certificate.mu:.6g}{delta}); advantage at telling a "
+        f"{'query' if many == 1 else 'queries'} composed (μ ≤ {mu}{delta}); at even odds, advantage at telling a "
         f"{certificate.unit} from another in its place at most "
         f"{shown(certificate.replacement.advantage(), 'number', 'upper')}.",
-        (*certificate.assumptions, *(f"public: {line}" for line in certificate.public)),
-        () if isinstance(source, Certificate) else _size_and_noise(source),
+        seen(certificate, "everything that is released"),
+        () if isinstance(source, Certificate) else (Number(
+            "release.n", f"{several.capitalize()} used", float(source.n_records),
+            f"All {several}; their number was declared, or counted with noise.", "estimate", unit="count"),),
         more=() if isinstance(source, Certificate) else table_sections(source),
         risks=(risk_section(certificate.tradeoff, asked.baselines, replacing=certificate.replacement),),
-    )
-
-
-def _size_and_noise(made: StatisticsRelease) -> tuple[Number, Number]:
-    several = plural(made.certificate.unit)
-    noise = max((row.noise for rows in made.rows for row in rows if not math.isnan(row.noise)), default=0.0)
-    sampler = "rounded Gaussians from the operating system's entropy, exact in law, added to whole numbers"
-    return (
-        Number("release.n", f"{several.capitalize()} used", float(made.n_records),
-               f"All {several}; their number was declared, or counted with noise.", "estimate", unit="count"),
-        Number("release.noise", "Largest noise standard deviation", noise, f"gaussian noise; {sampler}.", "exact",
-               unit="number"),
     )  # fmt: skip
 
 
@@ -105,7 +100,7 @@ def _release_page(
     certificate: Certificate | HalfCertificate,
     asked: Asked,
     summary: str,
-    assumptions: tuple[str, ...],
+    assumptions: Assumptions,
     numbers: tuple[Number, ...],
     *,
     more: tuple[Section, ...] = (),
@@ -115,7 +110,7 @@ def _release_page(
     curve = certificate.tradeoff
     certified = Number(
         "release.advantage", "Certified advantage", certificate.advantage,
-        "Twice the accuracy of the best attack above guessing, for every record, is at most this.",
+        f"At even odds: twice what the best attack's accuracy exceeds 50 % by, for every {curve.assumptions.unit}.",
     )  # fmt: skip
     return Assessment(
         title=asked.title or f"{'Statistics of a table' if more else 'A release'}, with a membership certificate",
@@ -125,15 +120,12 @@ def _release_page(
             *more,
             bound_section(curve, asked),
             *risks,
-            Section("release", "The release and its noise", summary, (certified, *numbers)),
+            Section(
+                "release", "The release and its noise", summary, (certified, *numbers), notes=(NOISE,) * bool(risks)
+            ),
         ),
-        assumptions=Assumptions(
-            game=curve.assumptions.game,
-            adjacency=curve.assumptions.adjacency,
-            access="the released value",
-            notes=testing.marked(assumptions, certificate.insecure),
-        ),
-        not_covered=NOT_COVERED if risks else (OTHER_RISKS, *NOT_COVERED),
+        assumptions=assumptions,
+        not_covered=CERTIFIED if risks else (OTHER_RISKS, *NOT_COVERED),
         warnings=(TUNING_WARNING,),
         reproduction=proof_of(certificate) if isinstance(certificate, Certificate) else {},
     )
@@ -148,8 +140,8 @@ def assess_profile(profile: PrivacyProfile, asked: Asked, *, group: tuple[str, A
         or f"Record by record, if released with {profile.noise}: {len(profile):,} records, {profile.loss} loss, "
         f"Λ = {profile.regularization:g}",
         status="bounded",
-        headline=f"Provable upper bound for this very model only if it is released with {profile.noise}: the most "
-        f"exposed record gives an attacker an advantage of at most {worst}, the median record of at most "
+        headline=f"Provable upper bound for this very model only if it is released with {profile.noise}: at even odds, "
+        f"the most exposed record gives an attacker an advantage of at most {worst}, the median record of at most "
         f"{section.numbers[len(asked.fpr) + 1].shown}.",
         sections=(section,),
         assumptions=Assumptions(

@@ -39,7 +39,7 @@ def assess_mechanism(source: Mechanism | Tradeoff, asked: Asked) -> Assessment:
         assumptions=bound.assumptions,
         not_covered=not_covered if bound.universal else (OTHER_RISKS, *not_covered),
         warnings=warnings,
-        reproduction={"source": _python(source)} if isinstance(source, Mechanism) else {},
+        reproduction={"source": python_text(source)} if isinstance(source, Mechanism) else {},
         remedies=partial(settings, source) if isinstance(source, Mechanism) else None,
     )
 
@@ -101,6 +101,7 @@ def _brief(value: Any) -> str:
 _LONG = 2000  # letters of a mechanism's words on a page
 
 
-def _python(mechanism: Mechanism) -> str:
+def python_text(mechanism: Mechanism) -> str:
+    """Return a mechanism as Python, as far as a page has room."""
     text = repr(mechanism)
     return text if len(text) < _LONG else f"{type(mechanism).__name__} of {text.count('(') - 1} mechanisms"

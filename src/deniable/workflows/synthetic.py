@@ -32,7 +32,7 @@ def _table(model: PrivateSynthesizer) -> Section:
     numbers = [c for c in model.columns_ if c.numbers > 1][:_PICTURES]
     least = max((float(one.sds.max()) for one in pairs), default=0.0) * _Z
     rest = len(list(combinations(alone, 2))) - len(pairs)
-    found = Number("synthesis.n", f"{units} in the table, about", model.n_, "A noisy count.", "estimate", "number",
+    found = Number("synthesis.n", f"{units} in the table, about", model.n_, "A noisy count.", "estimate", "count",
                    low=model.n_ - _Z * model.n_sd_, high=model.n_ + _Z * model.n_sd_)  # fmt: skip
     labels = sum(model.certificate_.shares()[f"model of {name}"] for name in model.labels_)
     words = _words(model, alone, units)

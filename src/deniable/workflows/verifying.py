@@ -17,17 +17,17 @@ from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff
 from deniable.mechanisms import GaussianDP, Mechanism, parts_of
 from deniable.report import (
+    NOT_COVERED,
     Asked,
     Assessment,
     Curve,
     Number,
     Section,
     bound_headline,
-    bound_section,
     risk_section,
     roc_curve,
 )  # fmt: skip
-from deniable.workflows.run import from_epsilon_alone
+from deniable.workflows.run import assess_mechanism
 
 _EQUAL = 1e-6  # relative: less than the four digits of a page show
 
@@ -45,8 +45,8 @@ class Verification:
     faults
         A sentence for each thing that does not follow.
     left
-        What was not checked, since no mechanism decides it: numbers, curves, pictures and tables that were measured on
-        records or released with noise, of which only these could tell.
+        What was not checked, since no mechanism decides it: what was measured on records or released with noise, of
+        which only these could tell, and words of the page's maker, such as a title or whom the unit stands for.
 
     Examples
     --------
@@ -82,11 +82,16 @@ def verify(report: Assessment) -> Verification:
     run = _mechanism(source)
     if run is None:
         why = "The report states no mechanism from which its numbers could be computed again."
+        if report.section("bound") is None:
+            why = "Its numbers were computed from records or scores: only who has these can compute them again."
         return Verification("", (), (why,), tuple(report.numbers))
-    curve = replace(tradeoff(run), assumptions=report.assumptions)
-    followed, left = list[str](), list[str]()
-    faults = _faults_of_decision(report, curve)
-    expected = {section.key: section for section in _sections_from_curve(report, curve)}
+    curve, asked = replace(tradeoff(run), assumptions=report.assumptions), _asked(report)
+    plain, attacked = assess_mechanism(run, asked), any(one.key.startswith("attack") for one in report.sections)
+    followed, left = list[str](), list(_unchecked(report, plain, curve, attacked))
+    faults = [*_faults_of_decision(report, curve, attacked), *_faults_of_words(report, plain, attacked)]
+    expected = {section.key: section for section in assess_mechanism(curve, asked).sections}
+    if (replacing := _mechanism(str(report.reproduction.get("replacing", "")))) is not None:
+        expected["risks"] = risk_section(curve, asked.baselines, replacing=tradeoff(replacing))
     faults += [f"Section {key!r} is missing." for key in expected if report.section(key) is None]
     for section in report.sections:
         own, known = expected.get(section.key), section.key in expected
@@ -113,21 +118,54 @@ def verify(report: Assessment) -> Verification:
     return Verification(source, tuple(followed), tuple(faults), tuple(left))
 
 
-def _sections_from_curve(report: Assessment, curve: Tradeoff) -> Iterator[Section]:
-    """The sections that the curve decides, at the priors and rates that the report states."""
+def _unchecked(report: Assessment, plain: Assessment, curve: Tradeoff, attacked: bool) -> Iterator[str]:
+    """Words of a report that no mechanism decides: those that the page of the mechanism alone has otherwise."""
+    own, known = report.assumptions, plain.assumptions
+    yield from (name for name in ("title", "alert", "meta") if getattr(report, name) != getattr(plain, name))
+    if any(getattr(own, name) != getattr(known, name) for name in ("game", "adjacency", "access")):
+        yield f"for whom it holds ({own.adjacency}; access: {own.access})"
+    yield from ("status", "headline") if attacked else ()
+    if not attacked and report.headline != bound_headline(curve):
+        yield "what the headline says after the bound"
+    for name, given, usual in (
+        ("notes", own.notes, known.notes),
+        ("warnings", report.warnings, plain.warnings),
+        ("not covered", report.not_covered, plain.not_covered),
+    ):
+        if others := set(given) ^ set(usual):
+            yield f"{name} ({len(others)} of its own)"
+    if report.decision is not None and report.decision.changes:
+        yield "what would change it"
+
+
+def _faults_of_words(report: Assessment, plain: Assessment, attacked: bool) -> Iterator[str]:
+    """What a report leaves out of, or turns in, what the page of its mechanism alone says."""
+    own, others = report.assumptions, plain.assumptions
+    certified = report.section("account") or report.section("release")  # whose queries are fixed by the package
+    if ("replace" in own.adjacency, own.batches) != ("replace" in others.adjacency, others.batches):
+        yield f"The mechanism's worlds are others: {others.line}."
+    alone = "inconclusive" if own.insecure else "bounded"
+    if (report.status == "bounded") if attacked else (report.status != alone):
+        yield f"The status {report.status!r} does not follow."
+    for given, needed in (
+        (own.notes, () if certified else others.notes),
+        (report.warnings, plain.warnings),
+        (report.not_covered, {*plain.not_covered} - {NOT_COVERED.mistakes}),
+    ):
+        yield from (f"It is left out: {line}" for line in needed if line not in given)
+
+
+def _asked(report: Assessment) -> Asked:
+    """The priors and rates that a report states."""
     at: dict[str, list[float]] = {"precision": [], "tpr": [], "epsilon": [], "reconstruction": []}
     for number in report.numbers.values():
         kind = number.key.partition(".")[2].partition("@")[0]
         if number.key.startswith(("bound.", "risk.")) and kind in at:
             at[kind] += number.at.values()
-    asked = Asked(
+    return Asked(
         next(iter(at["precision"]), 0.5), tuple(at["tpr"]), next(iter(at["epsilon"]), 1e-5),
         tuple(at["reconstruction"]), None, None,
     )  # fmt: skip
-    yield bound_section(curve, asked, comparisons=from_epsilon_alone(curve, asked.delta))
-    if report.section("risks") is not None:
-        replacing = _mechanism(str(report.reproduction.get("replacing", "")))
-        yield risk_section(curve, asked.baselines, replacing=None if replacing is None else tradeoff(replacing))
 
 
 def _alone(section: Section, run: Mechanism, curve: Tradeoff) -> Iterator[Number]:
@@ -155,14 +193,13 @@ def _fault(stated: Any, own: Any) -> str:
     return "" if replace(own, **{field: getattr(stated, field)}) == stated else "what is said of it does not follow."
 
 
-def _faults_of_decision(report: Assessment, curve: Tradeoff) -> list[str]:
+def _faults_of_decision(report: Assessment, curve: Tradeoff, attacked: bool) -> list[str]:
     """What is wrong with the decision and the headline, given the numbers as they are stated."""
     found = []
     if report.decision is not None:
         own = report.decide(report.decision.policy).decision
         if own is not None and replace(own, changes=report.decision.changes) != report.decision:
             found.append(f"The decision does not follow from the numbers stated: {own.verdict}. {own.reason}")
-    attacked = any(section.key.startswith("attack") for section in report.sections)
     if not (attacked or report.headline.startswith(bound_headline(curve))):
         found.append(f"The headline does not follow: {bound_headline(curve)}")
     return found
