@@ -207,9 +207,8 @@ class Assessment(Textual):
                     f"a page holds one proof of a kind, got two ({proof!r}); two releases add up: assess what ran "
                     "together, dn.assess([a, b]), or put two pages side by side, dn.compare(a, b)"
                 )
-        alert = (self.alert,) if self.alert else ()
         marked = self.assumptions.insecure and testing.INSECURE not in self.alert
-        object.__setattr__(self, "alert", " ".join(testing.marked(alert, marked)))
+        object.__setattr__(self, "alert", " ".join(testing.marked((self.alert,) if self.alert else (), marked)))
         if self.assumptions.insecure and self.status == "bounded":
             object.__setattr__(self, "status", "inconclusive")
 
@@ -266,8 +265,8 @@ class Assessment(Textual):
         """
         if self.section("bound") is None and other.section("bound") is not None:
             return other.merge(self)
-        units = {a.unit for a in (self.assumptions, other.assumptions) if a.unit in a.adjacency} - {"canary"}
-        units = {unit.replace("line of the file", "record") for unit in units}  # a record read from a file
+        stated = [a for a in (self.assumptions, other.assumptions) if a.unit in a.adjacency]
+        units = {a.unit.replace("line of the file", "record") for a in stated} - {"canary"}
         if len(units) > 1:
             raise InputError(f"assessments on one page must be for one unit, got {' and '.join(sorted(units))}")
         taken = {section.key for section in self.sections}
