@@ -138,6 +138,21 @@ def test_a_plan_enters_nothing(path):
     assert len(ledger.entries) == 1
 
 
+@pytest.mark.parametrize("limit", [None, dn.Limit(advantage=0.3)])
+def test_a_sum_of_entries_says_for_whom_it_holds_and_a_limit_holds_for_all(path, limit, capsys):
+    """A plan's curve, and that of what was entered, named no condition: an adaptive analyst passes both."""
+    from deniable.cli._app import run
+
+    ledger = dn.Ledger(path, limit=limit)
+    ledger.add(dn.GaussianDP(0.2))
+    for curve in (ledger.plan(dn.GaussianDP(0.1)), dn.tradeoff(ledger.mechanism())):
+        assert "planned by looking at an earlier one" in curve.assumptions.notes[0]
+        assert ("no limit" in curve.assumptions.notes[0]) == (limit is None)
+    assert ("planned by looking" in str(ledger.tradeoff().assumptions.notes)) == (limit is None)
+    assert run(["ledger", "plan", str(path), "gaussian,0.1"]) == 0
+    assert "planned by looking at an earlier one" in capsys.readouterr().out
+
+
 class TestUnits:
     def test_records_do_not_enter_a_ledger_of_persons_unless_converted(self, path):
         ledger = dn.Ledger(path, unit="patient")

@@ -98,7 +98,8 @@ def plan(
     file: FileArgument, run: RunArgument, unit: UnitOption = None, records_per_person: PersonOption = None
 ) -> None:
     """Show the curve of all and a planned release, only show it."""
-    print(there(file).plan(read_run(run), unit=unit, records_per_person=records_per_person))
+    curve = there(file).plan(read_run(run), unit=unit, records_per_person=records_per_person)
+    print(curve, f"Condition: {curve.assumptions.notes[0]}.", sep="\n")
 
 
 @command("deniable ledger verify people.ledger --head 3f2a9c0d11e7", of=ledger)

@@ -45,6 +45,7 @@ from deniable.planning import largest_mu
 
 _CURVES = 16  # of everything up to an entry that a list of all entries computes, at least: each takes a moment
 _DEFAULT_FAILURE = 1e-5  # δ* of a ledger with a limit: ten fits that find categories
+SUM = "the sum of what was entered or is planned holds if no release was planned by looking at an earlier one"
 ODOMETER = "no limit was fixed beforehand: the sum holds if no release was planned by looking at an earlier one"
 
 
@@ -124,6 +125,9 @@ class Ledger:
             self.reserve = None if made["reserve"] is None else from_plain(made["reserve"])
             self._promise = None if self.reserve is None else beside(float(made["mu"]), self.reserve)
             self._born: str = made.get("head", first_head(made))
+        self._whom, column = ("record", "") if self.unit == "record" else ("person", f" ({self.unit!r})")
+        self._limit = "no limit" if self.limit is None else self.limit.words(self._whom)
+        self._title = f"ledger of {self._whom}s{column}: {self._limit}"
         for name, value in {"unit": unit, "limit": limit, "reserve": reserve}.items():
             kept = getattr(self, name)
             if value is not None and value != kept:
@@ -206,14 +210,14 @@ class Ledger:
         return entry.number, entry.head, f"{self._title}; {self._standing(self.entries[: entry.number])[1]}"
 
     def mechanism(self) -> Mechanism:
-        """Return everything that was entered, composed."""
-        return _composed(self.entries)
+        """Return everything that was entered, composed; its notes say for whom this sum holds."""
+        return self._summed(_composed(self.entries))
 
     def tradeoff(self) -> Tradeoff:
         """Return the curve of everything: with a limit of all that it will ever admit, else of what was entered."""
-        every = self.mechanism()
-        notes = (*every.notes, ODOMETER) if self._promise is None else every.notes
-        return tradeoff((self._promise or every).with_notes(notes, self.unit))
+        every = _composed(self.entries)
+        whole = self._summed(every) if self._promise is None else self._promise.with_notes(every.notes, self.unit)
+        return tradeoff(whole)
 
     def plan(self, release: Any, *, unit: str | None = None, records_per_person: int | None = None) -> Tradeoff:
         """Return the curve of what was entered and ``release`` together, entering nothing; raises as :meth:`add`."""
@@ -222,7 +226,7 @@ class Ledger:
             raise LedgerError("a release that protects a secret half does not add up with others")
         every = _composed(self.entries) + for_unit(self.unit, mechanism, unit, records_per_person)
         self._admit(every)
-        return tradeoff(every.with_notes(unit=self.unit))
+        return tradeoff(self._summed(every))
 
     def remaining(self, advantage: float | None = None, limit: Limit | None = None) -> float:
         """Return the largest μ that is left; with a limit, how many more Gaussian releases that each keep it.
@@ -274,7 +278,7 @@ class Ledger:
         standing = {end: self._standing(entries[:end])[0] for end in set(ends)}
         return {
             "unit": self.unit,
-            "limit": None if self.limit is None else self.limit.words(self._whom),
+            "limit": None if self.limit is None else self._limit,
             "reserve": None if self.reserve is None else to_plain(self.reserve),
             "head": self._head(entries),
             "advantage": self.tradeoff().advantage(),
@@ -315,7 +319,11 @@ class Ledger:
         """Return what everything together leaves, None without a limit; refuse what the limit does not cover."""
         if self.limit is None or self._promise is None:
             return None
-        return remainder(self._promise, every, self.limit.words(self._whom))
+        return remainder(self._promise, every, self._limit)
+
+    def _summed(self, every: Mechanism) -> Mechanism:
+        """What was added up with the condition of such a sum: under a limit only :meth:`tradeoff` holds without it."""
+        return every.with_notes((ODOMETER if self.limit is None else SUM,), self.unit)
 
     def _standing(self, entries: Sequence[Entry]) -> tuple[dict[str, float], str]:
         """Return what these took together, or what they left, as a number by its name and in words."""
@@ -340,15 +348,6 @@ class Ledger:
 
     def _head(self, entries: Sequence[Entry]) -> str:
         return entries[-1].head if entries else self._born
-
-    @property
-    def _title(self) -> str:
-        column = "" if self.unit == "record" else f" ({self.unit!r})"
-        return f"ledger of {self._whom}s{column}: {'no limit' if self.limit is None else self.limit.words(self._whom)}"
-
-    @property
-    def _whom(self) -> str:
-        return "record" if self.unit == "record" else "person"
 
 
 def _new_about(unit: str | None, limit: Limit | None, reserve: Mechanism | None) -> dict[str, Any]:
