@@ -2,11 +2,13 @@
 
 import pickle
 from dataclasses import replace
+from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 from sklearn.base import clone
 
 import deniable as dn
@@ -170,6 +172,73 @@ def test_intervals_cover_where_few_numbers_are_fractions_or_lie_beyond_the_other
     assert len(missed) / asked < 0.1 + 2 * (0.09 / asked) ** 0.5, missed
 
 
+@pytest.fixture(scope="module")
+def tied():
+    """Four fits of a table in which one column's share rises with another, in steps and smoothly."""
+    rng, n = np.random.default_rng(5), 6000
+    age = rng.integers(18, 90, n)
+    table = pd.DataFrame({"age": age, "old": np.where(age > 63, "yes", "no"), "ill": rng.random(n) < age / 120})
+    table["town"] = rng.choice(["Ulm", "Rome", "Bath", "Bonn"], n, p=[0.6, 0.3, 0.09, 0.01])
+    table["ward"] = np.where(rng.random(n) < 0.8, table["town"].str[0], rng.choice(["X", "Y", None], n))
+    with insecure_noise(np.random.default_rng(0)):
+        return table, [dn.PrivateSynthesizer(advantage=0.3).fit(table) for _ in range(4)]
+
+
+def test_limits_of_pairs_that_were_counted_cover_and_are_narrow(tied):
+    """Parts of groups counted wholly: 99 % for 90 %, 5 to 20 times as wide."""
+    (table, fits), held, widths = tied, [], []
+    for made in fits:
+        for low in range(20, 85, 5):
+            for name, word in (("old", "yes"), ("ill", True), ("ill", False)):
+                true = int((table["age"].between(low, low + 12) & (table[name] == word)).sum())
+                found = made.intervals({"age": (low, low + 12), name: word})
+                pair = {("age", name), (name, "age")} & {one.columns for one in made.marginals_}
+                held += [found.low <= true <= found.high] if pair else []
+                widths += [found.high - found.low] if pair else []
+                assert found.assumes if pair else not found.assumes
+    assert len(held) > 100
+    assert 0.86 < np.mean(held) < 0.99
+    assert np.mean(widths) < 0.06 * len(table)
+
+
+def test_limits_of_words_that_were_counted_together_cover(tied):
+    (table, fits), held = tied, []
+    for made in fits:
+        for town in ("Ulm", "Rome", "Bath", "Bonn"):
+            for ward in ("U", "R", "B", "X", None):
+                same = table["ward"].isna() if ward is None else table["ward"] == ward
+                found, true = made.intervals({"town": town, "ward": ward}), int((same & (table["town"] == town)).sum())
+                held.append(found.low <= true <= found.high)
+                assert found.high - found.low < 0.1 * len(table)
+    assert np.mean(held) > 0.86
+
+
+def test_blanks_are_estimated_as_they_are_counted(made):
+    """They were put at the lower limit, which was 0."""
+    found = made.intervals({"note": None})
+    assert found.low < found.estimate < found.high
+    assert found.estimate == pytest.approx(people()["note"].isna().sum(), abs=200)
+
+
+def test_a_word_of_persons_that_was_not_found_may_have_as_many_as_pass_unseen():
+    """Words need more persons than records: a hundred of 5,040 parts were left out."""
+    table = pd.DataFrame({"who": np.arange(2000), "word": ["a"] * 1950 + ["b"] * 50})
+    low = []
+    for seed in range(6):
+        with insecure_noise(np.random.default_rng(seed)):
+            made = dn.PrivateSynthesizer(advantage=0.1, group="who").fit(table)
+        low += [made.intervals({"word": "b"}, 0.9)] if "b" not in made.columns_[0].words else []
+        use = next(use for use in made.certificate_.uses if use.name == "categories of word")
+        assert made.columns_[0].unseen == pytest.approx(1 - norm.ppf(use.delta / 5040) / use.mu)
+    assert low
+    assert all(one.high >= 50 for one in low)
+
+
+def test_a_table_that_is_a_target_alone_is_counted():
+    rows = dn.PrivateSynthesizer(advantage=0.5, targets="ill").fit(people()[["ill"]]).sample(500, rng=0)
+    assert rows["ill"].mean() == pytest.approx(people()["ill"].mean(), abs=0.1)
+
+
 def test_what_the_schema_declares_makes_lower_limits_of_single_numbers():
     age = np.random.default_rng(0).integers(18, 33, 3000)
     schema = dn.Schema({"age": {"kind": "whole", "range": (18, 32)}})
@@ -228,7 +297,9 @@ def test_all_records_are_as_many_as_is_said(made):
     for _ in range(2000):
         one = replace(column, counts=rng.normal([2800, 1200, 0, 0], column.sds))
         everybody = {"town": ["Ulm", "Rome", "(other)"]}
-        found = interval(everybody, [one], dn.Schema(), (), (rng.normal(4000, made.n_sd_), made.n_sd_), 0.9)
+        n = rng.normal(4000, made.n_sd_)
+        fitted = SimpleNamespace(columns_=[one], schema_=dn.Schema(), pairs_=(), n_=n, n_sd_=made.n_sd_)
+        found = interval(fitted, everybody, 0.9)
         held += found.low <= 4000 <= found.high
     assert held / 2000 > 0.9 - 3 * (0.09 / 2000) ** 0.5
 

@@ -286,7 +286,7 @@ def _word_counts(
 ) -> tuple[MadeColumn, FloatArray]:
     """Return the column with its words and their counts, that of others last; 0 where words were to be found."""
     name, on = column.name, presence_cells(cells, column.holds) == 1
-    least = 1 - float(ndtri(delta)) / mu if delta else math.inf
+    least = 1 - float(ndtri(delta / look.units.heaviest)) / mu if delta else math.inf
     if labels or (column.holds.words == "flags" and least > n / 20):
         known = replace(column, words=(*(labels or ("no", "yes")), OTHER), flags=not labels, bounds=_EMPTY)
         codes, why = known.codes(cells.at(np.flatnonzero(on))), "1-way counts of listed words"

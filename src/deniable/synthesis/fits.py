@@ -45,11 +45,8 @@ class Synthesis(Fit):
 
     frame: Any
     targets: tuple[str, ...]
-    kept: float = 0.0  # μ that is reserved for the models of targets
     columns: list[MadeColumn] = field(default_factory=list)
-    labels: dict[str, list[Any]] = field(default_factory=dict)  # classes of the targets that get a model
-    forced: list[str] = field(default_factory=list)  # targets whose pairs are all counted
-    models: dict[str, PrivateClassifier] = field(default_factory=dict)
+    labels: dict[str, Any] = field(default_factory=dict)  # of the targets that get a model: classes, then the model
     law: JunctionTree | None = None
     pairs: tuple[Counted, ...] = ()
 
@@ -79,8 +76,8 @@ class Synthesis(Fit):
         """Ask how many there are, and for all cells of single columns; group these for the pairs."""
         look, table, schema, mu = self.look, self.table, self.declared.schema, self.allowance.mu
         self.count()
-        look.ledger.kept = self.kept = mu * math.sqrt(_LABELS) if self.targets else 0.0
-        free, d = math.sqrt(mu**2 - self.kept**2) * (1 - MANY_ROUNDINGS), len(table.columns)
+        look.ledger.kept = mu * math.sqrt(_LABELS) if self.targets else 0.0
+        free, d = math.sqrt(mu**2 - look.ledger.kept**2) * (1 - MANY_ROUNDINGS), len(table.columns)
         few_mu, each = (free * math.sqrt(share / d) * (1 - MANY_ROUNDINGS) for share in (_PRESENCE, _COLUMNS))
         sought = sum(not schema.column(c.name).labels and (bool(c.words) or not c.measured) for c in table.columns)
         delta = look.ledger.delta / max(sought, 1) * (1 - MANY_ROUNDINGS)
@@ -101,16 +98,11 @@ class Synthesis(Fit):
         for made in (columns[name] for name in self.targets if name in columns):
             classes = classes_of(made, schema)
             share = made.mass[list(classes.values())] / made.mass.sum()
-            if len(classes) > 1 and share.min() >= _RARE:
+            if min(len(classes), len(self.columns)) > 1 and share.min() >= _RARE:
                 self.labels[made.name] = list(classes)
-            elif classes:
-                self.forced.append(made.name)
         if not self.labels:
-            look.ledger.kept = self.kept = 0.0
-        self._group()
-
-    def _group(self) -> None:
-        noise = 4 * math.sqrt(len(self.columns)) / self.look.ledger.left
+            look.ledger.kept = 0.0
+        noise = 4 * math.sqrt(len(self.columns)) / look.ledger.left
         most = int(np.clip(math.sqrt(self.n / noise), 2, _GROUPS))
         self.columns = [column.grouped(most, noise / self.n) for column in self.columns]
 
@@ -122,30 +114,30 @@ class Synthesis(Fit):
             for made, column in zip(self.columns, table.columns, strict=True)
         ]
         pairs = PairCounts(look, self.columns, groups, self.n, integer("cells", self.model.cells, at_least=1))
-        forced = [i for i, column in enumerate(self.columns) if column.name in self.forced]
+        forced = [  # targets with classes that are too rare for a model
+            i for i, made in enumerate(self.columns)
+            if made.name in {*self.targets} - {*self.labels} and classes_of(made, self.declared.schema)
+        ]  # fmt: skip
         self.law = pairs.fitted(look.ledger.left * (1 - MANY_ROUNDINGS), forced)
         self.pairs = tuple((pair, *counted) for pair, counted in pairs.found.items())
-        look.ledger.kept = 0.0
+        look.ledger.kept, each = 0.0, 1 / math.sqrt(max(len(self.labels), 1))
+        mu = look.ledger.left * each * (1 - MANY_ROUNDINGS)  # with what the pairs left
         features = [column.name for column in table.columns if column.name not in self.labels]
         for name, classes in self.labels.items():
-            self.models[name] = self._fit_labels(name, classes, features)
+            self.labels[name] = self._fit_labels(name, classes, features, mu)
             features = [*features, name]
 
-    def _fit_labels(self, name: Any, classes: list[Any], features: list[Any]) -> PrivateClassifier:
+    def _fit_labels(self, name: Any, classes: list[Any], features: list[Any], mu: float) -> PrivateClassifier:
         """Return a private model of a target, whose whole account is one use of this one, charged before it begins."""
-        mu = self.kept / math.sqrt(len(self.labels)) * (1 - MANY_ROUNDINGS)
         self.look.ledger.spend(f"model of {name}", "a private classifier that labels the rows", mu)
-        person = self.look.units.person
-        who = [person] if person else []
         said = self.declared.schema.only([*features, name])
         flags = next(column.flags for column in self.columns if column.name == name)
         aim = {"kind": "yes/no"} if flags else {"categories": ()}
-        said = replace(said.saying({name: aim}), target=name, person=person or None)
+        said = replace(said.saying({name: aim}), target=name)
         model = PrivateClassifier(limit=GaussianDP(mu), classes=classes, schema=said)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # this fit has its own
-            X = self.frame[[*features, *who]]
-            fit = ClassifierFit.begin(model, X, self.look.source, self.look.units.unit)
+            fit = ClassifierFit.begin(model, self.frame[features], self.look.source, self.look.units)
             made: PrivateClassifier = copy(fit.complete(self.frame[name]))
         return made  # what a model says of its records is not copied
 
@@ -154,7 +146,7 @@ class Synthesis(Fit):
         kept = {*self.table.left_out, *(column.name for column in self.columns)}
         self.stored(
             columns_=tuple(self.columns),
-            labels_=self.models,
+            labels_=self.labels,
             law_=self.law,
             pairs_=self.pairs,
             n_=self.n,

@@ -12,12 +12,14 @@ import numpy as np
 from pandas.api.types import is_scalar
 from scipy.special import ndtri
 
-from deniable._check import FloatArray, InputError, IntArray, number
+from deniable._check import FloatArray, InputError, number
 from deniable.synthesis.columns import OTHER, MadeColumn
 from deniable.synthesis.pairs import Counted
-from deniable.tables import DATE, NUMBER, ColumnSchema, Schema, few, read_cell, read_cells, spelled
+from deniable.tables import DATE, NUMBER, ColumnSchema, few, read_cell, read_cells, spelled
 
 MISSING_CELL = "(missing)"
+INSIDE = "inside a group of cells whose pairs were counted, the two columns are independent"
+_OWN = 0.9  # of the chance of failure: the counts of the pair itself; the rest is of what bounds any pair
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +56,8 @@ class Marginal:
 class CountInterval:
     """How many units there are: ``estimate``, and limits that hold with chance ``confidence``, at least.
 
+    ``assumes`` says what they take for granted besides the noise; "" for nothing.
+
     Examples
     --------
     >>> import deniable as dn
@@ -69,6 +73,7 @@ class CountInterval:
     low: float
     high: float
     confidence: float
+    assumes: str = ""
 
 
 def cell_names(column: MadeColumn) -> tuple[str, ...]:
@@ -102,22 +107,16 @@ def _group_names(column: MadeColumn, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(out)
 
 
-def interval(
-    query: Mapping[Any, Any],
-    columns: Sequence[MadeColumn],
-    schema: Schema,
-    pairs: Sequence[Counted],
-    total: tuple[float, float],
-    confidence: float,
-) -> CountInterval:
+def interval(made: Any, query: Mapping[Any, Any], confidence: float) -> CountInterval:
     """Return limits for how many units fit ``query``, {column: a value, a list of values, or (low, high)}, of one
-    column or two.
+    column or two, by what a fitted synthesizer ``made`` holds.
 
     A sum of released counts has normal noise of known size. What cuts a cell counts wholly above and not at all below.
-    Of a pair that was not counted, with a and b of n: from max(0, a + b − n) to min(a, b) (Fréchet). Where limits
-    are combined each has its share of the probability of failure (Bonferroni).
+    Two columns, with a and b of n: from max(0, a + b − n) to min(a, b) (Fréchet). Where they were counted together,
+    closer: from the counts of their groups, of which a part may be meant. Where limits are combined each has its share
+    of the probability of failure (Bonferroni).
     """
-    n, n_sd = total
+    columns, n = made.columns_, made.n_
     level = number("confidence", confidence, above=0.0, below=1.0)
     places = {column.name: i for i, column in enumerate(columns)}
     if not (isinstance(query, Mapping) and 1 <= len(query) <= 2 and all(name in places for name in query)):
@@ -125,22 +124,31 @@ def interval(
             f"query must be {{column: value}} of one or two columns, got {query!r}; known are {few(list(places))}"
         )
     at = sorted(places[name] for name in query)
-    asked = [(c, _cells_touched(c, query[c.name], schema.column(c.name))) for c in map(columns.__getitem__, at)]
+    asked = [(c, _cells_touched(c, query[c.name], made.schema_.column(c.name))) for c in map(columns.__getitem__, at)]
     if len(asked) == 1:
         low, high, middle = _alone(*asked[0], float(ndtri((1 + level) / 2)))
         return CountInterval(middle, low, high, level)
-    z = float(ndtri(1 - (1 - level) / 9))  # at most nine one-sided limits
+    counted = next((pair for pair in made.pairs_ if [*pair[0]] == at and not any(own[-1] for _, own in asked)), None)
+    rest = (1 - level) * (1 - _OWN * (counted is not None))
+    z = float(ndtri(1 - rest / 5))  # of five one-sided limits
     one, other = (_alone(*own, z) for own in asked)
-    low, high = max(0.0, one[0] + other[0] - n - z * n_sd), min(one[1], other[1])
-    middle = one[2] * other[2] / n
-    for _, counts, sd in (pair for pair in pairs if [*pair[0]] == at):
-        (rows, share, beside), (cols, part, beyond) = (_by_groups(*own, z) for own in asked)
-        block = counts[np.ix_(rows, cols)]
-        middle = float(np.sum(counts * np.outer(share, part)))
-        noise = z * sd * math.sqrt(block.size)
-        low, high = max(low, float(block.sum()) - noise - beside - beyond), min(high, float(block.sum()) + noise)
+    low, high = max(0.0, one[0] + other[0] - n - z * made.n_sd_), min(one[1], other[1])
+    middle, assumes = one[2] * other[2] / n, ""
+    if counted:
+        _, counts, sd = counted
+        (rows, missed), (cols, beyond) = (_held(*each) for each in asked)
+        middle, noise = float(rows @ counts @ cols), sd * np.outer(rows, cols)
+        apart = (
+            counts @ cols * missed,
+            rows @ counts * beyond,
+            _unlike(counts, rows, cols),
+            _unlike(counts.T, cols, rows),
+        )
+        z = float(ndtri((1 + level + rest) / 2)) * math.hypot(*(float(np.linalg.norm(x)) for x in (noise, *apart)))
+        low, high = max(low, middle - z), min(high, middle + z)
+        assumes = INSIDE * any(np.any(own[0] != own[2]) or np.any(x) for (_, own), x in zip(asked, apart, strict=False))
     high = max(high, low)
-    return CountInterval(min(max(middle, low), high), low, high, level)
+    return CountInterval(min(max(middle, low), high), low, high, level, assumes)
 
 
 def _cells_touched(column: MadeColumn, wanted: Any, said: ColumnSchema) -> tuple[Any, ...]:
@@ -151,34 +159,31 @@ def _cells_touched(column: MadeColumn, wanted: Any, said: ColumnSchema) -> tuple
     of them are hidden by the noise of a count. Everything beyond a range, a declared one, too, lies in the cell at its
     end: only a question that is open there holds all of that cell.
     """
-    size, k, unseen = len(column.mass), column.numbers, 0
-    inside, touched, sure = (np.full(size, value) for value in (False, False, True))
-    sure[:k] = said.kind == "whole"
+    k, unseen, axis = column.numbers, 0, DATE if column.dates else NUMBER
+    sure, inside, touched = np.zeros((3, len(column.mass)), dtype=bool)
+    spans: list[Any] = []
     if isinstance(wanted, tuple) and len(wanted) == 2 and k:
-        axis, whole = DATE if column.dates else NUMBER, column.holds.whole or column.single
         ends: Any = [(axis, end) if isinstance(end, float) and math.isinf(end) else read_cell(end) for end in wanted]
         (kind, low), (other, high) = ends
         if not (kind == other == axis and low <= high):
             raise InputError(f"a range of {column.name!r} must be (low, high) of its kind, got {wanted!r}")
-        edges = np.concatenate(([-math.inf], column.bounds[1:-1], [math.inf]))
-        inside[:k] = (column.bounds[:-1] >= low) & (column.bounds[1:] - whole <= high)
-        touched[:k] = (edges[1:] > low) & (edges[:-1] <= high)
-        sure[:k] = (edges[:-1] >= low) & (edges[1:] - sure[:k] <= high)
-    else:
-        sure[[0, k - 1] if k else []] = False
-        for value in wanted if np.iterable(wanted) and not isinstance(wanted, str | bytes) else [wanted]:
-            if not is_scalar(value):
-                raise InputError(f"{column.name!r} wants a value, a list of them or one (low, high), got {wanted!r}")
-            cell = read_cells([int(value) if isinstance(value, bool | np.bool_) and not column.words else value])
-            at = int(column.codes(cell)[0])
-            touched[at] = True
-            if at < k:
-                inside[at] |= column.single and column.bounds[at] == cell.number[0]
-            elif at < size - 1:
-                named = at < size - 2 or value == OTHER  # the last cell is that of all words that were not found
-                inside[at] |= named
-                unseen += not named and column.unseen > 0
-    return inside & sure, inside, touched, 0 if inside[-2:-1].any() else unseen
+        spans, wanted = [(low, high)], ()
+    for value in wanted if np.iterable(wanted) and not isinstance(wanted, str | bytes) else [wanted]:
+        if not is_scalar(value):
+            raise InputError(f"{column.name!r} wants a value, a list of them or one (low, high), got {wanted!r}")
+        cell = read_cells([int(value) if isinstance(value, bool | np.bool_) and not column.words else value])
+        if (at := int(column.codes(cell)[0])) < k:
+            spans.append((cell.number[0], cell.number[0]))
+            continue
+        named = at != len(sure) - 2 or value == OTHER  # the last word stands for all that were not found
+        touched[at], unseen = True, unseen + (not named and column.unseen > 0)
+        inside[at] = sure[at] = inside[at] | named
+    edges, whole = np.concatenate(([-math.inf], column.bounds[1:-1], [math.inf])), column.holds.whole or column.single
+    for low, high in spans if k else ():
+        inside[:k] |= (column.bounds[:-1] >= low) & (column.bounds[1:] - whole <= high)
+        touched[:k] |= (edges[1:] > low) & (edges[:-1] <= high)
+        sure[:k] |= (edges[:-1] >= low) & (edges[1:] - (said.kind == "whole") <= high)
+    return sure, inside, touched, 0 if inside[-2:-1].any() else unseen
 
 
 def _alone(column: MadeColumn, touched: Any, z: float) -> tuple[float, float, float]:
@@ -192,13 +197,22 @@ def _alone(column: MadeColumn, touched: Any, z: float) -> tuple[float, float, fl
     return low, high, min(max(float(column.mass[inside].sum()), low), high)
 
 
-def _by_groups(column: MadeColumn, touched: Any, z: float) -> tuple[IntArray, FloatArray, float]:
-    """Return the groups that are touched, the share of each group's mass that is, and at most how many they hold
-    besides.
+def _held(column: MadeColumn, touched: Any) -> tuple[FloatArray, FloatArray]:
+    """Return the share of each group that is meant, half of a cell that is cut, and its standard error."""
+    _, inside, outer, _ = touched
+    meant, counts = (inside + 1.0 * outer) / 2, np.maximum(column.counts, 0.0)
+    part, size, some, whole = (np.bincount(column.groups, x) for x in (meant, 0 * meant + 1, meant * counts, counts))
+    share = np.where((part == 0) | (part == size), part / size, some / np.maximum(whole, 1.0))
+    off = ((meant - share[column.groups]) * column.sds) ** 2 + meant * (1 - meant) * counts**2
+    return share, np.minimum(np.sqrt(np.bincount(column.groups, off)) / np.maximum(whole, 1.0), 0.5)
+
+
+def _unlike(counts: FloatArray, held: FloatArray, other: FloatArray) -> FloatArray:
+    """Return the error in each group of which a part is ``held``: parts are unlike in ``other``, the other column.
+
+    As unlike as groups beside each other are, in the mean.
     """
-    sure, _, outer, _ = touched
-    groups = np.unique(column.groups[outer])
-    mass = np.bincount(column.groups, column.mass)
-    share = np.bincount(column.groups, column.mass * outer) / np.maximum(mass, 1e-9)
-    none = np.zeros(len(sure), dtype=bool)
-    return groups, share, _alone(column, (none, none, np.isin(column.groups, groups) & ~sure, 0), z)[1]
+    mass = np.maximum(counts.sum(axis=1), 1.0)
+    share, weight = np.clip(counts @ other / mass, 0.0, 1.0), np.minimum(mass[1:], mass[:-1])
+    apart = math.sqrt(float(weight @ np.diff(share) ** 2) / max(float(weight.sum()), 1.0))
+    return np.asarray(mass * held * (1 - held) * apart)

@@ -125,6 +125,9 @@ class PrivateSynthesizer(Certified):
     def intervals(self, query: Mapping[Any, Any], confidence: float = 0.9) -> CountInterval:
         """Return an interval for how many records (or persons) fit a question about one column or two; it is free.
 
+        A person counts by the share of her records that fit. Limits for two columns that were counted together may rest
+        on what ``assumes`` says; where they were not they assume nothing and are wide.
+
         Parameters
         ----------
         query
@@ -136,7 +139,7 @@ class PrivateSynthesizer(Certified):
             Chance that the interval holds the true count, at least, for a question that was fixed beforehand.
         """
         check_is_fitted(self)
-        return interval(query, self.columns_, self.schema_, self.pairs_, (self.n_, self.n_sd_), confidence)
+        return interval(self, query, confidence)
 
     @property
     def marginals_(self) -> tuple[Marginal, ...]:

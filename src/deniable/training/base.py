@@ -18,7 +18,7 @@ from deniable._plot import marked
 from deniable.curves import Tradeoff
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
-from deniable.noise import Account, NoiseSource, SumNoise, only_our_words
+from deniable.noise import Account, NoiseSource, SumNoise, Units, only_our_words
 from deniable.tables import Schema, apart, as_schema, as_table, open_table
 from deniable.training.account import RecordTradeoffs
 from deniable.training.additive import Additive
@@ -120,7 +120,7 @@ class PrivateModel(Certified):
 
     def _fit(self, X: Any, y: Any, source: NoiseSource, unit: str = "record") -> Self:
         """Fit with another source of noise: every query of the data goes through ``source``."""
-        self._steps.begin(self, X, source, unit).complete(y)
+        self._steps.begin(self, X, source, Units(unit)).complete(y)
         return self
 
     @property

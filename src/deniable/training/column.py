@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from deniable._check import InputError
-from deniable.noise import SumNoise
+from deniable.noise import SumNoise, Units
 from deniable.tables import DATE, MISSING, NUMBER, ColumnCells
 from deniable.training.classifier import ClassifierFit, PrivateClassifier, labels_of
 from deniable.training.features import declared_kind
@@ -59,8 +59,8 @@ def fit_column(
     """
     declared, source = ClassifierFit.aim(classifier), SumNoise()
     if declared.range is not None and task != "classification":
-        return RegressorFit.begin(regressor, X, source, unit).complete(cells)
-    fit = ClassifierFit.begin(classifier, X, source, unit)
+        return RegressorFit.begin(regressor, X, source, Units(unit)).complete(cells)
+    fit = ClassifierFit.begin(classifier, X, source, Units(unit))
     if declared.classes and task != "regression":
         return fit.complete(cells)
     aim = fit.count(None if declared.kind else cells)

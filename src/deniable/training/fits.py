@@ -134,7 +134,7 @@ class ModelFit(Fit, ABC):
     seen: dict[str, Any]
 
     @classmethod
-    def begin(cls, model: Any, X: Any, source: NoiseSource, unit: str = "record") -> Self:
+    def begin(cls, model: Any, X: Any, source: NoiseSource, units: Units) -> Self:
         """Check the options and the columns; no cell is looked at but those that name persons."""
         choice("model", model.model, ("additive", "linear"))
         asked = model.interactions
@@ -149,7 +149,7 @@ class ModelFit(Fit, ABC):
         if owners is None and records != 1:
             raise InputError(f"records_per_person must be 1 without persons, got {records!r}: name them by group=")
         column = said.column(said.person)
-        units = Units(unit) if owners is None else units_of(owners, said.person, records, declared=column)
+        units = units if owners is None else units_of(owners, said.person, records, declared=column)
         declared = declare(tuple(X.columns), said, model.ranges, model.categories, delta / max(parts, 1))
         fit = cls.opened(model, X, declared, units, source, delta if parts else 0.0, seen=seen)
         if not fit.table.columns:

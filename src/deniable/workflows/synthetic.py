@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 from scipy.special import ndtri
 
-from deniable._shown import plural, shown, with_error
+from deniable._shown import plural, shown
 from deniable.report import Asked, Assessment, Bars, Grid, Number, Section, Series
 from deniable.synthesis import Marginal, PrivateSynthesizer
 from deniable.workflows.private_model import assess_fit
@@ -56,9 +56,6 @@ def _table(model: PrivateSynthesizer) -> Section:
                      enumerate(numbers)),
         bars=words[:_PICTURES],
         grids=(
-            Grid("words", f"How many {units} have a word, with its noise (nine in ten)", ["word", units],
-                 [[f"{bars.x_label}: {label}", with_error(value, high - value)] for bars in words
-                  for label, value, high in zip(bars.labels, bars.values, bars.high, strict=True)][:_ROWS]),
             Grid("pairs", "Pairs that were counted, with the error of each cell (nine in ten)",
                  ["pair", "cells", "error"],
                  [[" and ".join(map(str, one.columns)), int(one.counts.size), f"± {round(_Z * float(one.sds.max())):,}"]
