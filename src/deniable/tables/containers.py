@@ -173,6 +173,7 @@ def as_column(name: Any, values: Any) -> pd.Series[Any]:
     """
     import pyarrow as pa
 
+    values = values if hasattr(values, "__len__") or not hasattr(values, "__array__") else np.asarray(values)
     if isinstance(values, str | bytes | Mapping | set | frozenset) or not hasattr(values, "__len__"):
         raise InputError(f"column {name!r} must be a list or an array of cells, got {type(values).__name__}")
     if isinstance(values, pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
