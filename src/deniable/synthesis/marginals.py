@@ -12,13 +12,12 @@ import numpy as np
 from pandas.api.types import is_scalar
 from scipy.special import ndtri
 
-from deniable._check import FloatArray, InputError, number
+from deniable._check import FloatArray, InputError, IntArray, number
 from deniable.synthesis.columns import OTHER, MadeColumn
 from deniable.synthesis.pairs import Counted
 from deniable.tables import DATE, NUMBER, ColumnSchema, few, read_cell, read_cells, spelled
 
 MISSING_CELL = "(missing)"
-INSIDE = "inside a group of cells whose pairs were counted, the two columns are independent"
 _OWN = 0.9  # of the chance of failure: the counts of the pair itself; the rest is of what bounds any pair
 
 
@@ -56,8 +55,6 @@ class Marginal:
 class CountInterval:
     """How many units there are: ``estimate``, and limits that hold with chance ``confidence``, at least.
 
-    ``assumes`` says what they take for granted besides the noise; "" for nothing.
-
     Examples
     --------
     >>> import deniable as dn
@@ -73,7 +70,6 @@ class CountInterval:
     low: float
     high: float
     confidence: float
-    assumes: str = ""
 
 
 def cell_names(column: MadeColumn) -> tuple[str, ...]:
@@ -113,8 +109,8 @@ def interval(made: Any, query: Mapping[Any, Any], confidence: float) -> CountInt
 
     A sum of released counts has normal noise of known size. What cuts a cell counts wholly above and not at all below.
     Two columns, with a and b of n: from max(0, a + b − n) to min(a, b) (Fréchet). Where they were counted together,
-    closer: from the counts of their groups, of which a part may be meant. Where limits are combined each has its share
-    of the probability of failure (Bonferroni).
+    closer: the counts of all groups that are meant in part, and those less what else these groups hold. Where limits
+    are combined each has its share of the probability of failure (Bonferroni).
     """
     columns, n = made.columns_, made.n_
     level = number("confidence", confidence, above=0.0, below=1.0)
@@ -130,25 +126,18 @@ def interval(made: Any, query: Mapping[Any, Any], confidence: float) -> CountInt
         return CountInterval(middle, low, high, level)
     counted = next((pair for pair in made.pairs_ if [*pair[0]] == at and not any(own[-1] for _, own in asked)), None)
     rest = (1 - level) * (1 - _OWN * (counted is not None))
-    z = float(ndtri(1 - rest / 5))  # of five one-sided limits
+    z = float(ndtri(1 - rest / 7))  # of seven one-sided limits
     one, other = (_alone(*own, z) for own in asked)
     low, high = max(0.0, one[0] + other[0] - n - z * made.n_sd_), min(one[1], other[1])
-    middle, assumes = one[2] * other[2] / n, ""
+    middle = one[2] * other[2] / n
     if counted:
         _, counts, sd = counted
-        (rows, missed), (cols, beyond) = (_held(*each) for each in asked)
-        middle, noise = float(rows @ counts @ cols), sd * np.outer(rows, cols)
-        apart = (
-            counts @ cols * missed,
-            rows @ counts * beyond,
-            _unlike(counts, rows, cols),
-            _unlike(counts.T, cols, rows),
-        )
-        z = float(ndtri((1 + level + rest) / 2)) * math.hypot(*(float(np.linalg.norm(x)) for x in (noise, *apart)))
-        low, high = max(low, middle - z), min(high, middle + z)
-        assumes = INSIDE * any(np.any(own[0] != own[2]) or np.any(x) for (_, own), x in zip(asked, apart, strict=False))
+        (rows, outer, missed), (cols, part, beyond) = (_held(*own, z) for own in asked)
+        middle, block = float(rows @ counts @ cols), counts[np.ix_(outer, part)]
+        noise = sd * float(ndtri((1 + level + rest) / 2)) * math.sqrt(block.size)
+        low, high = max(low, float(block.sum()) - noise - missed - beyond), min(high, float(block.sum()) + noise)
     high = max(high, low)
-    return CountInterval(min(max(middle, low), high), low, high, level, assumes)
+    return CountInterval(min(max(middle, low), high), low, high, level)
 
 
 def _cells_touched(column: MadeColumn, wanted: Any, said: ColumnSchema) -> tuple[Any, ...]:
@@ -197,22 +186,14 @@ def _alone(column: MadeColumn, touched: Any, z: float) -> tuple[float, float, fl
     return low, high, min(max(float(column.mass[inside].sum()), low), high)
 
 
-def _held(column: MadeColumn, touched: Any) -> tuple[FloatArray, FloatArray]:
-    """Return the share of each group that is meant, half of a cell that is cut, and its standard error."""
-    _, inside, outer, _ = touched
-    meant, counts = (inside + 1.0 * outer) / 2, np.maximum(column.counts, 0.0)
-    part, size, some, whole = (np.bincount(column.groups, x) for x in (meant, 0 * meant + 1, meant * counts, counts))
-    share = np.where((part == 0) | (part == size), part / size, some / np.maximum(whole, 1.0))
-    off = ((meant - share[column.groups]) * column.sds) ** 2 + meant * (1 - meant) * counts**2
-    return share, np.minimum(np.sqrt(np.bincount(column.groups, off)) / np.maximum(whole, 1.0), 0.5)
+def _held(column: MadeColumn, touched: Any, z: float) -> tuple[FloatArray, IntArray, float]:
+    """Return the share of each group that is meant, about; the groups meant at least in part, and at most how many they
+    hold besides.
 
-
-def _unlike(counts: FloatArray, held: FloatArray, other: FloatArray) -> FloatArray:
-    """Return the error in each group of which a part is ``held``: parts are unlike in ``other``, the other column.
-
-    As unlike as groups beside each other are, in the mean.
+    Half of a cell that is cut is taken to be meant.
     """
-    mass = np.maximum(counts.sum(axis=1), 1.0)
-    share, weight = np.clip(counts @ other / mass, 0.0, 1.0), np.minimum(mass[1:], mass[:-1])
-    apart = math.sqrt(float(weight @ np.diff(share) ** 2) / max(float(weight.sum()), 1.0))
-    return np.asarray(mass * held * (1 - held) * apart)
+    sure, inside, outer, _ = touched
+    counts, groups = np.maximum(column.counts, 0.0), column.groups
+    share = np.bincount(groups, (inside + 1.0 * outer) / 2 * counts) / np.maximum(np.bincount(groups, counts), 1.0)
+    meant, none = np.unique(groups[outer]), np.zeros(len(sure), dtype=bool)
+    return share, meant, _alone(column, (none, none, np.isin(groups, meant) & ~sure, 0), z)[1]

@@ -125,8 +125,8 @@ class PrivateSynthesizer(Certified):
     def intervals(self, query: Mapping[Any, Any], confidence: float = 0.9) -> CountInterval:
         """Return an interval for how many records (or persons) fit a question about one column or two; it is free.
 
-        A person counts by the share of her records that fit. Limits for two columns that were counted together may rest
-        on what ``assumes`` says; where they were not they assume nothing and are wide.
+        A person counts by the share of her records that fit. Limits for two columns that were not counted together are
+        wide, and so are those of a question that cuts groups of cells.
 
         Parameters
         ----------

@@ -328,8 +328,29 @@ def held_as(data: Any, schema: Schema | None = None) -> Any:
 def typed_table(data: Any, schema: Schema | None = None) -> Any:
     """Return a table for methods that know no cells: what has no names as an array, a frame of pandas as it is.
 
-    Of files but Parquet a column holds numbers (dates are days) if ``deniable check`` says so, else texts; other tables
-    hold the types that they have. The schema declares how a file is written, and names the columns of records.
+    Parameters
+    ----------
+    data
+        Whatever holds a table. Of files but Parquet a column holds numbers (dates are days) if ``deniable check`` says
+        so, else texts; other tables hold the types that they have.
+    schema
+        Declares how a file is written, and names the columns of records.
+
+    Returns
+    -------
+    pandas.DataFrame, ColumnsOnDisk or array
+        The table; an array where columns have no names.
+
+    Raises
+    ------
+    InputError
+        For what is no table, or a file that cannot be read.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> dn.tables.typed_table({"age": [33, 40]})["age"].tolist()
+    [33, 40]
     """
     if isinstance(data, pd.DataFrame):
         return data
@@ -341,7 +362,36 @@ def typed_table(data: Any, schema: Schema | None = None) -> Any:
 
 
 def apart(X: Any, target: Any, table: Any) -> tuple[Any, Any]:
-    """Return the features and the target of ``table``, as which ``X`` was read; without a target ``X`` and None."""
+    """Return the features and the target of a table; without a target ``X`` and None.
+
+    Parameters
+    ----------
+    X
+        What the user gave.
+    target
+        The name of the target's column, or None.
+    table
+        As which ``X`` was read.
+
+    Returns
+    -------
+    tuple
+        The other columns, and the target.
+
+    Raises
+    ------
+    InputError
+        If there is no such column.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import deniable as dn
+    >>> table = pd.DataFrame({"age": [33, 40], "ill": [0, 1]})
+    >>> features, target = dn.tables.apart(table, "ill", table)
+    >>> list(features), target.tolist()
+    (['age'], [0, 1])
+    """
     if target is None and not isinstance(table, ColumnsOnDisk):
         return X, None
     names = list(getattr(table, "columns", ()))

@@ -64,6 +64,11 @@ def sampled(mechanism: Mechanism, rate: float) -> Mechanism:
     rate
         Probability with which the record takes part in a step.
 
+    Returns
+    -------
+    Mechanism
+        As many sampled steps as ``mechanism`` has.
+
     Raises
     ------
     InputError
@@ -84,7 +89,24 @@ def sampled(mechanism: Mechanism, rate: float) -> Mechanism:
 def allocated(mechanism: Mechanism, batches: int) -> Mechanism:
     """Return ``mechanism`` with an epoch of ``batches`` batches for each of its steps, the record in a random one.
 
-    There the step runs with the record, in the other batches as if it were out. See :func:`sampled`.
+    There the step runs with the record, in the other batches as if it were out.
+
+    Parameters
+    ----------
+    mechanism
+        What runs on a batch, as for :func:`sampled`.
+    batches
+        Of an epoch; the record is in one of them, each with the same probability.
+
+    Returns
+    -------
+    Mechanism
+        As many epochs as ``mechanism`` has steps.
+
+    Raises
+    ------
+    InputError
+        As :func:`sampled`.
 
     Examples
     --------
