@@ -47,7 +47,7 @@ def test_the_bound_is_said_to_be_of_a_release_with_noise_wherever_it_is_said(row
     profile = dn.privacy_profile(*rows, regularization=0.05, mechanism=mechanism, rng=0, **options)
     made = dn.assess(profile)
     assert f"if released with {noise}" in made.title
-    assert f"only if it is released with {noise}: the most exposed record" in made.headline
+    assert f"only if it is released with {noise}: at even odds, the most exposed record" in made.headline
     found = json.loads(made.to_json())
     (section,) = found["sections"]
     assert f"if the model is released with {noise}, and never without" in section["summary"]

@@ -16,7 +16,7 @@ def test_a_new_kind_of_source_is_one_function_and_one_row(monkeypatch):
 
     Coin.__module__ = "deniable.coins"
     monkeypatch.setattr(run, "assess_coin", assess_coin, raising=False)
-    monkeypatch.setitem(assessing._ADAPTERS, "Coin", ("run", "assess_coin", "a coin"))
+    monkeypatch.setitem(assessing._ADAPTERS, ("Coin",), ("run", "assess_coin", "a coin"))
     found = dn.assess(Coin(), sides=3, prior=0.2)
     assert isinstance(found, Assessment)
     assert found.numbers["bound.advantage"].value == dn.tradeoff(dn.PureDP(3.0)).advantage()
