@@ -20,7 +20,7 @@ from deniable._notebook import Textual, sentences
 from deniable._optional import require
 from deniable._shown import DRAWN, between, plural, shown, with_error
 from deniable.mechanisms import Mechanism
-from deniable.noise import Certificate
+from deniable.noise import Certificate, Use
 from deniable.statistics.grammar import Statistic, parse, written
 
 _NUMBERS = ("value", "noise", "low", "high", "population_error", "population_low", "population_high")
@@ -147,6 +147,11 @@ class StatisticsRelease(Textual):
     def mechanism(self) -> Mechanism:
         """All queries together, for adding or removing a record; those of releases from the same records add up."""
         return self.certificate.mechanism
+
+    @property
+    def account(self) -> tuple[Use, ...]:
+        """Each query to the records; their μ² add up."""
+        return self.certificate.uses
 
     def __getitem__(self, statistic: str | Statistic) -> tuple[Row, ...]:
         """Return the rows of one statistic, named as in the request."""
