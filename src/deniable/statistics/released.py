@@ -19,6 +19,7 @@ from deniable._files import plain, to_json, write_atomically
 from deniable._notebook import Textual, sentences
 from deniable._optional import require
 from deniable._shown import DRAWN, between, plural, shown, with_error
+from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
 from deniable.noise import Certificate, Use
 from deniable.statistics.grammar import Statistic, parse, written
@@ -147,6 +148,11 @@ class StatisticsRelease(Textual):
     def mechanism(self) -> Mechanism:
         """All queries together, for adding or removing a record; those of releases from the same records add up."""
         return self.certificate.mechanism
+
+    @property
+    def replacement_tradeoff(self) -> Tradeoff:
+        """The curve for *replacing* one record by another."""
+        return self.certificate.replacement
 
     @property
     def account(self) -> tuple[Use, ...]:
