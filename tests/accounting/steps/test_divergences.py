@@ -185,3 +185,24 @@ def test_a_step_with_losses_and_outcomes_of_one_world_is_bounded_by_its_largest_
     orders = np.array(ORDERS)
     assert np.all(Half().divergence(orders, "remove") >= math.log(2))
     assert np.all(np.isinf(Half().divergence(orders, "add")))
+
+
+@dataclass(frozen=True)
+class Imprecise(Step):
+    """Two outcomes whose losses are known to a ten-thousandth, and too small in size by as much."""
+
+    lowest, highest = -1.0, 1.0
+
+    def pieces(self):
+        p = np.array([0.6, 0.4])
+        loss = np.log(p / p[::-1])
+        return (ListedOutcomes(loss - np.sign(loss) * 1e-4, p, p[::-1], 1e-4, 0.0),)
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_errors_of_losses_are_charged_on_both_sides_of_zero(direction):
+    """Raised by its error, a negative loss came nearer to 0, and with it all that finite orders tell."""
+    orders = np.array([1.1, 2.0, 8.0, math.inf])
+    p, q = np.array([0.6, 0.4]), np.array([0.4, 0.6])
+    true = [math.log(p**a @ q ** (1 - a)) / (a - 1) if a < math.inf else math.log(1.5) for a in orders.tolist()]
+    assert np.all(Imprecise().divergence(orders, direction) >= true)

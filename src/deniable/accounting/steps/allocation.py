@@ -167,8 +167,8 @@ class AllocatedStep(Step):
         if not self.noise:
             return super().divergence(order, direction)
         (found,), t, square = self.pieces(), self.batches, 2 * self.noise**2
-        found = found if direction == "remove" else found.swapped()
-        loss, log_p = found.loss + np.sign(found.loss) * found.shift, np.log(found.p * (1 + found.relative))
+        loss, p = (found if direction == "remove" else found.swapped()).above(POINTS)
+        log_p = np.log(p)
         least, farthest, lost = float(log_ndtr(-REACH)) + math.log(2), REACH + 1 / self.noise, sum(self.lost)
         most = order / square if direction == "remove" else np.minimum(order, (order - 1) / t + 1) / square
         known = np.isfinite(order) & (_terms(self.step, self.side)[3] == 0)

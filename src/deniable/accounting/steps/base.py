@@ -139,7 +139,9 @@ class Step(Mechanism, ABC):
         loss, p = (np.concatenate(x) for x in zip(*(piece.above(POINTS) for piece in pieces), strict=True))
         log_p, apart = np.log(np.maximum(p, UNDERFLOW)), apart * (1 + 8 * EPS)  # where r = 0, g is a − 1
         found = [
-            log_moment(loss, log_p, a, (a - 1) * apart) / (a - 1) if a < math.inf else float(loss.max())
+            log_moment(loss, log_p, a, (a - 1) * apart) / (a - 1)
+            if a < math.inf
+            else max(float(loss.max()), 0.0) or largest
             for a in order.tolist()
         ]
         return np.array(found) * (1 + 8 * EPS)

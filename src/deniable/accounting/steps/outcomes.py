@@ -102,8 +102,8 @@ class ListedOutcomes(NamedTuple):
         return self.loss, self.p
 
     def above(self, count: int) -> tuple[FloatArray, FloatArray]:
-        """Losses and P masses, rounded up."""
-        return self.loss + self.shift, self.p * (1 + self.relative)
+        """Losses, moved away from 0 by their error, and P masses, rounded up."""
+        return self.loss + np.where(self.loss < 0, -1, 1) * self.shift, self.p * (1 + self.relative)
 
     def cut(self, edges: FloatArray, blur: FloatArray) -> Cut:
         """An atom belongs to the cell whose upper edge it surely does not exceed."""
