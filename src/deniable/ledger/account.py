@@ -210,7 +210,7 @@ class Ledger:
         return entry.number, entry.head, f"{self._title}; {self._standing(self.entries[: entry.number])[1]}"
 
     def mechanism(self) -> Mechanism:
-        """Return everything that was entered, composed; its notes say for whom this sum holds."""
+        """Return everything that was entered, composed; its notes say when this sum holds."""
         return self._summed(_composed(self.entries))
 
     def tradeoff(self) -> Tradeoff:

@@ -132,7 +132,7 @@ def interval(made: Any, query: Mapping[Any, Any], confidence: float) -> CountInt
     middle = one[2] * other[2] / n
     if counted:
         _, counts, sd = counted
-        (rows, outer, missed), (cols, part, beyond) = (_held(*own, z) for own in asked)
+        (rows, outer, missed), (cols, part, beyond) = (_groups_meant(*own, z) for own in asked)
         middle, block = float(rows @ counts @ cols), counts[np.ix_(outer, part)]
         noise = sd * float(ndtri((1 + level + rest) / 2)) * math.sqrt(block.size)
         low, high = max(low, float(block.sum()) - noise - missed - beyond), min(high, float(block.sum()) + noise)
@@ -186,7 +186,7 @@ def _alone(column: MadeColumn, touched: Any, z: float) -> tuple[float, float, fl
     return low, high, min(max(float(column.mass[inside].sum()), low), high)
 
 
-def _held(column: MadeColumn, touched: Any, z: float) -> tuple[FloatArray, IntArray, float]:
+def _groups_meant(column: MadeColumn, touched: Any, z: float) -> tuple[FloatArray, IntArray, float]:
     """Return the share of each group that is meant, about; the groups meant at least in part, and at most how many they
     hold besides.
 

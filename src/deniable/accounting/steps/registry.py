@@ -10,12 +10,7 @@ from deniable._check import InputError
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.steps.allocation import AllocatedStep
 from deniable.accounting.steps.base import Repeated, SampledStep, Step
-from deniable.accounting.steps.discrete import (
-    DiscreteGaussianStep,
-    DiscreteLaplaceStep,
-    FinitePairStep,
-    ResponseStep,
-)
+from deniable.accounting.steps.discrete import DiscreteGaussianStep, DiscreteLaplaceStep, FinitePairStep, ResponseStep
 from deniable.accounting.steps.gaussian_mixture import several_records
 from deniable.accounting.steps.laplace import LaplaceStep, epsilon_of
 from deniable.accounting.steps.sampled_gaussian import SubsampledGaussianStep
