@@ -78,7 +78,7 @@ def test_a_history_is_a_run_and_a_part_of_one(tmp_path, capsys):
     assert read_run(f"{path} + laplace,2") == dn.Composition([phases, dn.Laplace(2.0)])
     assert [one.records_per_person for one in read_run(f"person,3: {path}").mechanisms] == [3, 3]
     path.write_text('{"title": "no history"}')
-    assert "must hold a list" in refused(capsys, "bound", str(path))
+    assert "must hold noise_multiplier, sample_rate and steps" in refused(capsys, "bound", str(path))
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".npy"])

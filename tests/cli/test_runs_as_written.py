@@ -15,6 +15,8 @@ SAME = [
     ("dpsgd,1,0.0167,100", "dpsgd,1,1.67%,100"),
     ("dpsgd,1,0.01,300", "dpsgd,1,1%,3 epochs"),
     ("dpsgd,1,0.01,1", "dpsgd,1,25/2500,1"),
+    ("dpsgd,1,0.01,5", "DP-SGD,1,0.01,5"),
+    ("dpsgd,1,0.01,5", "dp_sgd,1,0.01,5"),
     ("person,3: dpsgd,1,0.01,100", "Person,3: DpSgd,1,1%,1 epoch"),
     ("dpsgd,1,0.01,10 + laplace,2", "DPSGD,1,1/100,10 + Laplace,2"),
 ]
@@ -27,6 +29,15 @@ def test_a_run_as_people_write_it(plain, written):
     parts = zip(getattr(found, "mechanisms", [found]), getattr(known, "mechanisms", [known]), strict=True)
     for one, other in parts:
         assert vars(one) == pytest.approx(vars(other), rel=1e-12)
+
+
+def test_a_file_may_name_the_numbers_of_a_run(tmp_path):
+    path = tmp_path / "run.json"
+    path.write_text('{"noise_multiplier": 1.1, "sample_rate": 0.01, "steps": 5}')
+    assert read_run(str(path)) == dn.SubsampledGaussian(1.1, 0.01, 5)
+    path.write_text('{"noise_multiplier": 1.1, "sample_rate": 0.01, "steps": 5, "records_in_a_batch": 3}')
+    with pytest.raises(dn.InputError, match="must hold noise_multiplier, sample_rate and steps"):
+        read_run(str(path))
 
 
 @pytest.mark.parametrize(
@@ -116,4 +127,4 @@ def test_a_file_with_other_keys_names_them(tmp_path, capsys):
     file.write_text('{"sigma": 1, "q": 0.01, "T": 100}')
     assert run(["bound", str(file)]) == 2
     said = capsys.readouterr().err
-    assert "the keys noise, batch, epochs and n, got the keys 'sigma', 'q', 'T'" in said
+    assert "or noise, batch, epochs and n, got the keys 'sigma', 'q', 'T'" in said

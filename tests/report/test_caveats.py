@@ -56,3 +56,12 @@ def test_only_a_page_with_a_bound_that_holds_says_that_no_attack_lies_above_it()
 def test_a_bound_that_was_rounded_up_from_one_is_not_above_100_percent():
     assert shown(1 + 4e-16, "rate", "upper") == "100\u00a0%"
     assert shown(1.8, "rate", "upper") == "180\u00a0%"
+
+
+def test_a_precision_is_said_of_those_who_accuse_no_more_rarely_than_it_holds_for():
+    """Rarer accusations are right more often: what holds at a false positive rate holds at every higher one."""
+    run = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.01, 500))
+    rates = np.geomspace(1e-5, 1, 60)
+    assert np.all(np.diff(run.precision(rates)) <= 1e-12)
+    found = dn.assess(run).numbers["bound.precision@fpr=0.01"]
+    assert found.meaning.startswith("An attacker who wrongly accuses 1\u00a0% of non-members or more is right")

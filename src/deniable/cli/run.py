@@ -113,7 +113,13 @@ def files_of(text: str) -> list[str]:
 
 def is_run(text: str) -> bool:
     """Return whether ``text`` begins as a run does."""
-    return re.split("[,:]", text, maxsplit=1)[0].strip().lower() in (*NAMES, *PREFIXES) or _is_file(text)
+    return _named(re.split("[,:]", text, maxsplit=1)[0].strip()) in (*NAMES, *PREFIXES) or _is_file(text)
+
+
+def _named(name: str) -> str:
+    """The name as we write it: letters and hyphens of DP-SGD are as its writer likes them."""
+    low = name.lower().replace("_", "-")
+    return "dpsgd" if low == "dp-sgd" else low
 
 
 def _is_file(text: str) -> bool:
@@ -150,7 +156,7 @@ def _word(text: str, known: tuple[str, ...], taken: int) -> _Word:
     name, *numbers = (word.strip() for word in text.split(","))
     if taken == 0 and _is_file(text):
         return _Word(text, _read, {"path": text})
-    name = name.lower()
+    name = _named(name)
     if name not in known:
         raise InputError(_no_name(text, name))
     kind = _kinds()[name]

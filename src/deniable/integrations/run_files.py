@@ -30,6 +30,8 @@ def read_history(path: str | Path) -> Mechanism:
         return from_opacus(_rows_of_opake(history["process"]))
     if isinstance(history, dict) and {"noise", "batch", "epochs", "n"} <= history.keys():
         return _run_of_passes(history)
+    if isinstance(history, dict) and history.keys() == {"noise_multiplier", "sample_rate", "steps"}:
+        return SubsampledGaussian(**history)
     if isinstance(history, dict) and "schema_version" in history:
         raise InputError(f"{str(path)!r} is a saved report: give it to deniable verify, annex or compare")
     if isinstance(history, dict) and "log_history" in history:
@@ -39,7 +41,7 @@ def read_history(path: str | Path) -> Mechanism:
         )
     if not isinstance(history, list) and not (isinstance(history, dict) and "history" in history):
         keys = f", got the keys {', '.join(map(repr, history))}" if isinstance(history, dict) else ""
-        what = "a list of [noise_multiplier, sample_rate, steps], or the keys noise, batch, epochs and n"
+        what = "noise_multiplier, sample_rate and steps (or a list of such rows), or noise, batch, epochs and n"
         raise InputError(f"history file {str(path)!r} must hold {what}{keys}")
     return from_opacus(history)
 

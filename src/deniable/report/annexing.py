@@ -175,7 +175,7 @@ def _attacks(a: Assessment) -> list[str]:
     """The six kinds of attack that regulators name: covered, or out of scope and why."""
     proven, secrets = bool(_epsilons(a)), any(n.startswith("risk") for n in a.numbers)
     bound = "covered by the proven bound" if proven else "nothing is proven here; see what an attack measured"
-    secret = "covered: a secret guessed blindly with chance … (see the bounds)" if secrets else "nothing is proven here"
+    secret = "covered, as a secret that is guessed: see the bounds" if secrets else "nothing is proven here"
     return [
         f"Membership inference: {bound}.",
         f"Attribute inference about a {a.assumptions.unit} in the data: {secret}; what holds of all people is not.",

@@ -311,7 +311,7 @@ def _percent(limit: float) -> str:
     return shown(limit, "rate", "nearest")
 
 
-_PROOF = "Proof: assess what ran (deniable assess dpsgd,1,0.01,5000); an attack proves nothing safe."
+_PROOF = "Proof: assess the mechanism that ran (deniable assess --help); what is measured proves nothing safe."
 _RUN_ONE = "Attack: run one that measures an advantage (deniable attack), and add its report to this one."
 _ADVICE = {  # where a rule is not decided
     "advantage": _PROOF,

@@ -242,7 +242,7 @@ def _frame(x: _Axis, y: _Axis, x_title: str, y_title: str, height: float = HEIGH
     for value in x.ticks():
         at = x.at(value)
         parts.append(f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="{y.end:.1f}" y2="{y.start:.1f}"/>')
-        parts.append(f'<text x="{at:.1f}" y="{y.start + 16:.1f}" text-anchor="middle">{x.tick(value)}</text>')
+        parts.append(f'<text x="{at:.1f}" y="{y.start + 18:.1f}" text-anchor="middle">{x.tick(value)}</text>')
     for value in y.ticks():
         at = y.at(value)
         parts.append(f'<line class="grid" x1="{x.start:.1f}" x2="{x.end:.1f}" y1="{at:.1f}" y2="{at:.1f}"/>')

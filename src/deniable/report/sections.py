@@ -106,8 +106,8 @@ def bound_section(tradeoff: Tradeoff, asked: Asked, *, comparisons: Mapping[str,
            "members.") for rate in fpr),
         *((f"precision@fpr={rate:g}", f"Precision at FPR {_percent(rate)}, prior {at}",
            tradeoff.precision(rate, prior), prior,
-           f"Of the records that such an attacker calls members, at most this share are, at a prior of {at}.")
-          for rate in fpr),
+           f"An attacker who wrongly accuses {_percent(rate)} of non-members or more is right in at most this share of "
+           f"accusations, at a prior of {at}.") for rate in fpr),
     ]  # fmt: skip
     if prior != 0.5:
         rows[2:2] = [

@@ -42,12 +42,11 @@ def _section(made: StatisticsRelease, i: int, statistic: Statistic, estimand: st
         if ends and column in statistic.by:
             notes.append(f"Categories of {column}, {how}: {len(ends)}; all others are “(other)”.")
         elif ends:
-            notes.append(
-                f"Values of {column} are limited to {ends[0]} to {ends[-1]} ({how}): farther ones count as these."
-            )
+            low, high = (end if isinstance(end, str) else f"{end:.15g}" for end in (ends[0], ends[-1]))
+            notes.append(f"Values of {column} are limited to {low} to {high} ({how}): farther ones count as these.")
     return Section(
         f"table{i}", str(statistic), summary,
-        grids=(Grid(f"table{i}", f"{statistic}, {len(rows):,} numbers", columns, cells),),
+        grids=(Grid(f"table{i}", f"{statistic}, {len(rows):,} number{'s' * (len(rows) != 1)}", columns, cells),),
         bars=_picture(f"table{i}", statistic, rows, made.certificate.unit), notes=tuple(notes),
     )  # fmt: skip
 

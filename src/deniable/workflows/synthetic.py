@@ -13,7 +13,7 @@ from deniable.report import Asked, Assessment, Bars, Grid, Number, Section, Seri
 from deniable.synthesis import Marginal, PrivateSynthesizer
 from deniable.workflows.private_model import assess_fit
 
-_PICTURES, _ROWS = 6, 30  # columns drawn; rows of the tables of words and of pairs
+_PICTURES, _ROWS = 6, 20  # columns drawn; rows of the tables of words and of pairs
 _Z = float(ndtri(0.95))  # of error bars that hold nine times in ten
 
 
@@ -56,7 +56,7 @@ def _table(model: PrivateSynthesizer) -> Section:
                      enumerate(numbers)),
         bars=words[:_PICTURES],
         grids=(
-            Grid("pairs", "Pairs that were counted, with the error of each cell (nine in ten)",
+            Grid("pairs", f"Pairs that were counted, {min(_ROWS, len(pairs))} of {len(pairs)}; error, nine in ten",
                  ["pair", "cells", "error"],
                  [[" and ".join(map(str, one.columns)), int(one.counts.size), f"± {round(_Z * float(one.sds.max())):,}"]
                   for one in pairs][:_ROWS]),
