@@ -60,7 +60,7 @@ def test_noise_without_records_is_marked_and_withheld_numbers_say_why(made):
     page = dn.assess(made)
     means = page.section("table1")
     assert any(note.startswith("Withheld: 2 of 4 numbers (too few") for note in means.notes)
-    assert any("age are limited to 18.0 to 80.0 (declared)" in note for note in means.notes)
+    assert any("age are limited to 18 to 80 (declared)" in note for note in means.notes)
     assert "over the noise alone" in means.summary
     assert "noise and sampling together" in means.summary
 
