@@ -64,6 +64,12 @@ class NoisyCells:
         """All edges, the ends of the range included."""
         return np.concatenate(([self.low], self.edges, [self.high]))
 
+    @property
+    def reached(self) -> FloatArray:
+        """Share of the mass below each of the ``bounds``; of the cells if there is no mass."""
+        mass = np.cumsum(self.mass if self.mass.sum() > 0 else np.ones(self.mass.size))
+        return np.concatenate(([0.0], mass / mass[-1]))
+
 
 def first_edges(low: float, high: float) -> FloatArray:
     """Return the inner edges of the first look: sorted, strictly between ``low`` and ``high``."""
@@ -151,21 +157,13 @@ def equal_mass_edges(cells: NoisyCells, bins: int) -> FloatArray:
 
 
 def mass_between(cells: NoisyCells, edges: FloatArray) -> FloatArray:
-    """Return the share of the mass in each bin, the outer ones included; equal shares if there is no mass."""
-    total = float(cells.mass.sum())
-    if not total > 0:
-        return np.full(edges.size + 1, 1 / (edges.size + 1))
-    reached = np.interp(edges, cells.bounds, np.concatenate(([0.0], np.cumsum(cells.mass))) / total)
-    return np.diff(reached, prepend=0.0, append=1.0)
+    """Return the share of the mass in each bin, the outer ones included."""
+    return np.diff(np.interp(edges, cells.bounds, cells.reached), prepend=0.0, append=1.0)
 
 
 def quantile(cells: NoisyCells, share: float) -> float:
     """Return the point below which ``share`` of the mass lies."""
-    total = float(cells.mass.sum())
-    if not total > 0:
-        return cells.low + share * (cells.high - cells.low)
-    reached = np.concatenate(([0.0], np.cumsum(cells.mass)))
-    return float(np.interp(share * total, reached, cells.bounds))
+    return float(np.interp(share, cells.reached, cells.bounds))
 
 
 @dataclass(frozen=True, eq=False)

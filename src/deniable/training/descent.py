@@ -17,19 +17,9 @@ from deniable.training.encoders import Codes, Pair, with_pairs
 from deniable.training.losses import RESIDUAL, ClippedLoss
 from deniable.training.pairs import products
 
-MOMENTUM = 0.95  # weight of the past in the velocity
+MOMENTUM = 0.92  # weight of the past in the velocity
 _LARGEST_NOISE = 2.0**36  # lattice points: above it the sampler is slow
-_STABLE = 3.5  # largest step·n·curvature: from 2·(1 + momentum) on the steps would oscillate
-
-
-def length_of_step(loss: ClippedLoss, mu: float, n: float, steps: int, usual: float, longer: float = 1.0) -> float:
-    """Return the factor on the averaged sums of gradients, from their budget and the noisy number of records.
-
-    One over length·steps/(1 − momentum) is an implicit ridge. ``usual`` is the length of a usual row before scaling:
-    the path is as long as without scaling, and the noise smaller by this factor. ``longer``: a factor on all that.
-    """
-    reach = min(loss.bend.travel * mu, loss.bend.reach) * usual
-    return min(reach * (1 - MOMENTUM) / steps * longer, _STABLE / (loss.bend.largest * n))
+STABLE = 3.5  # largest length·n·curvature: from 2·(1 + momentum) on the steps would oscillate
 
 
 @dataclass(frozen=True, eq=False)

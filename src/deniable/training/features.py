@@ -88,9 +88,6 @@ class FeatureTable:
         ]
         self.columns = tuple(columns or used)
 
-    def __len__(self) -> int:
-        return self.n_rows
-
     def cells(self, column: FeatureColumn) -> ColumnCells:
         """Return the cells of a column; texts of a table in memory are read once."""
         place, read = column.place, self._schema.column(column.name).read

@@ -194,8 +194,8 @@ class ModelFit(Fit, ABC):
             raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None")
         if not isinstance(y, ColumnCells):
             y = as_column("y", column_or_1d(y, warn=True) if getattr(y, "ndim", 1) == 2 else y).infer_objects()
-        if len(y) != len(self.table):
-            raise InputError(f"y must have one cell a record, got {len(y)} for {len(self.table)} records; give all")
+        if len(y) != self.table.n_rows:
+            raise InputError(f"y must have one cell a record, got {len(y)} for {self.table.n_rows} records; give all")
         target = self.target(y)
         self.count()
         return self.learn(target)

@@ -22,7 +22,7 @@ from deniable._parallel import Parts
 from deniable.noise import Queries
 from deniable.training.additive import Additive, codes_of
 from deniable.training.clipping import CLIP_SHARE, WIDEST, reclip, tells
-from deniable.training.descent import MOMENTUM, Coded, Descent, Lattice, length_of_step
+from deniable.training.descent import MOMENTUM, STABLE, Coded, Descent, Lattice
 from deniable.training.design import Basis
 from deniable.training.encoders import Pair, Thermometer
 from deniable.training.features import Declared
@@ -31,7 +31,10 @@ from deniable.training.losses import ClippedLoss
 from deniable.training.pairs import ASKS, Ask, PairQuery, asks_for
 from deniable.training.shrinkage import Directions, Response, shrunk_coefficients
 
-STEPS = 200  # sums of gradients in a descent; matters for convergence only (:func:`length_of_step`)
+STEPS = 120  # sums of gradients in a descent; matters for convergence only (:func:`length_of_step`)
+_GROWTH = 1.1  # factor by which a step may be longer than the one before
+_CLEAR = 4.0  # standard deviations of noise that a curvature must stand out by
+_SAFE = 0.7  # of the length from which on a direction of the curvature that was seen would oscillate
 PAIRS_NORM = 0.6  # mean square norm of all pairs' rows together, as a share of the columns'
 
 
@@ -51,8 +54,9 @@ class Path:
         self.averaged = STEPS // 2  # the first step whose coefficients enter the mean
         self._set_out()
         self.first: Basis = self.lattice.basis
-        self.length, self.noise = self._length(), np.zeros(STEPS)
-        self.w, self.velocity, self.sum = (np.zeros((self.first.scale.size, self.loss.outputs)) for _ in range(3))
+        self.length, self.stable = self._length(), math.inf  # ``stable``: for the curvature that was seen
+        self.noise = np.zeros(STEPS)  # of each step, in each coordinate of its move
+        self.w, self.move, self.sum = (np.zeros((self.first.scale.size, self.loss.outputs)) for _ in range(3))
 
     def _set_out(self) -> None:
         task, columns = self.task, self.columns
@@ -61,10 +65,27 @@ class Path:
         self.lattice = Lattice.of(basis, self.loss, task.look.units.heaviest, task.n, mu)
         self.descent = self.rows.then(partial(Descent, self.lattice, self.pairs))
 
-    def _length(self) -> float:
-        """Return the length of the steps: with longer rows shorter steps move the scores as much."""
-        longer = float(self.first.scale[-1] / self.lattice.basis.scale[-1]) ** 2
-        return length_of_step(self.loss, self.mu, self.task.n, STEPS, self.first.usual, longer)
+    def _length(self, stable: float = 0.0) -> float:
+        """Return the factor on sums of gradients that pays best, at most ``stable`` or what is so for equal columns.
+
+        One over length·steps/(1 − momentum) is an implicit ridge; the path is as long as if rows were not scaled. With
+        longer rows shorter steps move the scores as much.
+        """
+        bend, longer = self.loss.bend, float(self.first.scale[-1] / self.lattice.basis.scale[-1]) ** 2
+        reach = min(bend.travel * self.mu, bend.reach) * self.first.usual * longer
+        return min(reach * (1 - MOMENTUM) / STEPS, max(stable, STABLE / (bend.largest * self.task.n)))
+
+    def _adapt(self, change: FloatArray, noise: float) -> None:
+        """Make steps as long as the curvature allows that the last two noisy gradients show, little by little.
+
+        How long they may be without oscillating is known beforehand for the worst table only, that of equal columns. A
+        direction that begins to oscillate shows its curvature in the ``change`` of the gradient over the last move.
+        """
+        size = max(math.sqrt(float(np.square(self.move).sum())), 1e-300)
+        bent = (float((self.move / size * change).sum()) - _CLEAR * noise) / size
+        if bent > 0:
+            self.stable = min(self.stable, _SAFE * STABLE / bent)
+            self.length = self._length(min(_GROWTH * self.length, self.stable))
 
     def walk(self, start: int, end: int) -> FloatArray:
         """Pay for the steps from ``start`` to ``end``, make them, and return the coefficients' mean over them."""
@@ -73,13 +94,17 @@ class Path:
         paid = self.task.look.pay(name, f"{STEPS} sums of gradients for the coefficients", price)
         channel = paid.channel(name, np.repeat(lattice.sd[:, None], self.loss.outputs, axis=1), end - start)
         scale, taken = lattice.basis.scale[:, None], list[FloatArray]()
-        self.noise[start:end] = float(lattice.sd[0] * scale[0, 0]) / lattice.unit  # the same in each coordinate
-        recent, since = np.zeros_like(self.w), max(start, end // 2)
+        noise = float(lattice.sd[0] * scale[0, 0]) / lattice.unit  # the same in each coordinate
+        recent, since, last = np.zeros_like(self.w), max(start, end // 2), np.zeros_like(self.w)
         for step in range(start, end):
             taken += [self.w] if self.rows.client else []  # rows that are here are not lost
             sums = sum(self.descent.each(methodcaller("gradient", step, self.w)))
-            self.velocity = MOMENTUM * self.velocity + channel(sums) * (scale / lattice.unit)
-            self.w = self.w - self.length * self.velocity
+            gradient = channel(sums) * (scale / lattice.unit)
+            if step > start:
+                self._adapt(gradient - last, noise)
+            self.noise[step], last = self.length * noise, gradient
+            self.move = MOMENTUM * self.move - self.length * gradient
+            self.w = self.w + self.move
             self.sum += self.w * (step >= self.averaged)
             recent += self.w * (step >= since)
         self.squares[name] = np.concatenate(self.descent.each(methodcaller("squares", range(start, end), taken)))
@@ -104,10 +129,10 @@ class Path:
         self.born = [*self.born, *[step] * len(found)]
         weight = math.sqrt(PAIRS_NORM / max(len(self.born), 1)) / self.first.usual
         self.pairs = [replace(pair, weight=weight) for pair in (*self.pairs, *found)]
-        old, length = self.lattice.basis, self.length
+        old = self.lattice.basis
         del self.descent  # before the next one: each holds the records
         self._set_out()
-        new, self.length = self.lattice.basis, self._length()
+        new, self.length = self.lattice.basis, self._length(self.length)
         where = [*range(old.scale.size - 1), new.scale.size - 1]  # the intercept stays the last one
         ratio = (old.scale / new.scale[where])[:, None]
 
@@ -116,8 +141,8 @@ class Path:
             out[where] = x * ratio
             return out
 
-        self.w, self.velocity = moved(self.w), moved(self.velocity) * (length / self.length)
-        self.noise[:step] *= ratio[-1, 0] * length / self.length
+        self.w, self.move = moved(self.w), moved(self.move)
+        self.noise[:step] *= ratio[-1, 0]
         if found:
             self.averaged = max(STEPS // 2, step + (STEPS - step) // 3)
         self.sum = np.zeros_like(self.w)
@@ -131,7 +156,7 @@ class Path:
         born, cells = [0] * len(encoders) + self.born, basis.starts[:-1].tolist()
         parts = [Directions.of(basis, *part) for part in zip(cells, rows, masses, born, strict=True)]
         lines = [part for part, one in zip(parts, encoders, strict=False) if isinstance(one.number, Thermometer)]
-        response = Response(self.length, MOMENTUM, self.averaged, self.noise)
+        response = Response(self.length, MOMENTUM, self.averaged, self.noise / self.length)
         mean, groups = self.sum / (STEPS - self.averaged), (lines, parts[len(encoders) :])
         found = shrunk_coefficients(mean, groups, basis, self.loss, self.task.n, response)
         return Additive(encoders, pairs, basis, found)
