@@ -341,7 +341,7 @@ sphere(added=(np.ones((1, 4)), [5.0])) -> labels that y has
 sphere(removed=[0], regularization=0.0) -> regularization
 parse("maen(income)") -> did you mean 'mean'
 parse("mean(income") -> expected ',' or ')', found the end
-parse("mean income") -> expected '('
+parse("mean income") -> expected '(' after the function, as in count() by region
 parse("mean()") -> takes 1 columns, got 0
 parse("mean(a, b)") -> takes 1 columns, got 2
 parse("mean(income) per region") -> expected 'by'

@@ -207,7 +207,7 @@ def parse(text: str | Statistic) -> Statistic:
     columns: list[str] = []
     numbers: list[float] = []
     options: list[tuple[str, tuple[float, ...]]] = []
-    left.sign("(")
+    left.sign("(", "'(' after the function, as in count() by region")
     while not left.has(")"):
         if columns or numbers or options:
             left.sign(",", "',' or ')'")
