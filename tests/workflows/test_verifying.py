@@ -206,3 +206,26 @@ def test_a_ledger_states_its_mechanism_and_an_audit_says_why_it_has_none(tmp_pat
         assert verify(dn.assess(ledger)).follows
     (why,) = verify(dn.assess(dn.audit_scores(np.arange(30.0), np.arange(30.0)))).faults
     assert "only who has these" in why
+
+
+def test_a_report_that_does_not_follow_fills_no_document(tmp_path, capsys):
+    saved = json.loads(dn.assess(dn.GaussianDP(0.2)).to_json())
+    report, out = tmp_path / "report.json", tmp_path / "annex.md"
+    order = ["annex", str(report), "--kind", "dpia", "--out", str(out)]
+
+    def code(**changed):
+        report.write_text(json.dumps({**saved, **changed}))
+        return run(order)
+
+    assert code() == 0
+    out.unlink()
+    sections = json.loads(
+        json.dumps(saved["sections"]).replace(str(saved["sections"][0]["numbers"][0]["value"]), "0.01")
+    )
+    assert code(sections=sections) == 2
+    assert "must follow from the mechanism that it states" in capsys.readouterr().err
+    assert run(["compare", str(report), "gaussian,0.2"]) == 2
+    assert not out.exists()
+    old = {**saved["reproduction"], "deniable": "0.0.1"}
+    assert code(headline="Said in other words.", reproduction=old) == 0  # by another version
+    assert code(headline="Said in other words.") == code(sections=sections, reproduction=old) == 2

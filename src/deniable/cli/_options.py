@@ -262,6 +262,23 @@ class Pages:
         return ("annex", str(page), "--kind", "edpb", *["--owner"] * (self.report is None))
 
 
+def saved_report(path: str | Path) -> Assessment:
+    """Return a saved report; refuses one that does not follow from its mechanism (of other versions: its numbers)."""
+    from deniable import __version__
+    from deniable.report import Assessment
+    from deniable.workflows import verify
+
+    report = Assessment.from_json(path)
+    found, same = verify(report), report.reproduction.get("deniable") == __version__
+    faults = [fault for fault in found.faults if same or fault.endswith((" follows.", "it does not follow."))]
+    if found.source and faults:
+        raise InputError(
+            f"report {str(path)!r} must follow from the mechanism that it states: {faults[0]} Write it again; "
+            f"deniable verify {path} names all"
+        )
+    return report
+
+
 def code(made: Assessment, policy: Policy | None) -> int:
     """Return the exit code: 1 for a violated bound, or a policy that decides and is not shown to be met."""
     met = policy is None or (made.decision is not None and made.decision.met)

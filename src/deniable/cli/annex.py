@@ -37,9 +37,9 @@ def annex(
         check_writable("--out", out, suffixes=(".yaml", ".yml") if kind == "dp-registry" else (".md",))
     from dataclasses import replace
 
-    from deniable.report import Assessment, read_meta
+    from deniable.report import read_meta
 
-    made = Assessment.from_json(report)
+    made = options.saved_report(report)
     if meta is not None:
         made = replace(made, meta={**made.meta, **read_meta(meta)})
     text = made.annex(kind, owner=owner)

@@ -61,10 +61,8 @@ def compare(
 
 def _report_or_mechanism(run: str) -> Any:
     """Return the saved report or the mechanism that a word names."""
-    import deniable as dn
-
     saved = None
     if run.lower().endswith(".json") and Path(run).is_file():
         with suppress(ValueError):  # what it is instead is said where a run is read
             saved = read_json(run)
-    return dn.Assessment.from_json(run) if isinstance(saved, dict) and "schema_version" in saved else read_run(run)
+    return options.saved_report(run) if isinstance(saved, dict) and "schema_version" in saved else read_run(run)

@@ -156,7 +156,7 @@ def roc_picture(curves: Sequence[Curve], *, proven: bool = True) -> Picture | No
     drawn = [curve for curve in curves if curve.low is None]
     legend = [("guess", "guessing"), *((_style(i), curve.label) for i, curve in enumerate(drawn))]
     for i, curve in reversed(list(enumerate(drawn))):
-        parts.append(_path(_percent(curve.fpr), _percent(curve.tpr), x, y, _style(i)))
+        parts.append(_path([100 * v for v in curve.fpr], [100 * v for v in curve.tpr], x, y, _style(i)))
     roof = next((c for c in drawn if proven and (c.key, c.kind) == ("bound", "provable upper bound")), None)
     for curve in curves:
         if curve.low is not None:
@@ -281,7 +281,7 @@ def _bars(curve: Curve, roof: Curve | None, x: _Axis, y: _Axis) -> str:
             continue
         top = high if roof is None else min(high, float(np.interp(at, roof.fpr, roof.tpr)))
         place, lower, upper = x.at(100 * at), y.at(100 * low) if low > 0 else y.start, y.at(100 * max(top, low))
-        words = f"FPR {_short(100 * at)} %: {_short(100 * low)} % to {_short(100 * high)} %"
+        words = f"FPR {100 * at:.3g} %: {100 * low:.3g} % to {100 * high:.3g} %"
         parts.append(
             f'<g class="measured"><title>{words}</title>'
             f'<line x1="{place:.1f}" x2="{place:.1f}" y1="{lower:.1f}" y2="{upper:.1f}"/>'
@@ -293,23 +293,15 @@ def _bars(curve: Curve, roof: Curve | None, x: _Axis, y: _Axis) -> str:
     return "".join(parts)
 
 
-def _short(value: float) -> str:
-    return f"{value:.3g}"
-
-
 def _svg(parts: list[str], height: float = HEIGHT) -> str:
     return f'<svg viewBox="0 0 {WIDTH:g} {height:g}" aria-hidden="true" focusable="false">{"".join(parts)}</svg>'
-
-
-def _percent(values: Sequence[float]) -> list[float]:
-    return [100 * value for value in values]
 
 
 def _roc_table(curves: Sequence[Curve]) -> Grid:
     """True positive rates at powers of ten; of a bound that of the next point to the right, which is no less."""
     lowest = min(min(x for x in curve.fpr if x > 0) for curve in curves)
     decades = [10.0**k for k in range(math.ceil(math.log10(lowest) - 1e-9), 1)]
-    rows = [[f"{_short(100 * rate)} %", *(_cell(curve, rate) for curve in curves)] for rate in decades]
+    rows = [[f"{100 * rate:.3g} %", *(_cell(curve, rate) for curve in curves)] for rate in decades]
     return Grid(
         "roc-table", "True positive rates of the picture", ["false positive rate", *(c.label for c in curves)], rows
     )
