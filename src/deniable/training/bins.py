@@ -100,9 +100,8 @@ def look_twice(low: float, high: float, count: Callable[[str, FloatArray], Float
     cuts = [np.linspace(a, b, _FINER + 1)[1:-1] for a, b in zip(bounds[:-1][heavy], bounds[1:][heavy], strict=True)]
     fine = np.unique(np.concatenate([edges, *cuts]))
     second = count("second", fine)
-    parent = np.searchsorted(
-        edges, np.concatenate(([low], fine)), side="right"
-    )  # the first look's cell of each cell of the second
+    # the first look's cell of each cell of the second
+    parent = np.searchsorted(edges, np.concatenate(([low], fine)), side="right")
     whole = ~heavy[parent]
     out = np.empty(fine.size + 1)
     out[whole] = shrunk((first[parent[whole]] + second[whole]) / 2, sd / np.sqrt(2)) if whole.any() else 0.0

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,23 +115,10 @@ class _Records:
     def __init__(self, basis: Basis, n_rows: int, at_once: int) -> None:
         self._sizes, self._entries, self._n_rows, self._at_once = basis.sizes, basis.entries, n_rows, at_once
 
-    @cached_property
-    def _transpose(self) -> csr_matrix:
-        return self._entries.T.astype(np.int64).tocsr()
-
     def chunks(self) -> Iterator[slice]:
         """Return slices that cover the records."""
         starts = range(0, self._n_rows, self._at_once)
         return (slice(start, min(start + self._at_once, self._n_rows)) for start in starts)
-
-    def _values(self, weights: FloatArray) -> FloatArray:
-        """Return the value of each cell on the lattice of the scores, (cells, outputs)."""
-        most = _HIGHEST // max(len(self._sizes), 1)
-        return np.asarray(np.clip(np.rint(self._entries @ weights * SCORE), -most, most))
-
-    def _by_coordinate(self, cells: FloatArray) -> IntArray:
-        """Return sums of residuals times rows, (coordinates, outputs), from sums of residuals by cell."""
-        return np.asarray(self._transpose @ cells.astype(np.int64))
 
 
 class DenseDesign(_Records):
@@ -199,11 +185,13 @@ class SharedDesign(_Records):
         self._groups = groups
         self._shapes = [tuple(self._sizes[b] for b in group) for group in groups]
         self._starts = np.concatenate(([0], np.cumsum(self._sizes))).astype(np.int64)
+        self._transpose = basis.entries.T.astype(np.int64).tocsr()
 
     def prepare(self, weights: FloatArray) -> list[list[Scores]]:
         """Return for each output and group the sum of its blocks' values at each shared index."""
-        cells = self._values(weights)
-        return [self._tables(cells[:, k].astype(np.int32)) for k in range(cells.shape[1])]
+        most = _HIGHEST // len(self._sizes)
+        cells = np.clip(np.rint(self._entries @ weights * SCORE), -most, most).astype(np.int32)
+        return [self._tables(cells[:, k]) for k in range(cells.shape[1])]
 
     def _tables(self, cells: Scores) -> list[Scores]:
         out = []
@@ -238,7 +226,7 @@ class SharedDesign(_Records):
     def total(self, sums: list[list[FloatArray]]) -> IntArray:
         """Return the sums, (coordinates, outputs)."""
         cells = np.stack([self._margins(totals) for totals in sums], axis=1)
-        return self._by_coordinate(cells)
+        return np.asarray(self._transpose @ cells.astype(np.int64))
 
     def _margins(self, totals: list[FloatArray]) -> FloatArray:
         parts: dict[int, FloatArray] = {}

@@ -158,10 +158,8 @@ class Listed:
 
     def codes(self, values: Any) -> Codes:
         """Return the cell of each value; None is missing."""
-        other, missing = len(self.values), len(self.values) + 1
-        if self.flags:
-            return _by_value(values, lambda v: self._index.get(flag_of(v), other), missing)
-        return _by_value(values, lambda v: self._index.get(v, other), missing)
+        other, spelled = len(self.values), flag_of if self.flags else str
+        return _by_value(values, lambda v: self._index.get(spelled(v), other), other + 1)
 
     def basis(self) -> tuple[FloatArray, FloatArray]:
         """Return the whole numbers, (cells, coordinates), and the scale of each coordinate."""

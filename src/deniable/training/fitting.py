@@ -113,9 +113,8 @@ class Path:
     def effects(self, w: FloatArray) -> list[FloatArray]:
         """Return what each column's cells add to the scores."""
         basis = self.lattice.basis
-        cells = basis.entries @ (basis.scale[:, None] * w)
-        starts = basis.starts.tolist()
-        return [cells[s : s + e.size] for s, e in zip(starts, self.columns.encoders, strict=False)]
+        cells = np.asarray(basis.entries @ (basis.scale[:, None] * w))
+        return np.split(cells, basis.starts[1:])[: len(self.columns.encoders)]
 
     def reclip(self, settled: FloatArray) -> ClippedLoss:
         """Ask how large the residuals are and return the loss with the best clip."""

@@ -290,16 +290,13 @@ def _ask_masses(task: Task, encoders: tuple[Encoder, ...], unknown: list[int], m
     parts = np.split(noised, np.cumsum([row.shape[1] for row in rows])[:-1])
     felt = sd / unit
     found = {j: _clear(part, felt) for j, part in zip(unknown, parts, strict=True) if part.size > 1}
-    numbers = [(j, row, float(part[0])) for j, row, part in zip(unknown, rows, parts, strict=True) if part.size == 1]
-    if numbers:
-        inner = {j: row[: encoders[j].in_order, 0] / LEVELS for j, row, _ in numbers}
-        usual = [float(places.mean()) for places in inner.values()]
-        away = np.array([place - middle for (_, _, place), middle in zip(numbers, usual, strict=True)])
-        signal = max(float(np.mean(np.square(away))) - felt**2, 0.0)
-        kept = signal / (signal + felt**2)
-        for (j, places), middle, far in zip(inner.items(), usual, away, strict=True):
-            masses = tilted(places, min(max(middle + kept * far, -_MOST), _MOST))
-            found[j] = np.append(masses, np.full(encoders[j].size - masses.size, np.nan))
+    lines = {j: row[: encoders[j].in_order, 0] / LEVELS for j, row in zip(unknown, rows, strict=True) if j not in found}
+    away = {j: float(part[0] - lines[j].mean()) for j, part in zip(unknown, parts, strict=True) if j in lines}
+    signal = max(sum(far**2 for far in away.values()) / max(len(away), 1) - felt**2, 0.0)
+    for j, places in lines.items():
+        mean = float(places.mean()) + signal / (signal + felt**2) * away[j]
+        masses = tilted(places, min(max(mean, -_MOST), _MOST))
+        found[j] = np.append(masses, np.full(encoders[j].size - masses.size, np.nan))
     return found
 
 
