@@ -117,7 +117,7 @@ def test_one_large_block_is_several_tasks_and_a_message_still_names_its_row(fram
     assert at == ["block 0 row 0", "block 0 row 64", "block 0 row 128", "block 0 row 192"]
     (block,) = source.tasks[-1].blocks()
     assert (block.place_of(57), block.place_of(58)) == ("block 0 row 249", "block 1 row 0")
-    found = np.concatenate([block.columns[0] for task in source.tasks for block in task.blocks()])
+    found = np.concatenate([block.columns[0].number for task in source.tasks for block in task.blocks()])
     np.testing.assert_array_equal(found, frame["income"])
 
 

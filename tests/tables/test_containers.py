@@ -102,7 +102,8 @@ KINDS = {
 
 def in_records(text):
     """Of a text file a line is hidden, and the certificate says so."""
-    text = re.sub(r',?\s*"?[Aa] record is a line[^"\n]*"?', "", text.replace(f"; {A_LINE}", ""))
+    text = text.replace(f"; {A_LINE}", "").replace("; a record is a line of a file", "")
+    text = re.sub(r',?\s*"?[Aa] record is a line[^"\n]*"?', "", text)
     return text.replace("lines of the file", "records").replace("line of the file", "record")
 
 

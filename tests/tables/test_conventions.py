@@ -299,6 +299,11 @@ MESSY = {  # the cells of a column, what is declared of it, and its kind everywh
     "spaces": (each(lambda i: (" a  b", "a b ", "c")[i % 3]), {}, "category"),
     "gaps and words": (each(lambda i: ("", "x", "y")[i % 3]), {}, "category"),
     "decimals of Python": (each(lambda i: Decimal(i) / 4), {}, "number"),
+    "a scale": (each(lambda i: ("1", "2", "3+")[i % 3]), {}, "number"),
+    "a scale with dates": (each(lambda i: ("2021-01-01", "2022-01-01", "later")[i % 3]), {}, "date"),
+    "ages": (each(lambda i: "90+" if i % 9 == 0 else f"{18 + i % 70}"), {}, "number"),
+    "two fifths": (each(lambda i: f"{i % 30}" if i % 5 < 2 else ("low", "high")[i % 2]), {}, "category"),
+    "a third": (each(lambda i: ("soon", "later", f"2023-01-{10 + i % 12}")[i % 3]), {}, "category"),
     "large": (each(lambda i: 10**15 + 7 * (i * 31 % 97)), {"kind": "number"}, "number"),
 }
 
@@ -328,13 +333,16 @@ def trained():
 
 
 def predicted():
-    """The kind as which a column of canonical cells, each of a type of its own, gives the same probabilities."""
+    """The kind as which a column of canonical cells, each of a type of its own, gives the same probabilities.
+
+    Of numbers and words the model uses both: what is left out then changes something.
+    """
     model = fitted()
     rows = FRAME.drop(columns="y")
     chances, kinds = model.predict_proba(rows), {}
     for name in MESSY:
         cells = DECLARED.column(name).read(FRAME[name])
-        day = dt.datetime(1970, 1, 1)
+        day, every = dt.datetime(1970, 1, 1), [None] * N
         each = [(kind, x, text) for kind, x, text in zip(cells.kind, cells.number, cells.spelled, strict=True)]
         for kind, values in {
             "number": [float(x) if k == NUMBER else None for k, x, _ in each],
@@ -344,6 +352,11 @@ def predicted():
             typed = rows.assign(**{name: pd.Series(values, dtype=object)})
             if np.array_equal(model.predict_proba(typed), chances):
                 kinds.setdefault(name, kind)
+            every = [b if a is None else a for a, b in zip(every, values, strict=True)]
+        both = rows.assign(**{name: pd.Series(every, dtype=object)})
+        if name not in kinds and np.array_equal(model.predict_proba(both), chances):
+            counts = {"number": NUMBER, "date": DATE, "category": WORD}
+            kinds[name] = max(counts, key=lambda kind: np.sum(cells.kind == counts[kind]))
     return kinds
 
 

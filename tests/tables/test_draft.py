@@ -54,7 +54,7 @@ FORMS = [
     (every("yes", "no", "Yes"), "yes/no", 1.0),
     (every("True", "False"), "yes/no", 1.0),
     (every("Y", "N", "?"), "yes/no", 1.0),
-    (every("1", "2", "3+"), "category", "1"),
+    (every("1", "2", "3+"), "number", 1.0),
     (every("A", "B", "NA"), "category", "A"),
     (every("low", "high", "none"), "category", "low"),
 ]

@@ -2,12 +2,16 @@
 
 import datetime as dt
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import deniable as dn
 from deniable.cli._app import run
+from deniable.synthesis import SynthesisWarning
 from deniable.tables import understand
+from deniable.testing import insecure_noise
+from deniable.training import TrainingWarning
 from oracles.sheets import xlsx
 
 N = 60
@@ -157,3 +161,44 @@ def test_every_command_says_which_sheet_it_read(tmp_path, capsys):
     ):
         assert run(command) > 0
         assert "sheet 'Cover' was read; others are 'Data' (--sheet)" in " ".join(capsys.readouterr().err.split())
+
+
+def test_columns_that_are_empty_and_have_no_name_are_in_nobodys_way(tmp_path, capsys):
+    """A model asked for "(column 6)", which separators at the end of a header made, and for a spacer."""
+    head, rows = "a,,b,y", [f"{i % 9},,{(7 * i) % 50},{('no', 'yes')[(i % 9) > 4]}" for i in range(2000)]
+    plain, ended = tmp_path / "plain.csv", tmp_path / "ended.csv"
+    plain.write_text("\n".join([head, *rows, ""]))
+    ended.write_text("\n".join([head + ",,", *(row + ",," for row in rows), ""]))
+    made = []
+    for path in (plain, ended):
+        found = understand(path, "y")
+        assert [column.name for column in found.columns] == ["a", "(column 2)", "b"]
+        assert (len(found.frame), found.odd, found.problems) == (2000, (), ())
+        with insecure_noise(np.random.default_rng(0)), pytest.warns(TrainingWarning, match="'.column 2.': nothing"):
+            model = dn.PrivateClassifier(advantage=0.9, classes=["no", "yes"]).fit(path, target="y")
+        assert [column.name for column in model.columns_] == ["a", "b"]
+        made.append(model.predict_proba(pd.DataFrame({"a": range(9), "b": range(9)})))
+    np.testing.assert_array_equal(*made)
+
+
+def test_a_made_up_table_keeps_the_columns_that_are_empty():
+    frame = pd.DataFrame({"a": np.arange(2000) % 9, "b": None})
+    with insecure_noise(np.random.default_rng(0)), pytest.warns(SynthesisWarning, match="'b': nothing"):
+        made = dn.PrivateSynthesizer(advantage=0.9).fit(frame).sample(20, rng=0)
+    assert list(made) == ["a", "b"]
+    assert made["b"].isna().all()
+
+
+@pytest.mark.parametrize("ending", [".csv", ".xlsx"])
+def test_an_audit_names_a_title_above_the_header(tmp_path, ending, capsys):
+    """Tables with a title in each were compared by one column called after it."""
+    rows = [[i % 9, f"N{i % 7}", i] for i in range(90)]
+    for name, part in (("made", rows), ("in", rows[:45]), ("out", rows[45:])):
+        table = [["Sales 2024", "", ""], ["a", "b", "c"], *part]
+        text = "\n".join(",".join(map(str, row)) for row in table).encode()
+        (tmp_path / f"{name}{ending}").write_bytes(text if ending == ".csv" else xlsx({"S": table}))
+    made, inside, outside = (str(tmp_path / f"{name}{ending}") for name in ("made", "in", "out"))
+    assert run(["audit", made, "--members", inside, "--nonmembers", outside]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "delete" in told
+    assert "title" in told

@@ -76,7 +76,7 @@ def test_spilled_blocks_have_no_name():
     before, named = spilled()
     source = as_source((part for part in PARTS if len(part)), "d")
     assert spilled() == (before + 1, named)
-    read = [block.y for task in source.tasks for block in pickle.loads(pickle.dumps(task)).blocks()]
+    read = [block.y.number for task in source.tasks for block in pickle.loads(pickle.dumps(task)).blocks()]
     np.testing.assert_array_equal(np.concatenate(read), FRAME["d"])
     table = on_disk(iter(PARTS))
     assert spilled() == (before + 2, named)

@@ -8,6 +8,8 @@ import pytest
 
 import deniable as dn
 from deniable.audit import read_scores
+from deniable.cli._app import run
+from deniable.tables import TableWarning
 from deniable.tables.score_files import each_pair
 
 SCORES, MEMBER = [0.9, 0.1, 0.8, 0.3], [1, 0, 1, 0]
@@ -68,7 +70,7 @@ def written(path, content):
     [
         "Score;Member\n0,9;ja\n0,1;nein\n0,8;ja\n0,3;nein\n",
         "score\tmembership\n0.9\ttrain\n0.1\ttest\n0.8\ttrain\n0.3\ttest\n",
-        "llr,label\n0.9,1\n0.1,2\n0.8,1\n0.3,2\n",
+        "llr,true_labels\n0.9,1\n0.1,2\n0.8,1\n0.3,2\n",
         "mia_score,in\n0.9,YES\n0.1,No\n0.8,yes\n0.3,no\n",
         "in,out\n0.9,0.1\n0.8,0.3\n",
         "train;test\n0,9;0,1\n0,8;0,3\n",
@@ -83,13 +85,24 @@ def test_texts_as_people_write_them(tmp_path, content):
     assert (inside.tolist(), outside.tolist()) == ([0.9, 0.8], [0.1, 0.3])
 
 
+def test_a_label_may_be_a_target_and_is_membership_only_where_no_other_column_is(tmp_path, capsys):
+    path = written(tmp_path / "scores.csv", "score,label,is_member\n0.9,0,1\n0.1,1,0\n0.8,1,1\n0.3,0,0\n")
+    assert read_scores(path)[0].tolist() == [0.9, 0.8]
+    path = written(tmp_path / "scores.csv", "score,label\n0.9,1\n0.1,0\n0.8,1\n0.3,0\n")
+    with pytest.warns(TableWarning, match="'label' is taken for who is a member; if it is a target"):
+        assert read_scores(path)[0].tolist() == [0.9, 0.8]
+    assert read_scores(path, member="label")[0].tolist() == [0.9, 0.8]
+    run(["audit", str(path)])
+    assert "'label' is taken for who is a member" in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_comma_that_may_be_either_mark_is_declared(tmp_path):
     """Next to 0,5 the comma of 1,234 was the decimal mark: a cell was read by what others hold."""
     path = written(tmp_path / "scores.csv", 'score,member\n"1,234",1\n"0,5",0\n')
     with pytest.raises(dn.InputError, match=r"'score' has numbers with a comma .* say --decimal , or \."):
         read_scores(path)
     assert read_scores(path, decimal=",")[0].tolist() == [1.234]
-    with pytest.raises(dn.InputError, match="must hold numbers, row 2 has '0,5'"):
+    with pytest.raises(dn.InputError, match="must hold numbers, row 2 has a word"):
         read_scores(path, decimal=".")
 
 
@@ -135,9 +148,9 @@ def test_arrays_of_several_views_are_refused(tmp_path):
     ("name", "content", "message"),
     [
         ("a.csv", "score,member\n0.1,1\n0.2,0,7\n", "line 3 has another number of cells"),
-        ("a.csv", "score,member\n0.1,1\nhigh,0\n", "row 2 has 'high'"),
-        ("a.csv", "score,member\n0.1,1\n0.2,\n", "row 2 has ''"),
-        ("a.csv", "score,member\n0.1,0\n0.2,1\n0.3,2\n", "must say member or not .* row 3 has '2'"),
+        ("a.csv", "score,member\n0.1,1\nhigh,0\n", "row 2 has a word"),
+        ("a.csv", "score,member\n0.1,1\n0.2,\n", "row 2 does not"),
+        ("a.csv", "score,member\n0.1,0\n0.2,1\n0.3,2\n", "must say member or not .* row 3 does not"),
         ("a.json", '{"tpr": [0, 1], "fpr": [0, 1]}', "no score column"),
         ("a.pkl", "", "must end in"),
         ("a.bin", "", "must end in"),

@@ -306,7 +306,7 @@ def _records(X: Any, y: ArrayLike | None, target: Any, schema: Schema | None) ->
     """Return records whose rows can be taken (a data frame, a sparse matrix by rows, or an array), and their labels."""
     if y is not None and target is not None:
         raise InputError("target names a column of X: give it or y, not both")
-    table = X.tocsr() if hasattr(X, "tocsr") else typed_table(X, schema)
+    table = X.tocsr() if hasattr(X, "tocsr") else typed_table(X, schema, target)
     if y is None:
         table, y = apart(table, target, table)
     if isinstance(table, ColumnsOnDisk):

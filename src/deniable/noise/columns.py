@@ -50,7 +50,9 @@ class ColumnKind:
     Attributes
     ----------
     kind
-        "number" or "date", whose values have an order, or "category"; "any" before it is known.
+        "number" or "date" if at least half of its cells are, else "category"; "any" if it is empty or not known.
+    axis
+        "number" or "date" if some are, whatever most of them are; "" for none.
     words
         The words: "" for none that are worth a cell, "flags" (yes and no), "many", or "unique" (nearly).
     whole
@@ -64,6 +66,7 @@ class ColumnKind:
     """
 
     kind: str = "any"
+    axis: str = ""
     words: str = ""
     whole: bool = False
     sure: bool = True
@@ -73,11 +76,11 @@ class ColumnKind:
     @property
     def measured(self) -> bool:
         """Whether it has bins."""
-        return self.kind in ("number", "date")
+        return self.axis != ""
 
     def __str__(self) -> str:
         words = {"flags": "yes and no", "many": "words", "unique": "nearly unique words", "": ""}[self.words]
-        numbers = f"{'whole ' * self.whole}{self.kind}s" if self.measured else ""
+        numbers = f"{'whole ' * self.whole}{self.axis}s" if self.measured else ""
         return (" and " if self.sure else " or ").join(part for part in (numbers, words) if part)
 
 
@@ -118,7 +121,7 @@ def _count_kinds(cells: ColumnCells, units: Units) -> list[int]:
 
 def _kind_of_counts(noised: FloatArray, sd: float) -> ColumnKind:
     """Return what a column holds by its noisy counts: where neither words nor numbers stand out, or both do, both."""
-    _, part, date, word, flag, whole, distinct = noised.tolist()
+    missing, part, date, word, flag, whole, distinct = noised.tolist()
     clear, number = CLEAR * sd, part + whole
     sure, some = max(number / math.sqrt(2), date) > clear, (word + flag) / math.sqrt(2) > clear
     words = "many"
@@ -131,11 +134,17 @@ def _kind_of_counts(noised: FloatArray, sd: float) -> ColumnKind:
     most = max((number, "number"), (date, "date"), (flag, "flag"))[1]
     if some and not sure:
         return ColumnKind(kind="category", words=words, most=most)
+    if not (sure or some) and missing > CLEAR * clear and number + date + word + flag < clear:
+        return ColumnKind(most=most)
     dates = date > max(number, clear)
-    other = word + flag + (number if dates else date)
+    axis, own, less = ("date", date, number) if dates else ("number", number, date)
+    other = word + flag + less
+    kind = "category" if some and other > own else axis
     other = other if other > clear * math.sqrt(3) else 0.0
-    axis, whole_only = ("date", False) if dates else ("number", part < clear < whole)
-    return ColumnKind(kind=axis, words=words, whole=whole_only, sure=sure or some, most=most, other=other)
+    return ColumnKind(
+        kind=kind, axis=axis, words=words, whole=not dates and part < clear < whole, sure=sure or some, most=most,
+        other=other,
+    )  # fmt: skip
 
 
 def find_range(

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray, InputError
+from deniable._check import FloatArray, InputError, IntArray
 from deniable._parallel import in_order
 from deniable.records.losses import Loss
 from deniable.records.problem import Part, Problem, Rows, penalties
-from deniable.tables import Block, RowPart, Source
+from deniable.tables import WORD, Block, RowPart, Source, kind_counts, kind_of
 
 _DISTINCT = 1000  # texts of a column, each of which becomes a column of numbers; targets that are classes
 
@@ -35,9 +35,6 @@ class Scan:
     longest_at: str
 
     def __add__(self, other: Scan) -> Scan:
-        for mine, theirs in zip(self.texts, other.texts, strict=True):
-            if (mine is None) != (theirs is None):
-                raise InputError("a column must hold either numbers or texts in all blocks")
         found = tuple(
             a | b if a is not None and b is not None else None for a, b in zip(self.texts, other.texts, strict=True)
         )
@@ -48,33 +45,30 @@ class Scan:
         return Scan(self.rows + other.rows, found, labels, worst.longest, worst.longest_at)
 
 
-def scan_task(names: Sequence[str], task: RowPart) -> Scan:
+def count_task(task: RowPart) -> IntArray:
+    """Count the cells of each kind of each column, that of the target last."""
+    return np.asarray(sum(np.array([*map(kind_counts, (*block.columns, block.y))]) for block in task.blocks()))
+
+
+def scan_task(names: Sequence[str], kinds: Sequence[str], task: RowPart) -> Scan:
     """Check every value of a task's rows and collect what the encoding needs."""
-    found = reduce(add, (_scan_block(block, names) for block in task.blocks()))
+    found = reduce(add, (_scan_block(block, names, kinds) for block in task.blocks()))
     return replace(found, rows=(sum(found.rows),))
 
 
-def _scan_block(block: Block, names: Sequence[str]) -> Scan:
+def _scan_block(block: Block, names: Sequence[str], kinds: Sequence[str]) -> Scan:
     squares = np.zeros(len(block.y))
     found: list[frozenset[str] | None] = []
-    for column, name in zip(block.columns, names, strict=True):
-        if column.dtype == object:
-            found.append(frozenset(block.texts(column, name).tolist()))
-            if len(found[-1] or ()) > _DISTINCT:
-                raise InputError(f"column {name!r} has over {_DISTINCT} different texts; drop or encode it")
-            squares += 1.0
-        else:
-            found.append(None)
-            squares += block.numeric(column, name) ** 2
-    y = block.y
-    if y.dtype == object:
-        block.texts(y, "the target")
-    else:
-        block.numeric(y, "the target")
-    different = np.unique(y)
+    for column, name, kind in zip(block.columns, names, kinds, strict=False):
+        values = block.values(column, name, kind)
+        found.append(frozenset(values.tolist()) if kind == "category" else None)
+        if len(found[-1] or ()) > _DISTINCT:
+            raise InputError(f"column {name!r} has over {_DISTINCT} different texts; drop or encode it")
+        squares += 1.0 if kind == "category" else values**2
+    different = np.unique(block.values(block.y, "the target", kinds[-1]))
     labels = frozenset(different.tolist()) if len(different) <= _DISTINCT else None
     at = int(np.argmax(squares))
-    return Scan((len(y),), tuple(found), labels, float(np.sqrt(squares[at])), block.place_of(at))
+    return Scan((len(block.y),), tuple(found), labels, float(np.sqrt(squares[at])), block.place_of(at))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +76,7 @@ class BlockEncoder:
     """Encode a block as numbers."""
 
     names: tuple[str, ...]
+    kinds: tuple[str, ...]  # of the columns, that of the target last
     levels: tuple[tuple[str, ...] | None, ...]
     labels: NDArray[Any] | None  # sorted, for losses of classes
     loss: Loss
@@ -89,16 +84,18 @@ class BlockEncoder:
 
     def rows(self, block: Block) -> Rows:
         """Return the rows as numbers, with weight 1."""
-        return Rows(self._matrix(block), self._targets(block.y), np.ones(len(block.y)))
+        y = block.values(block.y, "the target", self.kinds[-1])
+        return Rows(self._matrix(block), self._targets(y), np.ones(len(y)))
 
     def _matrix(self, block: Block) -> FloatArray:
         """Return numbers: a text becomes one column of zeros and ones for each of its levels; ones are the last."""
         X, at = np.zeros((len(block.y), self.columns)), 0
-        for column, known, name in zip(block.columns, self.levels, self.names, strict=True):
+        for column, known, name, kind in zip(block.columns, self.levels, self.names, self.kinds, strict=False):
+            values = block.values(column, name, kind)
             if known is None:
-                X[:, at] = block.numeric(column, name)
+                X[:, at] = values
             else:
-                place = np.searchsorted(np.asarray(known, dtype=object), block.texts(column, name))
+                place = np.searchsorted(np.asarray(known, dtype=object), values)
                 X[np.arange(len(X)), at + place] = 1.0
             at += 1 if known is None else len(known)
         X[:, at:] = 1.0
@@ -141,17 +138,22 @@ def read_problem(
     """Check all rows in one pass and state the objective."""
     if not source.tasks:
         raise InputError("the data have no rows")
-    found = reduce(add, in_order(scan_task, source.tasks, n_jobs, source.names))
+    counts = reduce(add, in_order(count_task, source.tasks, n_jobs))
+    classed = loss.name in ("logistic", "squared_hinge", "softmax")
+    kinds = tuple(kind_of(row, own.kind) for row, own in zip(counts, source.tasks[0].how, strict=True))
+    if counts[-1][WORD] and (classed or kinds[-1] != "yes/no"):
+        kinds = (*kinds[:-1], "category")
+    found = reduce(add, in_order(scan_task, source.tasks, n_jobs, source.names, kinds))
     if sum(found.rows) < 2:
         raise InputError(f"the data must have at least two rows, got {sum(found.rows)}")
     classes, labels = 1, None
-    if loss.name in ("logistic", "squared_hinge", "softmax"):
+    if classed:
         if found.labels is None:
             raise InputError(f"the target must hold classes for loss={loss.name!r}, it has over {_DISTINCT} values")
         labels = np.array(sorted(found.labels))
         classes = loss.targets(labels)[1]
     levels = tuple(None if known is None else tuple(sorted(known)) for known in found.texts)
-    encoder = BlockEncoder(source.names, levels, labels, loss, intercept != "none")
+    encoder = BlockEncoder(source.names, kinds, levels, labels, loss, intercept != "none")
     d, n = encoder.columns, sum(found.rows)
     penalty, relief = penalties(d, classes, float(n), regularization, intercept, normalization)
     starts = accumulate(found.rows, initial=0)

@@ -18,7 +18,7 @@ from deniable.records.objective import ObjectivePerturbation
 from deniable.records.problem import Intercept, Normalization, Problem, make_problem
 from deniable.records.profile import PrivacyProfile
 from deniable.records.typical import ExactTypical, SampledTypical, Typical
-from deniable.tables import ColumnsOnDisk, Schema, as_source, typed_table, values_of
+from deniable.tables import ColumnsOnDisk, Schema, as_source, typed, typed_table
 
 _CONFIDENCE = 0.95  # confidence of the band of quantities over sampled models
 _AT_A_TIME = 500_000  # records whose losses are computed at a time, to bound the memory
@@ -129,9 +129,9 @@ def privacy_profile(
     elif y is None:
         raise InputError(f"y must be given with arrays, target with all else that holds a table: {type(X).__name__}")
     else:
-        X = typed_table(X, schema)
+        X, said = typed_table(X, schema), schema or Schema()
         if isinstance(X, pd.DataFrame | ColumnsOnDisk):  # numbers and dates as blocks have them
-            X = np.column_stack([values_of(X[name], name) for name in X.columns])
+            X = np.column_stack([typed(X[name], said.column(name)) for name in X.columns])
         problem = make_problem(X, y, regularization, as_loss(loss), intercept, sample_weight, normalization)
     if isinstance(mechanism, ObjectivePerturbation):
         problem, rate = mechanism.prepare(problem)

@@ -77,7 +77,7 @@ class MadeColumn:
     @property
     def dates(self) -> bool:
         """Whether its numbers are days."""
-        return self.holds.kind == "date"
+        return self.holds.axis == "date"
 
     @property
     def numbers(self) -> int:
@@ -222,7 +222,7 @@ def _within(counts: FloatArray, bounds: FloatArray, parents: IntArray, sd: float
 
 def presence_cells(cells: ColumnCells, holds: ColumnKind) -> IntArray:
     """Return for each record whether its cell is a number of the column (0), a word of it (1) or blank (2)."""
-    number = (cells.kind == (DATE if holds.kind == "date" else NUMBER)) & holds.measured
+    number = (cells.kind == (DATE if holds.axis == "date" else NUMBER)) & holds.measured
     word = (cells.kind != MISSING) & bool(holds.words or not holds.measured)
     return np.where(number, 0, np.where(word, 1, 2))
 

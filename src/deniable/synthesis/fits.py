@@ -168,6 +168,7 @@ class Synthesis(Fit):
             least = f"about {max(column.unseen for column in self.columns):.0f} {unit}"
             said.append(f"no word of {few(lost)} was found: one needs {least}; declare its categories")
         if self.table.left_out:
-            said.append(f"{few(self.table.left_out)}: nearly unique words; running numbers stand in their place")
+            held = "; ".join(f"{name!r}: {why}" for name, why in self.table.left_out.items())
+            said.append(f"{held}; running numbers stand in the place of words")
         for text in said:
             warnings.warn(text, SynthesisWarning, stacklevel=5)

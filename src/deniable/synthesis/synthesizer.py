@@ -114,6 +114,7 @@ class PrivateSynthesizer(Certified):
         cells = {c.name: c.drawn(own, random) for c, own in zip(self.columns_, groups, strict=True)}
         columns, schema = {column.name: column for column in self.columns_}, self.schema_
         made: dict[str, Any] = dict.fromkeys(self.feature_names_in_, np.arange(1, rows + 1))  # where words are unique
+        made |= {name: np.full(rows, None) for name, held in self.surrogates_.items() if held == "nothing"}
         for name in [*(name for name in cells if name not in self.labels_), *self.labels_]:
             column = columns[name]
             if name in self.labels_ and rows:

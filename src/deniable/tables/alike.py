@@ -21,6 +21,7 @@ from deniable.tables.inference import kind_of, texts_of, which_way
 from deniable.tables.schema import ColumnSchema, Schema
 
 _ALIKE = 0.9  # share of a kind in one table, of its share in another
+_CHANCE = 5.0  # standard deviations by which chance may move a share of cells in one table
 _MANY = 20  # filled cells from which on two columns must have something in common
 _KINDS = {NUMBER: "numbers", DATE: "dates", WORD: "words"}
 
@@ -79,7 +80,7 @@ def read_alike(tables: dict[str, Any], schema: Schema | None = None) -> tuple[li
 
 def _frame(name: str, table: Any, schema: Schema) -> Any:
     try:
-        frame = open_table(table, schema).checked().frame
+        frame = open_table(table, schema).judged().checked().frame
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
     if not frame.shape[0] or not frame.shape[1]:
@@ -134,7 +135,8 @@ def _number_cells(title: Any, parts: list[tuple[str, ColumnCells]]) -> SharedCol
     kind, share = int(counts.argmax()) + 1, counts.max() / max(counts.sum(), 1)
     for j, ((name, _), part) in enumerate(zip(parts, cells, strict=True)):
         filled = part.kind[part.kind != MISSING]
-        if (j == 0 or len(filled) >= _MANY) and np.sum(filled == kind) < _ALIKE * share * len(filled):
+        least = _ALIKE * share * len(filled) - _CHANCE * np.sqrt(share * (1 - share) * len(filled))
+        if (j == 0 or len(filled) >= _MANY) and np.sum(filled == kind) < least:
             raise InputError(
                 f"column {title!r}: the records' cells are read as {_KINDS[kind]}, and of the {name} table's "
                 f"{100 * np.mean(filled == kind):.0f} %; write all tables alike (1234.5, 2021-04-19; --decimal is for "

@@ -18,43 +18,37 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray, InputError
+from deniable._check import InputError
 from deniable._files import Spill, Spilled
 from deniable._parallel import on_cluster
-from deniable.tables.cell import WORD, read_cells
+from deniable.tables.cell import MISSING, ColumnCells
 from deniable.tables.columnar import BATCH, PAIR_TARGET, Chunk, ColumnsOnDisk, on_disk, opened, read_part
 from deniable.tables.containers import as_series, column_among
-from deniable.tables.files import typed_table
-from deniable.tables.schema import Schema
+from deniable.tables.files import held_as
+from deniable.tables.inference import nested_in, of_kind
+from deniable.tables.schema import ColumnSchema, Schema
 
 _TASK = 262_144  # rows of a task, about: enough that starting it costs nothing
-_TRUTH = {"false": 0.0, "true": 1.0}
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some consecutive rows: columns as numbers or texts, the target, and where each row comes from, for messages."""
+    """Some consecutive rows: the cells of each column, the target's, and where each row comes from, for messages."""
 
-    columns: Sequence[NDArray[Any]]
-    y: NDArray[Any]
+    columns: Sequence[ColumnCells]
+    y: ColumnCells
     place_of: Callable[[int], str]
 
-    def numeric(self, column: NDArray[Any], name: Any) -> FloatArray:
-        """Return the column as finite numbers, or raise ``InputError`` that says where it is not."""
-        if column.dtype == object:
-            raise InputError(f"column {name!r} must hold numbers, {self.place_of(0)} does not; drop or convert it")
-        if (wrong := ~np.isfinite(column)).any():
-            at = int(wrong.argmax())
-            where = self.place_of(at)
-            raise InputError(f"column {name!r} must be finite, {where} has {column[at]}; drop or impute it")
-        return np.asarray(column, dtype=np.float64)
-
-    def texts(self, column: NDArray[Any], name: Any) -> NDArray[Any]:
-        """Return the column, which must be of texts without gaps."""
-        if (missing := np.array([cell is None for cell in column], dtype=bool)).any():
-            place = self.place_of(int(missing.argmax()))
-            raise InputError(f"column {name!r} must have no gaps, {place} has one; drop or impute it")
-        return column
+    def values(self, cells: ColumnCells, name: Any, kind: str = "") -> NDArray[Any]:
+        """Return a column as texts, or as numbers (by default whatever can be one), or raise ``InputError``."""
+        out = cells.spelled if kind == "category" else np.where(np.isnan(cells.number), cells.flags, cells.number)
+        out = of_kind(cells, kind).to_numpy() if kind in ("number", "date") else out
+        if (lost := cells.kind == MISSING if kind == "category" else np.isnan(out)).any():
+            at = int(lost.argmax())
+            rule, held = ("have no gaps", "has one") if kind == "category" else ("be finite", "has nan")
+            rule, held = ("hold numbers", "does not") if cells.kind[at] else (rule, held)
+            raise InputError(f"column {name!r} must {rule}, {self.place_of(at)} {held}; drop, impute or convert it")
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +56,7 @@ class RowPart:
     """Some rows of a file or a chunk, the first of which is number ``first`` of ``table``; a worker reads them."""
 
     table: ColumnsOnDisk  # this part, and the columns, the last of which is the target
+    how: tuple[ColumnSchema, ...]  # they are written
     groups: tuple[int, ...]  # of rows in a file
     first: int
 
@@ -69,7 +64,7 @@ class RowPart:
         """Yield the rows, at most ``BATCH`` at a time; none are empty."""
         at = self.first
         for cells in self._batches():
-            *columns, y = map(values_of, cells, self.table.names)
+            *columns, y = map(_read, self.how, cells, self.table.names)
             yield Block(columns, y, lambda row, at=at: self.table.place_of(at + row))  # type: ignore[misc]
             at += len(y)
 
@@ -97,18 +92,18 @@ class Source:
 def as_source(data: Any, target: Any, schema: Schema | None = None) -> Source | None:
     """Return what :func:`deniable.tables.on_disk` makes of ``data``, in tasks; ``None`` for what is in memory.
 
-    The schema declares how a file is written. Workers of a cluster, which see no file of this process, get the bytes of
-    spilled blocks with their tasks.
+    The schema declares how cells are written and what columns hold. Workers of a cluster, which see no file of this
+    process, get the bytes of spilled blocks with their tasks.
     """
-    table = typed_table(data, schema)
+    table, said = held_as(data, schema), schema or Schema()
     table = on_disk([table]) if isinstance(table, pd.DataFrame) and target is not None else table
     if not isinstance(table, ColumnsOnDisk):
         return None
     target = PAIR_TARGET if PAIR_TARGET in table.names else column_among("target", target, table.names)
-    names = [name for name in table.names if name != target]
+    names = [name for name in table.names if name != target and said.kind(name) != "dropped"]
     if on_cluster():
         table = replace(table, parts=tuple(map(_with_bytes, table.parts)))
-    return Source(tuple(names), list(row_parts(table[[*names, target]])), table.held)
+    return Source(tuple(names), list(row_parts(table[[*names, target]], said)), table.held)
 
 
 def _with_bytes(part: Path | Chunk) -> Path | Chunk:
@@ -118,9 +113,9 @@ def _with_bytes(part: Path | Chunk) -> Path | Chunk:
     return replace(part, columns=tuple(bytes(one.view()) if isinstance(one, Spilled) else one for one in part.columns))
 
 
-def row_parts(table: ColumnsOnDisk) -> Iterator[RowPart]:
+def row_parts(table: ColumnsOnDisk, schema: Schema) -> Iterator[RowPart]:
     """Cut each file at its row groups; a part names the files or blocks that it needs, and holds no row."""
-    starts, end = [0, *accumulate(table.rows)], 0
+    starts, end, how = [0, *accumulate(table.rows)], 0, tuple(map(schema.column, table.names))
     for i, part in enumerate(table.parts):
         sizes = [part.rows] if isinstance(part, Chunk) else table.groups[i]
         groups: list[int] = []
@@ -131,20 +126,15 @@ def row_parts(table: ColumnsOnDisk) -> Iterator[RowPart]:
             if end - first >= _TASK or (group == len(sizes) - 1 and end > first):
                 few = slice(bisect_right(starts, first) - 1, bisect_left(starts, end))
                 own = replace(table, parts=(part,), rows=table.rows[few], labels=table.labels[few], held=None)
-                yield RowPart(own, tuple(groups), first - starts[few.start])
+                yield RowPart(own, how, tuple(groups), first - starts[few.start])
                 groups, first = [], end
 
 
-def values_of(series: Any, name: Any) -> NDArray[Any]:
-    """Return texts (None where one is missing), or numbers: dates are days, truth values 0 and 1, gaps NaN."""
-    kept = series.dtype.categories if str(series.dtype) == "category" else series.dropna()
-    if kept.dtype.kind in "OU" and any(isinstance(value, str) for value in kept):
-        gaps = series.isna().to_numpy()
-        return np.array([None if gap else str(v) for v, gap in zip(series.tolist(), gaps, strict=True)], dtype=object)
-    cells = read_cells(series)
-    if set(cells.words) - set(_TRUTH):
-        raise InputError(f"column {name!r} must hold numbers, dates, texts or truth values; drop or convert it")
-    return np.where(cells.kind == WORD, np.array([*map(_TRUTH.get, cells.words), np.nan])[cells.word], cells.number)
+def _read(own: ColumnSchema, raw: pd.Series[Any], name: Any) -> ColumnCells:
+    cells = own.read(raw)
+    if held := nested_in(raw, cells.words):
+        raise InputError(f"column {name!r} must hold no nested cells ({held}); give their parts columns of their own")
+    return cells
 
 
 def mapped_rows(data: Any) -> Any:
@@ -159,7 +149,7 @@ def mapped_rows(data: Any) -> Any:
         For texts, gaps and infinite numbers: with the column and the file or block and row.
     """
     if isinstance(data, str | Path):  # a file that is no Parquet is a block
-        data = frame if isinstance(frame := typed_table(data), ColumnsOnDisk) else [frame]
+        data = frame if isinstance(frame := held_as(data), ColumnsOnDisk) else [frame]
     table = on_disk(data)
     if table is None:
         return data
@@ -167,8 +157,8 @@ def mapped_rows(data: Any) -> Any:
     made = np.memmap(spill.path, dtype=np.float64, mode="w+", shape=table.shape)
     weakref.finalize(made.base, spill.close)  # the file goes when the last array of it does
     at = 0
-    for block in (block for part in row_parts(table) for block in part.blocks()):
+    for block in (block for part in row_parts(table, Schema()) for block in part.blocks()):
         rows = made[at : (at := at + len(block.y))]
         for place, (column, name) in enumerate(zip((*block.columns, block.y), table.names, strict=True)):
-            rows[:, place] = block.numeric(column, name)
+            rows[:, place] = block.values(column, name)
     return (made[:, :-1], made[:, -1]) if PAIR_TARGET in table.names else made

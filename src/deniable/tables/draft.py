@@ -20,7 +20,7 @@ from deniable._check import InputError
 from deniable.tables import inference
 from deniable.tables.cell import NUMBER, WORD, ColumnCells
 from deniable.tables.containers import column_among, few, name_of, names_of, no_column
-from deniable.tables.files import HEADER_FIRST, WHICH_MARK, Opened, open_table
+from deniable.tables.files import WHICH_MARK, Opened, open_table
 from deniable.tables.persons import copies_line
 from deniable.tables.schema import ColumnSchema, Schema, as_schema, toml
 
@@ -201,7 +201,7 @@ def understand(
     [('age', 'number'), ('town', 'category')]
     """
     declared = as_schema(schema, drafts=True)
-    opened = open_table(source, declared, columns=columns)
+    opened = open_table(source, declared, columns=columns).judged()
     frame, problems, target = opened.frame, list(opened.problems), target or declared.target or opened.target_name
     target, drop = target and name_of(target), names_of(drop)
     left = {name for name, one in declared.columns.items() if one.kind == "dropped"} - {target}
@@ -211,12 +211,6 @@ def understand(
     problems += [no_column(what, asked, names) for what, asked in named if asked is not None and asked not in names]
     if target is not None and target in drop:
         problems.append(f"column {target!r} is both the target and to be dropped")
-    if 2 * opened.beside > len(frame):
-        problems.append(
-            f"rows with cells beside the columns that the first row names: {opened.beside}; if it is a title, delete it"
-        )
-    if len(opened.odd) > len(frame) > 0:
-        problems.append(f"most lines have other cells than the first: {HEADER_FIRST}")
     if not len(frame) and not opened.problems:
         problems.append("it has no rows")
     known = vars(opened) | {"frame": pd.DataFrame(), "problems": tuple(problems), "target_name": target}
@@ -278,7 +272,7 @@ def _text_above(cells: ColumnCells) -> bool:
 
 def _understood(name: str, raw: Any, cells: ColumnCells, declared: ColumnSchema) -> tuple[Column, pd.Series[Any]]:
     """Decide of what kind a column is and read it."""
-    kind: Any = inference.USED_AS.get(declared.kind, declared.kind) or inference.kind_of(cells)
+    kind: Any = inference.kind_of(cells, declared.kind)
     values = inference.of_kind(cells, kind)
     texts = inference.texts_of(raw)
     form = inference.format_of(texts, declared)
@@ -295,7 +289,7 @@ def _understood(name: str, raw: Any, cells: ColumnCells, declared: ColumnSchema)
 
 def _target(name: str, raw: Any, own: ColumnSchema, place: Any) -> tuple[pd.Series[Any] | None, list[str]]:
     """Read the column to predict: numbers stay numbers, everything else texts (truth values stay such)."""
-    values = inference.typed(raw, own)
+    values = inference.typed(raw, own, target=True)
     present, faults = values.dropna(), []
     asked = pd.api.types.is_object_dtype(values) and len(present) >= 10
     if asked and (why := inference.telling_texts(present, present.value_counts(), "choose another target")):

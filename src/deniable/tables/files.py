@@ -67,6 +67,13 @@ class Opened:
             raise InputError(f"{self.name} cannot be used: {'; '.join(self.problems)}")
         return self
 
+    def judged(self) -> Self:
+        """Return the table with problems that its rows show together: for its owner, never for a private method."""
+        n, title = len(self.frame), f"rows with cells beside the columns that its first row names: {self.beside}"
+        found = [f"{title}; if it is a title, delete it"] * (2 * self.beside > n)
+        found += [f"most lines have other cells than the first: {HEADER_FIRST}"] * (len(self.odd) > n > 0)
+        return replace(self, problems=(*self.problems, *found))
+
 
 def open_file(path: Path, schema: Schema | None = None, sheet: str | None = None) -> Opened:
     """Open a table; a file that is not one raises ``InputError``. The schema names the columns of JSON lines."""
@@ -118,15 +125,15 @@ def _open_text(name: str, data: bytes, schema: Schema, sheet: str | None) -> Ope
     from pyarrow import csv as arrow_csv
 
     lines = [line for line in _decode(data).replace("\r\n", "\n").replace("\r", "\n").split("\n") if line]
-    if not (lines and lines[0].strip()) or "\0" in lines[0]:
+    if not (lines and lines[0].strip(_SEPARATORS + " ")) or "\0" in lines[0]:
         raise InputError("its first line does not name columns")
     if re.match("#( |$)|sep=.$", lines[0], re.I):
         raise InputError("its first line is a comment, or says sep=: the first line must name the columns; delete it")
     sep = separator(lines[0], "\t" if name.endswith((".tsv", ".tab")) else None)
-    header = _cells(lines[0], sep)
-    if header is None:
+    if (first := _cells(lines[0], sep)) is None:
         raise InputError("a quote of its first line does not close on it")
-    records = [_record(line, sep, len(header)) for line in lines[1:]]
+    header, lost = _header(first, len(first))
+    records = [_record(line, sep, len(header), len(first)) for line in lines[1:]]
     odd = tuple(i for i, line in enumerate(records, 1) if line is None)
     data = "\n".join([_quote(header, sep), *(line for line in records if line is not None), ""]).encode()
     names = [str(i) for i in range(len(header))]
@@ -141,8 +148,7 @@ def _open_text(name: str, data: bytes, schema: Schema, sheet: str | None) -> Ope
         ),
     )
     frame = pd.DataFrame({i: table.column(i).to_pandas() for i in range(len(header))})
-    lost = [f"it has no rows: no line has as many cells as the first: {HEADER_FIRST}"] * bool(odd and not len(frame))
-    lost += _refuse_title(header)
+    lost += [f"it has no rows: no line has as many cells as the first: {HEADER_FIRST}"] * bool(odd and not len(frame))
     values = sum(read_cell(name)[0] in (NUMBER, DATE) for name in header)
     said = f"names that are numbers or dates: {values} of {len(header)}; if they are a record, put a header above it"
     notes = (said,) * (2 * values > len(header))
@@ -175,12 +181,15 @@ def _cells(line: str, sep: str) -> list[str] | None:
         return None
 
 
-def _record(line: str, sep: str, width: int) -> str | None:
-    """Return the line with ``width`` cells, None if it is no record: one empty last cell more or fewer is allowed."""
+def _record(line: str, sep: str, width: int, wide: int) -> str | None:
+    """Return the line with ``width`` cells, None if it is no record: one empty last cell more or fewer is allowed.
+
+    Of a header with ``wide`` cells the last ones may name no columns: there a record's are empty.
+    """
     if '"' not in line and line.count(sep) == width - 1:
         return line
     cells = _cells(line, sep)
-    if cells is None or abs(len(cells) - width) > 1 or any(cells[width:]):
+    if cells is None or not width - 1 <= len(cells) <= wide + 1 or any(cells[width:]):
         return None
     return line if len(cells) == width else _quote([*cells, ""][:width], sep)
 
@@ -221,11 +230,16 @@ def separator(header: str, known: str | None) -> str:
     return known if known and (widths[known] > 1 or widths[best] == 1) else best
 
 
-def _refuse_title(header: Sequence[str]) -> list[str]:
-    """Refuse a title for a header, or one with blanks between: the first line of a table names most of its columns."""
-    named, wide = sum(bool(name.strip()) for name in header), len(header) == 1 and "  " in header[0].strip()
-    said = f"its first line names {named} of {len(header)} columns: {HEADER_FIRST}"
-    return [said] * (wide or (2 * named < len(header) and len(header) > 2))
+def _header(cells: Sequence[str], wide: int = 1) -> tuple[list[str], list[str]]:
+    """Return the names without what follows the last one, and why they are no header: it names most of its columns.
+
+    A title does not, nor do names with blanks between; ``wide`` are the cells of a line.
+    """
+    places = [i for i, name in enumerate(cells) if name.strip()]
+    header = list(cells[: places[-1] + 1] if places else ())
+    few = (2 * len(places) < len(header) > 2) or (len(places) == 1 < wide - 1)
+    said = f"its first line names {len(places)} of {max(len(header), wide)} columns: {HEADER_FIRST}"
+    return header, [said] * (few or (len(header) == 1 and "  " in header[0].strip()))
 
 
 def _open_arrow(name: str, data: bytes, schema: Schema, sheet: str | None) -> Opened:
@@ -258,14 +272,12 @@ def _open_sheet(name: str, data: bytes, schema: Schema, sheet: str | None) -> Op
     if title not in book.sheet_names:
         raise InputError(f"it has no sheet {title!r}; it has: {others}")
     rows = book.get_sheet_by_name(title).to_python(skip_empty_area=False)
-    header = [name_of(cell) for cell in (rows[0] if rows else ())]
-    while header and not header[-1]:
-        header.pop()
+    header, untitled = _header([name_of(cell) for cell in (rows[0] if rows else ())])
     records = [row for row in rows[1:] if any(cell not in (None, "") for cell in row[: len(header)])]
     other = f"others are {others} (--sheet)" if others else "it is the only one"
     notes = (f"sheet {title!r} was read; {other}",) * bool(others)
     lost = [f"the first row of sheet {title!r} must name the columns, and records must follow; {other}"]
-    lost = lost * (not (header and records)) + _refuse_title(header)
+    lost = lost * (not (header and records)) + untitled
     beside = sum(any(cell not in (None, "") for cell in row[len(header) :]) for row in records)
     columns = {i: pd.Series([row[i] for row in records], dtype=object) for i in range(len(header))}
     frame = as_frame(pd.DataFrame(columns, index=range(len(records))).set_axis(header, axis=1))
@@ -325,16 +337,16 @@ def held_as(data: Any, schema: Schema | None = None) -> Any:
     return np.asarray(found) if hasattr(found, "__array__") and not hasattr(found, "iloc") else found
 
 
-def typed_table(data: Any, schema: Schema | None = None) -> Any:
+def typed_table(data: Any, schema: Schema | None = None, target: Any = None) -> Any:
     """Return a table for methods that know no cells: what has no names as an array, a frame of pandas as it is.
 
     Parameters
     ----------
     data
-        Whatever holds a table. Of files but Parquet a column holds numbers (dates are days) if ``deniable check`` says
-        so, else texts; other tables hold the types that they have.
-    schema
-        Declares how a file is written, and names the columns of records.
+        Whatever holds a table. Of files but Parquet a column holds numbers (dates are days, yes and no 1 and 0) if
+        ``deniable check`` says so, else texts; other tables hold the types that they have.
+    schema, target
+        Declares how a file is written, and names the columns of records; which column is the target, if one is.
 
     Returns
     -------
@@ -357,7 +369,7 @@ def typed_table(data: Any, schema: Schema | None = None) -> Any:
     found, said = held_as(data, schema), schema or Schema()
     if isinstance(found, pd.DataFrame) and isinstance(data, str | Path):
         found = found[[name for name in found if said.kind(name) != "dropped"]]
-        return found.apply(lambda raw: typed(raw, said.column(raw.name)))
+        return found.apply(lambda raw: typed(raw, said.column(raw.name), raw.name == target))
     return found.infer_objects() if isinstance(found, pd.DataFrame) else found
 
 

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from deniable._check import InputError
+from deniable._check import InputError, IntArray
 from deniable.tables.cell import DATE, NOTHING, NUMBER, SIGN, WHOLE, WORD, ColumnCells
 from deniable.tables.schema import ColumnSchema
 
 MAX_CATEGORIES = 200  # distinct texts of a column, each of which becomes a column of zeros and ones
 _RARE_SHARE = 0.2  # larger shares of rows with rare texts make a column of texts identifying
 _LONG_TEXT = 60  # letters on average: somebody wrote sentences
-_SCALE = 20  # distinct cells up to which numbers and words are a scale like 1, 2, 3+
+_SCALE = 20  # distinct cells up to which numbers and words of a target are classes like 1, 2, 3+
 USED_AS = {"whole": "number", "code": "category"}  # the kind that a declared one is for methods
 RARE = 3  # a text in fewer rows than this could be one person's
 _SENTINELS = (-9999.0, -999.0, -99.0, 999.0, 9999.0, 99999.0, 999999.0)  # numbers that often mean "not known"
@@ -46,14 +46,20 @@ _ODD_DATE = re.compile(
 )
 
 
-def kind_of(cells: ColumnCells) -> str:
-    """What most cells are: numbers or dates if at least half of those that are present, but for a scale of few."""
-    counts = np.bincount(cells.kind, minlength=4)
-    if counts[WORD] and np.sum(~np.isnan(cells.flags)) == counts[1:].sum():
+def kind_counts(cells: ColumnCells) -> IntArray:
+    """Return how many cells are of each kind, and how many are yes or no."""
+    return np.append(np.bincount(cells.kind, minlength=4), np.sum(~np.isnan(cells.flags)))
+
+
+def kind_of(cells: ColumnCells | IntArray, declared: str = "") -> str:
+    """What most cells are, given these or their counts: numbers or dates if at least half of those that are present."""
+    counts = kind_counts(cells) if isinstance(cells, ColumnCells) else cells
+    present = max(counts[1:4].sum(), 1)
+    if declared:
+        return USED_AS.get(declared, declared)
+    if counts[4] == present:
         return "yes/no"
-    if cells.words and len(cells.words) + len(np.unique(cells.number[cells.kind != WORD])) <= _SCALE:
-        return "category"
-    if 2 * max(counts[NUMBER], counts[DATE]) >= max(counts[1:].sum(), 1):
+    if 2 * max(counts[NUMBER], counts[DATE]) >= present:
         return "number" if counts[NUMBER] >= counts[DATE] else "date"
     return "category"
 
@@ -67,15 +73,16 @@ def of_kind(cells: ColumnCells, kind: str) -> pd.Series[Any]:
     return pd.Series(np.where(cells.kind == (DATE if kind == "date" else NUMBER), cells.number, np.nan))
 
 
-def typed(raw: pd.Series[Any], own: ColumnSchema) -> pd.Series[Any]:
+def typed(raw: pd.Series[Any], own: ColumnSchema, target: bool = False) -> pd.Series[Any]:
     """Return a column as numbers (whole if all are) where it is declared so or most cells are, or days, else as texts.
 
-    Truth values stay what they are.
+    Of a target yes and no, and a few numbers and words, are classes; truth values stay what they are.
     """
     cells = own.read(raw)
-    kind = USED_AS.get(own.kind, own.kind) or kind_of(cells)
-    values = of_kind(cells, "category" if kind == "yes/no" else kind)
-    if kind == "yes/no" and {*cells.words} <= {"true", "false"} and not values.isna().any():
+    kind = kind_of(cells, own.kind)
+    few = target and not own.kind and cells.words and len(cells.coded[1]) <= _SCALE
+    values = of_kind(cells, "category" if few or (target and kind == "yes/no") else kind)
+    if few and {*cells.words} <= {"true", "false"} and not values.isna().any():
         return values == "true"
     if kind == "number" and not values.isna().any() and (values == np.rint(values)).all():
         values = values.astype(np.int64) if np.abs(values).max() < WHOLE else values
@@ -88,14 +95,20 @@ def nearly_unique(cells: ColumnCells) -> bool:
     return bool(len(cells.words) > counts[WORD] / 2 and counts[WORD] > max(counts[NUMBER], counts[DATE]))
 
 
+def nested_in(raw: Any, words: Collection[Any]) -> str:
+    """Return the type of a column's nested cells, "" for none: its name is the only word that is read of them."""
+    types = {"list", "dict", "tuple", "set"} & {*words} if len(words) == 1 else ()
+    return next((type(cell).__name__ for cell in raw if type(cell).__name__ in types), "") if types else ""
+
+
 def reason_to_drop(name: str, kind: str, values: pd.Series[Any], raw: Any) -> str:
     """Say why a readable column must not be used, or nothing."""
     present = values.dropna()
     counts = present.value_counts()
     if not len(counts):
         return "it is empty"
-    if len(counts) == 1 and any(type(cell).__name__ == counts.index[0] for cell in raw):  # read as the type's name
-        return f"its cells are nested ({counts.index[0]}); give their parts columns of their own"
+    if held := nested_in(raw, list(counts.index)):
+        return f"its cells are nested ({held}); give their parts columns of their own"
     if len(counts) == 1:
         return (
             "it is constant"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
@@ -13,22 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError
-from deniable.tables.cell import flag_of, read_cells
+from deniable.tables.cell import WORD, flag_of, read_cells
+from deniable.tables.draft import TableWarning
 from deniable.tables.files import WHICH_MARK, open_table, refuse_sheet, separator
 from deniable.tables.inference import doubts, texts_of
 from deniable.tables.schema import Schema
 
 SCORE_NAMES = ("score", "scores", "mia_score", "mia_scores", "llr", "signal_values", "member_prob", "headline_score")
 MEMBER_NAMES = (
-    "member", "is_member", "membership", "memberships", "in", "included", "true_labels", "label", "labels", "in_train",
+    "member", "is_member", "membership", "memberships", "in", "included", "in_train", "true_labels", "label", "labels",
 )  # fmt: skip
 _SIDES = tuple(
     (inside + end, outside + end)
     for end in ("", "_scores")
     for inside, outside in (("member", "nonmember"), ("members", "nonmembers"), ("in", "out"), ("train", "test"))
 ) + (("loss_train", "loss_test"),)
-_INSIDE = {"in", "member", "members", "train", "training", "inside", "included"}
-_OUTSIDE = {"out", "nonmember", "non-member", "nonmembers", "non-members", "test", "holdout", "outside", "excluded"}
+_INSIDE = ("yes", "in", "member", "members", "train", "training", "inside", "included")
+_OUTSIDE = ("no", "out", "nonmember", "non-member", "nonmembers", "non-members", "test", "holdout", "outside")
+_SIDE = dict.fromkeys(_INSIDE, 1.0) | dict.fromkeys((*_OUTSIDE, "excluded"), 0.0)
 _ENDLESS = {sign + word: float(sign + word) for sign in ("", "+", "-") for word in ("inf", "infinity")}
 _KINDS = ".csv, .tsv or .txt (also .gz), .parquet, .xlsx, .json, .npz or .npy"
 _HOW = "np.savez('scores.npz', scores=scores, member=member)"
@@ -55,7 +58,8 @@ def read_scores(
     path
         The file; its ending says its format.
     score, member
-        Names of the score and membership columns, if they are not among the usual ones.
+        Names of the score and membership columns, if they are not among the usual ones. A column ``label`` is
+        membership where no other is, with a warning unless it is named here: it may be a target.
     decimal
         The decimal mark, "." or ","; a header with ";" and scores such as 1,234 need it.
     sheet
@@ -89,13 +93,12 @@ def read_scores(
         raise InputError(f"{_lacking(names, score, member)} in {str(path)!r}; it has: {', '.join(names) or 'nothing'}")
     table, layout = usable[0]
     if layout in _SIDES:
-        first, second = (_drop_padding(side, _column(table, side), schema) for side in layout)
+        first, second = (_numbers(side, _column(table, side), schema, padded=True) for side in layout)
         return first, second
     values = _numbers(layout[0], _column(table, layout[0]), schema)
     inside = _membership(layout[1], _column(table, layout[1]))
     if values.shape != inside.shape:
         raise InputError(f"scores and membership must have one length, got {values.shape} and {inside.shape}")
-    _check_filled(layout[0], values)
     return values[inside], values[~inside]
 
 
@@ -199,6 +202,9 @@ def _layout(table: Mapping[str, Any], score: str | None, member: str | None) -> 
     ]
     if found[0] is None or found[1] is None:
         return None
+    if member is None and found[1] in MEMBER_NAMES[-2:]:
+        said = f"{found[1]!r} is taken for who is a member; if it is a target, say which column is (member=, --member)"
+        warnings.warn(said, TableWarning, stacklevel=3)
     if found[0] == found[1]:
         raise InputError(f"score and member must be two columns, got {found[0]!r} for both")
     return found[0], found[1]
@@ -222,50 +228,35 @@ def _column(table: Mapping[str, Any], name: str) -> Any:
     return np.ravel(table[name]) if len(shape) != 1 else table[name]
 
 
-def _numbers(name: str, column: Any, schema: Schema) -> FloatArray:
-    """Return a column of numbers, NaN where a cell is empty."""
-    if getattr(getattr(column, "dtype", None), "kind", "") in ("b", "i", "u", "f"):
-        return np.asarray(column, dtype=np.float64)
+def _numbers(name: str, column: Any, schema: Schema, *, padded: bool = False) -> FloatArray:
+    """Return a column of numbers; empty cells may end a shorter one, which is ``padded``."""
     own = schema.column(name)
-    if said := doubts(texts_of(column), own).get("decimal"):
-        raise InputError(f"{name!r} has numbers with a comma that may be either mark ({said}): say --decimal , or .")
-    cells = own.read(column)
-    values = cells.number.copy()
-    for row in np.flatnonzero(np.isnan(values)):
-        text = str(column[row]).strip().lower()
-        values[row] = _ENDLESS.get(text, np.nan)
-        if cells.word[row] >= 0 and np.isnan(values[row]):
-            raise InputError(f"{name!r} must hold numbers, row {row + 1} has {column[row]!r}")
-    return values
-
-
-def _check_filled(name: str, values: FloatArray) -> None:
-    if np.isnan(values).any():
-        row = int(np.argmax(np.isnan(values)))
-        raise InputError(f"{name!r} must be a number in every row, got nan in row {row + 1}; drop or repair it")
-
-
-def _drop_padding(name: str, column: Any, schema: Schema) -> FloatArray:
-    """Drop the empty cells at the end of a shorter column; one in the middle is a missing score."""
-    values = _numbers(name, column, schema)
+    if getattr(getattr(column, "dtype", None), "kind", "") in ("b", "i", "u", "f"):
+        values = np.asarray(column, dtype=np.float64)
+    else:
+        if said := doubts(texts_of(column), own).get("decimal"):
+            raise InputError(f"{name!r} has numbers with a comma of two readings ({said}): say --decimal , or .")
+        cells = own.read(column)
+        endless = [_ENDLESS.get(str(cell).strip().lower(), np.nan) for cell in column]
+        values = np.where(np.isnan(cells.number), endless, cells.number)
+        if (words := (cells.kind == WORD) & np.isnan(values)).any():
+            raise InputError(f"{name!r} must hold numbers, row {int(words.argmax()) + 1} has a word; drop or repair it")
     filled = np.flatnonzero(~np.isnan(values))
-    values = values[: filled[-1] + 1] if filled.size else values[:0]
-    _check_filled(name, values)
+    values = values[: filled[-1] + 1 if filled.size else 0] if padded else values
+    if (gaps := np.isnan(values)).any():
+        row = int(gaps.argmax()) + 1
+        raise InputError(f"{name!r} must be a number in every row, got nan in row {row}; drop or repair it")
     return values
 
 
 def _membership(name: str, column: Any) -> NDArray[np.bool_]:
     """Return who is a member: 1 of 0/1, −1/1 and 1/2; yes, in and train of words."""
     cells = read_cells(column)
-    said = {word.casefold(): flag_of(word) or ("yes" if word.casefold() in _INSIDE else "") for word in cells.words}
-    yes = np.array([*(said[word.casefold()] == "yes" for word in cells.words), False])[cells.word] | (cells.number == 1)
-    out = [said[word.casefold()] == "no" or word.casefold() in _OUTSIDE for word in cells.words]
-    no = np.array([*out, False])[cells.word] | np.isin(cells.number, (0, -1))
-    no |= (cells.number == 2) & ~np.any(no)
+    words = [_SIDE.get(flag_of(word) or word.casefold(), np.nan) for word in cells.words]
+    said = np.where(cells.kind == WORD, np.array([*words, np.nan])[cells.word], cells.number)
+    yes, no = said == 1, np.isin(said, (0, -1))
+    no |= (said == 2) & ~np.any(no)
     if not (yes | no).all():
-        row = int(np.argmin(yes | no))
-        raise InputError(
-            f"{name!r} must say member or not (1/0, yes/no, in/out, train/test), row {row + 1} has "
-            f"{str(np.asarray(column, dtype=object)[row])!r}"
-        )
+        row = int(np.argmin(yes | no)) + 1
+        raise InputError(f"{name!r} must say member or not (1/0, yes/no, in/out, train/test), row {row} does not")
     return np.asarray(yes)

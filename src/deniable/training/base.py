@@ -154,7 +154,7 @@ class PrivateModel(Certified):
         from deniable.training.plots import draw
 
         check_is_fitted(self)
-        figure = draw(self.model_, columns, [column.name for column in self.columns_ if column.kind == "date"])
+        figure = draw(self.model_, columns, [column.name for column in self.columns_ if column.axis == "date"])
         return marked(figure, self.certificate_.insecure)
 
     def _scores(self, X: Any) -> FloatArray:

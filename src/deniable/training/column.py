@@ -65,22 +65,22 @@ def fit_column(
         return fit.complete(cells)
     aim = fit.count(None if declared.kind else cells)
     aim = declared_kind(declared.kind) if declared.kind else aim
-    fractions = aim.kind == "date" or (aim.kind == "number" and not aim.whole)
-    if task == "regression" and aim.kind == "category":
+    fractions = aim.axis == "date" or (aim.axis == "number" and not aim.whole)
+    if task == "regression" and aim.words and not aim.axis:
         raise InputError("task 'regression' needs a numeric target; this one holds texts")
     if task == "classification" and fractions and not aim.words and not declared.kind:
         raise InputError("task 'classification' needs classes, this target holds fractions; use task 'regression'")
     if task == "classification" or (task == "auto" and (aim.words or not fractions)):
         found = fit.discover_labels(cells)
         most = len(found) <= _FEW_VALUES and sum(found.values()) > fit.n / 2
-        if task == "classification" or aim.kind == "category" or (len(found) > 1 and most):
+        if task == "classification" or (aim.words and not aim.axis) or (len(found) > 1 and most):
             return fit.learn(fit.listed(cells, labels_of(found, declared)))
-        if aim.words:
+        if aim.words or not aim.axis:
             raise InputError(
                 "what the target holds is lost in the noise with so few records: list its classes (--classes "
                 "no,yes), or say that it is a number (--task regression)"
             )
-    if aim.kind == "date" and not declared.kind:  # in days
+    if aim.axis == "date" and not declared.kind:  # in days
         kind = np.where(cells.kind == DATE, NUMBER, np.where(cells.kind == NUMBER, MISSING, cells.kind))
         cells = replace(cells, kind=kind.astype(np.uint8))
     regression = RegressorFit(**{**vars(fit), "model": regressor})

@@ -28,14 +28,6 @@ from deniable.tables import (
 
 _WORDS = ("hash", "discover")
 _KEPT = 1 << 20  # cells of a table in memory up to which numbers are kept as read, at 13 bytes each
-_HOLDS: dict[str, dict[str, Any]] = {  # what a column of a declared kind holds
-    "number": {"kind": "number"},
-    "whole": {"kind": "number", "whole": True},
-    "date": {"kind": "date"},
-    "yes/no": {"kind": "category", "words": "flags"},
-    "category": {"kind": "category", "words": "many"},
-    "code": {"kind": "category", "words": "many"},
-}
 
 
 @dataclass(frozen=True)
@@ -46,9 +38,9 @@ class FeatureColumn(ColumnKind):
     place: int
 
     @property
-    def axis(self) -> int:
+    def binned(self) -> int:
         """The kind of the cells that are in bins."""
-        return DATE if self.kind == "date" else NUMBER
+        return DATE if self.axis == "date" else NUMBER
 
     def __str__(self) -> str:
         return f"{self.name!r}: {super().__str__()}"
@@ -67,12 +59,14 @@ class Declared:
     def column(self, column: FeatureColumn) -> FeatureColumn | None:
         """Return what a declared column holds, None for the others: those have to be looked at."""
         kind = self.schema.column(column.name).kind
-        return replace(column, **_HOLDS[kind]) if kind else None
+        return replace(column, **vars(declared_kind(kind))) if kind else None
 
 
 def declared_kind(kind: str) -> ColumnKind:
     """Return what a column of a declared kind holds."""
-    return ColumnKind(**_HOLDS[kind])
+    axis = {"number": "number", "whole": "number", "date": "date"}.get(kind, "")
+    words = "" if axis else "flags" if kind == "yes/no" else "many"
+    return ColumnKind(kind=axis or "category", axis=axis, words=words, whole=kind == "whole")
 
 
 class FeatureTable:
@@ -81,7 +75,7 @@ class FeatureTable:
     def __init__(self, X: Any, schema: Schema, columns: Sequence[FeatureColumn] | None = None) -> None:
         self._X, self._schema, self.n_rows = X, schema, len(X)
         self._read: dict[int, ColumnCells] = {}
-        self.left_out: tuple[Any, ...] = ()  # names of columns of nearly unique words, by released counts
+        self.left_out: dict[Any, str] = {}  # what columns hold that are left out, by released counts
         names = tuple(X.columns)
         used = [
             column for column in map(FeatureColumn, names, range(len(names))) if schema.kind(column.name) != "dropped"
@@ -108,7 +102,7 @@ class FeatureTable:
     def numbers(self, column: FeatureColumn) -> FloatArray:
         """Return the numbers of a column, or its days; NaN for other cells."""
         found = self.cells(column)
-        return np.where(found.kind == column.axis, found.number, np.nan)
+        return np.where(found.kind == column.binned, found.number, np.nan)
 
 
 def declare(names: Sequence[Any], schema: Schema, ranges: Any, categories: Any, discovery_delta: float) -> Declared:

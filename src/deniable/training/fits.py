@@ -245,8 +245,8 @@ class ModelFit(Fit, ABC):
                 f"than {FEW} expect little more than guessing. More records or a weaker target would help"
             )
         if table.left_out:
-            names = ", ".join(map(repr, table.left_out))
-            said.append(f"left out: {names}: nearly unique words; declare the column's categories to keep it")
+            names = ", ".join(f"{name!r}: {why}" for name, why in table.left_out.items())
+            said.append(f"left out: {names}; declare the column's categories to keep it")
         for text in said:
             warnings.warn(text, TrainingWarning, stacklevel=7)
 

@@ -49,7 +49,7 @@ def kinds(
 ) -> tuple[float, ColumnKind]:
     """Ask what all undeclared columns hold, note it in the table, and return about how many units there are.
 
-    Nearly unique words are left out. A ``target`` is one more column: what it holds is returned, too.
+    Nearly unique words and what is empty are left out. A ``target`` is one more column: what it holds is returned.
     """
     known = [declared.column(column) for column in table.columns]
     asked = (table.cells(column) for column, found in zip(table.columns, known, strict=True) if found is None)
@@ -60,11 +60,11 @@ def kinds(
         replace(column, **vars(next(found))) if one is None else one
         for column, one in zip(table.columns, known, strict=True)
     ]
-    unique = [(c.kind, c.words) == ("category", "unique") for c in columns]
-    if all(unique):  # all that there is
-        columns, unique = [replace(c, words="many") for c in columns], [False] * len(columns)
-    table.columns = tuple(c for c, left in zip(columns, unique, strict=True) if not left)
-    table.left_out = tuple(c.name for c, left in zip(columns, unique, strict=True) if left)
+    left = {"unique": "nearly unique words", "": "nothing"}
+    why = {c.name: left[c.words] for c in columns if not c.axis and c.words in left}
+    if len(why) == len(columns):  # all that there is
+        columns, why = [replace(c, words="many") for c in columns], {}
+    table.columns, table.left_out = tuple(c for c in columns if c.name not in why), why
     return n, ColumnKind() if target is None else told[-1]
 
 
@@ -201,7 +201,7 @@ def encoders_for(task: Task, declared: Declared, model: str) -> tuple[Encoder, .
             word = Hashed(column.name, HASH)
         span = declared.ranges.get(column.name)
         number = _number_encoder(column, next(cells), model, span, line, known=known) if column.measured else None
-        out.append(Encoder(number, word, column.axis))
+        out.append(Encoder(number, word, column.binned))
     return tuple(out)
 
 

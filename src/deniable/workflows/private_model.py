@@ -135,7 +135,7 @@ def account_section(certificate: Certificate) -> Section:
 def _shapes(model: PrivateModel) -> Section:
     """What each column adds to the score: pictures of the columns that matter most, a table of all."""
     fitted = model.model_
-    dates = [column.name for column in model.columns_ if column.kind == "date"]
+    dates = [column.name for column in model.columns_ if column.axis == "date"]
     values = [fitted.block(j)[:, -1] for j in range(len(fitted.blocks))]
     spread = np.array([fitted.spread(j) for j in range(len(values))])
     order = [int(j) for j in np.argsort(-spread, kind="stable")]

@@ -44,7 +44,7 @@ def _table(model: PrivateSynthesizer) -> Section:
         "The number of rows equal to real ones is not protected: it must never be printed.",
         *[f"Labels are drawn by a private classifier, which took {shown(labels, 'rate', 'nearest', 2)} of the "
           "budget; at the same risk one that is alone has all of it."] * bool(labels),
-        *(f"{name}: nearly unique words; running numbers stand in their place." for name in model.surrogates_),
+        *(f"{name}: {held}; running numbers stand in the place of words." for name, held in model.surrogates_.items()),
     )  # fmt: skip
     return Section(
         "synthesis",

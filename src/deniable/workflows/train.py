@@ -221,11 +221,11 @@ def _columns_read(estimator: PrivateClassifier | PrivateRegressor, X: pd.DataFra
     doubt = sum(not column.sure for column in estimator.columns_)
     said = f"too few records to tell numbers from words in {doubt} of {len(used)} columns: both are read (--schema)"
     missed = [
-        f"{column.name!r}: about {column.other:,.0f} cells are no {column.kind}s and were not read"
+        f"{column.name!r}: about {column.other:,.0f} cells are no {column.axis}s and were not read"
         for column in estimator.columns_
         if column.other and not column.words
     ]
-    gone = [f"{name!r}: nearly unique words: dropped" for name in X.columns if name not in used]
+    gone = [f"{name!r}: nearly unique words, or nothing: dropped" for name in X.columns if name not in used]
     return [*both, *[said] * bool(doubt), *missed, *gone]
 
 
