@@ -176,8 +176,8 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         Every query of the data with its share; ``print`` it.
     record_tradeoffs_
         Each record's own exposure in this fit. For the owner of the data: not pickled.
-    model_, columns_
-        Encoders and coefficients, and the columns they belong to; made from noisy numbers only.
+    model_, columns_, left_out_
+        Encoders and coefficients, the columns they belong to, what those hold that are left out; of noisy numbers only.
 
     Examples
     --------

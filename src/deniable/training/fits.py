@@ -228,6 +228,7 @@ class ModelFit(Fit, ABC):
             model_=additive,
             loss_=loss,
             columns_=self.table.columns,
+            left_out_=self.table.left_out,
             _record_tradeoffs=exposure,
             **self.seen,
             **attributes,

@@ -166,7 +166,7 @@ def train_table(
     useful = _compare_held_out(estimator, X, cells, train)
     pipeline = Pipeline([("read", TableReader([column.name for column in estimator.columns_])), ("model", estimator)])
     facts = {"data": name, "target": target, "task": kind, "model": model, "holdout": share, "columns": len(X.columns)}
-    told = tuple(_columns_read(estimator, X))
+    told = tuple(_columns_read(estimator))
 
     def page(useful: Usefulness | None, read: Sequence[str]) -> Assessment:
         made = assess(
@@ -214,18 +214,17 @@ def _declared_of(schema: Schema, classes: Sequence[Any] | None, names: Sequence[
     return schema
 
 
-def _columns_read(estimator: PrivateClassifier | PrivateRegressor, X: pd.DataFrame) -> list[str]:
+def _columns_read(estimator: PrivateClassifier | PrivateRegressor) -> list[str]:
     """What released counts say of the columns: those that were left out, and those of numbers and words."""
-    used = {column.name for column in estimator.columns_}
     both = [str(column) for column in estimator.columns_ if column.sure and column.measured and column.words]
     doubt = sum(not column.sure for column in estimator.columns_)
-    said = f"too few records to tell numbers from words in {doubt} of {len(used)} columns: both are read (--schema)"
+    said = f"too few records to tell numbers from words in {doubt} of {len(estimator.columns_)} columns: both are read (--schema)"
     missed = [
         f"{column.name!r}: about {column.other:,.0f} cells are no {column.axis}s and were not read"
         for column in estimator.columns_
         if column.other and not column.words
     ]
-    gone = [f"{name!r}: nearly unique words, or nothing: dropped" for name in X.columns if name not in used]
+    gone = [f"{name!r}: {held}: dropped" for name, held in estimator.left_out_.items()]
     return [*both, *[said] * bool(doubt), *missed, *gone]
 
 
