@@ -216,12 +216,13 @@ def _declared_of(schema: Schema, classes: Sequence[Any] | None, names: Sequence[
 
 def _columns_read(estimator: PrivateClassifier | PrivateRegressor) -> list[str]:
     """What released counts say of the columns: those that were left out, and those of numbers and words."""
-    both = [str(column) for column in estimator.columns_ if column.sure and column.measured and column.words]
-    doubt = sum(not column.sure for column in estimator.columns_)
-    said = f"too few records to tell numbers from words in {doubt} of {len(estimator.columns_)} columns: both are read (--schema)"
+    every = estimator.columns_
+    both = [str(column) for column in every if column.sure and column.measured and column.words]
+    doubt = sum(not column.sure for column in every)
+    said = f"too few records to tell numbers from words in {doubt} of {len(every)} columns: both are read (--schema)"
     missed = [
         f"{column.name!r}: about {column.other:,.0f} cells are no {column.axis}s and were not read"
-        for column in estimator.columns_
+        for column in every
         if column.other and not column.words
     ]
     gone = [f"{name!r}: {held}: dropped" for name, held in estimator.left_out_.items()]
