@@ -97,6 +97,7 @@ def test_a_model_holds_nothing_but_what_was_noised():
         *(
             "model_",
             "columns_",
+            "left_out_",
             "certificate_",
             "classes_",
             "loss_",
