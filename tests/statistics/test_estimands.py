@@ -81,6 +81,8 @@ def test_limits_of_a_found_range_are_of_the_values_limited_to_it():
         made = dn.release_statistics(pd.DataFrame({"x": x}), "mean(x)", advantage=0.2)
         low, high = made.ranges["x"]
         assert made.estimands[0] == f"mean of values limited to ({low:.15g}, {high:.15g})"
+        assert made.estimands[0] in repr(made.rows[0][0])
+        assert all(made.estimands[0] in text for text in (str(made), made.to_csv(), str(made.to_dict())))
         row = made.rows[0][0]
         inside["limited"] += row.low <= np.clip(x, low, high).mean() <= row.high
         inside["not limited"] += row.low <= x.mean() <= row.high

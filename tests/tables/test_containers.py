@@ -100,6 +100,14 @@ KINDS = {
 }
 
 
+@pytest.mark.parametrize("kind", ["BIT", "BIGNUM"])
+def test_types_of_which_a_database_gives_bytes_are_refused(kind):
+    """Their bytes were read as texts."""
+    query = pytest.importorskip("duckdb").connect().sql(f"select '101'::{kind} as x from range(9)")
+    with pytest.raises(dn.InputError, match=r"no column of Python objects, BIT or BIGNUM.*convert it"):
+        dn.tables.understand(query)
+
+
 def in_records(text):
     """Of a text file a line is hidden, and the certificate says so."""
     text = text.replace(f"; {A_LINE}", "").replace("; a record is a line of a file", "")

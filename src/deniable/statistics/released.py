@@ -53,6 +53,8 @@ class Row:
         Why a value was withheld, or what else to know.
     dated
         Whether value and limits are moments, in days since 1970-01-01.
+    estimand
+        What the value is of, such as "mean of values limited to (0, 100)".
     """
 
     group: tuple[str, ...]
@@ -66,6 +68,7 @@ class Row:
     population_high: float
     note: str = ""
     dated: bool = False
+    estimand: str = ""
 
     def written(self, value: float) -> str:
         """Return the value, or a limit, as people write it: a date, or a number of six digits."""

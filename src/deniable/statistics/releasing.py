@@ -195,7 +195,7 @@ def _release(
     return StatisticsRelease(
         tuple(asked),
         estimands,
-        tuple(made),
+        tuple(tuple(replace(r, estimand=text) for r in rows) for text, rows in zip(estimands, made, strict=True)),
         certificate_of(
             ask.queries,
             allowed.words,

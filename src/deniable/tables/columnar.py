@@ -55,8 +55,7 @@ class ColumnsOnDisk:
     @property
     def columns(self) -> pd.Index:
         """Their names."""
-        found: pd.Index = pd.Index(list(self.names))
-        return found
+        return pd.Index(list(self.names))  # type: ignore[no-any-return]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -111,8 +110,7 @@ def read_part(part: Path | Chunk, stored: Any) -> pd.Series[Any]:
         with opened(part, stored) as file:
             return as_series(file.read(columns=[stored], use_threads=False).column(0))
     spilled = part.columns[stored]
-    found: pd.Series[Any] = pickle.loads(spilled.view() if isinstance(spilled, Spilled) else spilled)
-    return found
+    return cast("pd.Series[Any]", pickle.loads(spilled.view() if isinstance(spilled, Spilled) else spilled))
 
 
 def _stack(parts: Sequence[pd.Series[Any]]) -> pd.Series[Any]:

@@ -111,8 +111,9 @@ def _taken_over(data: Any) -> Iterator[None]:
     import pyarrow as pa
 
     types = getattr(data, "dtypes", None)
-    if "Object" in map(str, [*(types if isinstance(types, list) else ()), getattr(data, "dtype", "")]):  # of Polars
-        raise InputError("a table must have no column of Python objects, of which Polars gives addresses; convert it")
+    told = {*map(str, [*(types if isinstance(types, list) else ()), getattr(data, "dtype", "")])}
+    if told & {"Object", "BIT", "BIGNUM"}:  # of Polars, of DuckDB
+        raise InputError("a table must have no column of Python objects, BIT or BIGNUM: addresses or bytes; convert it")
     try:
         yield
     except Exception as error:  # of Arrow, or of who runs the query: its words may quote a cell
