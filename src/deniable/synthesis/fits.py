@@ -15,7 +15,7 @@ from deniable._check import InputError, IntArray, integer
 from deniable._floats import MANY_ROUNDINGS
 from deniable._shown import plural
 from deniable.mechanisms import GaussianDP
-from deniable.noise import COUNT_NOISE, NoiseSource, Units, units_of
+from deniable.noise import CLEAR, COUNT_NOISE, NoiseSource, Units, units_of
 from deniable.synthesis.columns import OTHER, MadeColumn, ask_column, ask_round, presence_cells
 from deniable.synthesis.junction import JunctionTree
 from deniable.synthesis.pairs import Counted, PairCounts
@@ -61,7 +61,9 @@ class Synthesis(Fit):
         targets = tuple(map(name_of, asked or [schema.target] * (schema.target is not None)))
         for option, name in (*(("targets", name) for name in targets), *[("group", person)] * (person is not None)):
             if name not in names or (option == "targets" and (name == person or schema.kind(name) == "dropped")):
-                raise InputError(f"{option} must name columns that are kept, got {name!r}{near(name, names)}")
+                inside = ": it says whose each record is" if name == person else ": the schema drops it"
+                why = inside if name in names else near(name, names)
+                raise InputError(f"{option} must name columns that are kept, got {name!r}{why}")
         schema.check_names(names)
         rest = [name for name in names if name != person and schema.kind(name) != "dropped"]
         if not rest:
@@ -167,6 +169,12 @@ class Synthesis(Fit):
         if lost := [column.name for column in self.columns if column.words == (OTHER,) and not column.numbers]:
             least = f"about {max(column.unseen for column in self.columns):.0f} {unit}"
             said.append(f"no word of {few(lost)} was found: one needs {least}; declare its categories")
+        for made in (made for made in self.columns if made.name in self.targets and made.unseen and made.words[:-1]):
+            if made.mass[-2] > CLEAR * made.sds[-2]:
+                said.append(
+                    f"target {made.name!r}: classes of about {made.mass[-2]:.0f} {unit} were not found and became {OTHER}; "
+                    f"one needs about {made.unseen:.0f} {unit}; declare its categories"
+                )
         if self.table.left_out:
             held = "; ".join(f"{name!r}: {why}" for name, why in self.table.left_out.items())
             said.append(f"{held}; running numbers stand in the place of words")

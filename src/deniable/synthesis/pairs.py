@@ -16,7 +16,7 @@ import numpy as np
 
 from deniable._check import FloatArray, IntArray
 from deniable._floats import MANY_ROUNDINGS
-from deniable.noise import Queries
+from deniable.noise import CLEAR, Queries
 from deniable.synthesis.columns import MadeColumn
 from deniable.synthesis.junction import JunctionTree, cells_of, neighbours, triangulate
 
@@ -55,11 +55,13 @@ class PairCounts:
         first = self._scores(lambda p: self.n * np.outer(self.shares[p[0]], self.shares[p[1]]), part[0], 1, every)
         tied = [p for p in every if set(p) & set(forced)]
         self._count([*tied, *spanning(first, d, forced)], part[1], 1)
-        drawn = np.ascontiguousarray(self._law(STEPS[0]).draw(MODEL_ROWS, np.random.default_rng(0)).T)
-        left, second = part[3], first
-        if math.sqrt(len(every)) / part[2] <= self.n / 10:  # otherwise the noise hides all that the scores could say
+        left, spread = part[3], math.sqrt(len(every))
+        if spread / part[2] <= self.n / 10:
+            drawn = np.ascontiguousarray(self._law(STEPS[0]).draw(MODEL_ROWS, np.random.default_rng(0)).T)
             ratio = self.n / MODEL_ROWS
             second = self._scores(lambda p: ratio * self._table(p, drawn), part[2], 2, every)
+        else:  # noise would hide what these scores could say: only pairs that stood out in the first ones
+            second = {pair: score for pair, score in first.items() if score > CLEAR * spread / part[0]}
         self._count(self._choose_pairs(second, left), left, 2)
         return self._law(STEPS[1])
 
@@ -108,23 +110,23 @@ class PairCounts:
             sd = math.sqrt(weight + size[pair] ** _POWER) / mu / size[pair] ** (_POWER / 2)
             return bool(scores[pair] > math.sqrt(2 / math.pi) * sd * size[pair])
 
-        def take(block: list[ColumnPair]) -> None:
+        def take(block: list[ColumnPair]) -> bool:
+            """Take what tells and fits; return whether it was all that tells, or some of it."""
             nonlocal weight
             block = [pair for pair in block if tells(pair)][: _PER_COLUMN * d - len(new)]
-            if not block:
-                return
             sets = neighbours(d, [*self.found, *new, *block])
             if cells_of(triangulate(sets, self.sizes), self.sizes) <= self.cells:
                 new.extend(block)
                 weight += math.fsum(size[pair] ** _POWER for pair in block)
-            elif len(block) > 1:
-                take(block[: len(block) // 2])
-                take(block[len(block) // 2 :])
+                return True
+            half = len(block) // 2
+            return half > 0 and any([take(block[:half]), take(block[half:])])
 
         step = _BLOCK if d > _MANY else 1
         tried = tried[: max(4 * d, 200)]
         for i in range(0, len(tried), step):
-            take(tried[i : i + step])
+            if not take(tried[i : i + step]) and step > 1:
+                break  # the model is full: hardly any later pair fits
         return new
 
     def _law(self, steps: int) -> JunctionTree:

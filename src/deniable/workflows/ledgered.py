@@ -7,8 +7,7 @@ from dataclasses import replace
 from deniable._shown import shown
 from deniable.ledger import Ledger
 from deniable.report import Asked, Assessment, Grid, Section, Series
-from deniable.workflows.private_model import gaussian_of
-from deniable.workflows.run import assess_mechanism, python_text
+from deniable.workflows.run import assess_mechanism, gaussian_of, python_text
 
 
 def assess_ledger(source: Ledger, asked: Asked) -> Assessment:

@@ -11,8 +11,7 @@ import numpy as np
 
 from deniable._check import InputError
 from deniable._shown import LISTED, shown
-from deniable.curves import Assumptions, FailureTradeoff, GaussianTradeoff, Tradeoff
-from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism
+from deniable.curves import Assumptions, Tradeoff
 from deniable.noise import AS_GIVEN, Certificate
 from deniable.report import (
     CERTIFIED,
@@ -30,6 +29,7 @@ from deniable.report import (
     risk_section,
 )
 from deniable.training import Encoder, Listed, Pair, PrivateModel, Thermometer
+from deniable.workflows.run import gaussian_of
 from deniable.workflows.settings import fit_again
 from deniable.workflows.usefulness import NOT_PROTECTED, Usefulness, measure
 
@@ -97,15 +97,6 @@ def proof_of(certificate: Certificate) -> dict[str, str]:
     """Return what ``verify`` needs of private queries: their mechanism, and that of replacing a record."""
     replacing = gaussian_of(certificate.replacement)
     return {"source": repr(certificate.mechanism)} | ({} if replacing is None else {"replacing": repr(replacing)})
-
-
-def gaussian_of(curve: Tradeoff) -> Mechanism | None:
-    """Return the Gaussian mechanism whose curve this is, which may fail; None for other curves."""
-    failure = curve.failure if isinstance(curve, FailureTradeoff) else 0.0
-    curve = curve.of if isinstance(curve, FailureTradeoff) else curve
-    if not isinstance(curve, GaussianTradeoff):
-        return None
-    return GaussianDP(curve.mu) + ApproximateDP(0.0, failure) if failure else GaussianDP(curve.mu)
 
 
 def account_section(certificate: Certificate) -> Section:
