@@ -181,6 +181,28 @@ class TestUnits:
         with pytest.raises(LedgerError, match="unit must be"):
             dn.Ledger(tmp_path / "p", unit="patient").add(fitted, unit="patient")
 
+    @pytest.mark.parametrize("unit", ["records", "Record", " record", "line of the file", "Rows", "recod"])
+    def test_what_is_nearly_record_is_no_column_of_persons(self, path, unit):
+        """It became a column of that name, silently."""
+        with pytest.raises(LedgerError, match="write 'record'"):
+            dn.Ledger(path, unit=unit)
+        assert not path.exists()
+        ledger = dn.Ledger(path, unit=" record_id ")  # is a column
+        assert ledger.unit == "record_id"
+        with pytest.raises(LedgerError, match="unit must be"):
+            ledger.add(dn.GaussianDP(0.1), unit="Records")
+
+    def test_the_way_out_is_one_for_each_release(self, path):
+        """unit='patient' was suggested for a release that hides doctors, and then refused."""
+        ledger, doctors = dn.Ledger(path, unit="patient"), SimpleNamespace(mechanism=dn.GaussianDP(0.1), unit="doctor")
+        for release, unit, rule in (
+            (doctors, None, "in a ledger of 'doctor'$"), (dn.GaussianDP(0.1), "doctor", "in a ledger of 'doctor'$"),
+            (dn.GaussianDP(0.1), "record", "give records_per_person=k"),
+            (dn.GaussianDP(0.1), None, "give unit='patient'"),
+        ):  # fmt: skip
+            with pytest.raises(LedgerError, match=rule):
+                ledger.add(release, unit=unit)
+
     def test_replacing_is_another_adjacency(self, path):
         with pytest.raises(LedgerError, match="adding or removing"):
             dn.Ledger(path).add(dn.WithoutReplacement(1.0, 10, 100))
@@ -224,13 +246,13 @@ class TestWhatFitsEnter:
         made = dn.release_statistics(X, ["mean(a)"], advantage=0.1, ledger=ledger)
         after = math.sqrt(whole**2 - fitted.certificate_.mu**2 - made.certificate.mu**2)
         for certificate, mu in ((fitted.certificate_, left), (made.certificate, after)):
-            said = f"remaining: μ {mu:.4g} of {whole:.4g}"
+            said = f"remaining: μ {shown(mu, 'number', 'lower')} of {shown(whole, 'number', 'lower')}"
             assert said in certificate.standing
             assert "still reserved: Laplace" in certificate.standing
             assert said in str(certificate)
             assert said in certificate.to_dict()["standing"]
         for release, mu in ((fitted, left), (made, after)):
-            assert f"remaining: μ {mu:.4g} of" in dn.assess(release).to_html()
+            assert f"remaining: μ {shown(mu, 'number', 'lower')} of" in dn.assess(release).to_html()
         assert f"Entry 2 of a ledger, head of its chain {ledger.head}; ledger of records" in dn.assess(made).annex(
             "edpb"
         )
@@ -500,6 +522,36 @@ def test_exports_agree(path):
     assert "\n".join(ledger.lines()).count("apart") == 1
 
 
+def test_what_remains_is_rounded_down_and_what_is_spent_up(path, capsys):
+    """To the nearest: μ 0.5067 was left of 0.50668."""
+    from deniable.cli._app import run
+
+    ledger = dn.Ledger(path, unit="patient", limit=dn.Limit(advantage=0.2))
+    for mu in (0.1, 0.13, 0.17):
+        entry = ledger.add(dn.GaussianDP(mu), unit="patient")
+        said = float(ledger.lines()[-1].split()[2])
+        assert 0 <= ledger.remaining() - said < 1e-4
+        assert entry.advantage <= float(ledger.lines()[-2].split("≤")[1].split()[0]) / 100
+        assert float(dn.assess(ledger).section("ledger").grids[0].rows[-1][6]) == said
+    assert run(["ledger", "remaining", str(path), "--limit", "singling_out=0.5,n=1000,weight=0.0001"]) == 0
+    printed = capsys.readouterr().out
+    assert "one of 1,000 persons" in printed  # it said "records"
+    assert 0 <= ledger.remaining() - float(printed.split("μ left: ")[1]) < 1e-6
+    with pytest.raises(LedgerError, match="all would have") as refused:
+        ledger.add(dn.GaussianDP(0.6), unit="patient")
+    at, all_would = (float(word.split(" ")[-1]) for word in str(refused.value).split(": what")[0].split(", and"))
+    assert at <= 0.50669
+    assert all_would >= math.hypot(0.1, 0.13, 0.17, 0.6)
+
+
+def test_the_page_asks_for_an_epsilon_that_there_is(path):
+    """At δ = 1e-5, which is reserved for failures, it said "ε ≤ unbounded"."""
+    page = dn.assess(dn.Ledger(path, limit=dn.Limit(advantage=0.2)))
+    (found,) = [one for section in page.sections for one in section.numbers if "epsilon" in one.key]
+    assert found.at["delta"] == 2e-5
+    assert found.value < 3
+
+
 @pytest.mark.parametrize("limit", [None, dn.Limit(advantage=0.5)])
 def test_the_page_goes_release_by_release(path, limit):
     ledger = dn.Ledger(path, limit=limit, reserve=limit and dn.SubsampledGaussian(1.0, 0.01, 100))
@@ -514,7 +566,7 @@ def test_the_page_goes_release_by_release(path, limit):
     assert picture.x == [1, 2, 3]
     assert values == pytest.approx(expected, rel=1e-12)
     column = [row[6] for row in section.grids[0].rows]
-    assert column == [shown(x, "rate", "upper") if limit is None else f"{x:.4g}" for x in expected]
+    assert column == [shown(x, *(("number", "lower") if limit else ("rate", "upper"))) for x in expected]
     key = "together" if limit is None else "remaining_mu"
     assert [row[key] for row in ledger.to_dict()["entries"]] == values
     assert key in ledger.to_csv().splitlines()[0]

@@ -43,6 +43,6 @@ def test_a_year_of_an_office(tmp_path):
 @pytest.mark.slow
 def test_the_page_of_a_ledger_loads_no_training(tmp_path):
     """It took 3.5 of its CPU seconds: a function of curves stood beside the pages of models."""
-    code = "import sys, deniable as dn; dn.assess(dn.Ledger(sys.argv[1])).to_html(); print({'sklearn', 'pandas'} & {*sys.modules})"
+    code = "import sys, deniable as dn; dn.assess(dn.Ledger(sys.argv[1])).to_html(); print('sklearn' in sys.modules)"
     command = [sys.executable, "-c", code, str(tmp_path / "people.ledger")]
-    assert subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout == "set()\n"
+    assert subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout == "False\n"

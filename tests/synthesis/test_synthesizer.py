@@ -343,8 +343,16 @@ def test_a_target_with_a_rare_class_has_its_pairs_counted():
 def test_classes_that_were_not_found_are_said():
     """40 classes of 3,000 records: a fifth of them were "(other)", and nobody said so."""
     kind = [f"k{k}" for k in np.minimum(np.random.default_rng(0).geometric(0.08, 3000), 40)]
-    with pytest.warns(dn.synthesis.SynthesisWarning, match=r"target 'kind': classes of about \d+ records were not found"):
+    with pytest.warns(
+        dn.synthesis.SynthesisWarning, match=r"target 'kind': classes of about \d+ records were not found"
+    ):
         dn.PrivateSynthesizer(advantage=0.1, targets="kind").fit(pd.DataFrame({"kind": kind}))
+
+
+def test_a_target_without_classes_is_said():
+    """Regression targets were taken, and nothing was done for them."""
+    with pytest.warns(dn.synthesis.SynthesisWarning, match="target 'wage' has no classes: it is made up as any other"):
+        dn.PrivateSynthesizer(advantage=0.5, targets="wage").fit(people(800)[["wage"]])
 
 
 def test_numbers_serve_as_classes_and_several_targets_follow_one_another():
@@ -410,7 +418,10 @@ WRONG = {
     "a target that is not there": ({"targets": "il"}, "targets must name columns .* 'il'.*'ill'"),
     "a person that is not there": ({"group": "whom"}, "group must name columns"),
     "a target that names persons": ({"targets": "ill", "group": "ill"}, "'ill': it says whose each record is"),
-    "a target that is dropped": ({"targets": "ill", "schema": dn.Schema({"ill": {"kind": "dropped"}})}, "the schema drops it"),
+    "a target that is dropped": (
+        {"targets": "ill", "schema": dn.Schema({"ill": {"kind": "dropped"}})},
+        "the schema drops it",
+    ),
     "a declared column that is not there": ({"schema": dn.Schema({"agee": {"kind": "whole"}})}, "agee"),
     "no cells": ({"cells": 0}, "cells"),
     "two limits": ({"advantage": 0.1, "limit": dn.Limit(advantage=0.2)}, "advantage"),

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from deniable._check import InputError
+from deniable._shown import shown
 from deniable.cli import _options as options
 from deniable.cli._app import FINE, MISSED, app, command, write
 from deniable.cli.run import RunArgument, read_run
@@ -90,7 +91,9 @@ def remaining(file: FileArgument, asked: options.AskedLimit) -> None:
     book, limit = there(file), asked.one(0.1)
     if not isinstance(limit, Limit):
         raise InputError("--limit must be numbers by name here, as tpr=0.01,fpr=0.001")
-    print(f"{book.remaining(limit=limit)} more releases, each of them: {limit.words()}; μ left: {book.remaining():.6g}")
+    each = limit.words("record" if book.unit == "record" else "person")
+    left = shown(book.remaining(), "number", "lower", 6)
+    print(f"{book.remaining(limit=limit)} more releases, each of them: {each}; μ left: {left}")
 
 
 @command("deniable ledger plan people.ledger gaussian,0.1", of=ledger)

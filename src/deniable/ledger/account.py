@@ -37,7 +37,7 @@ from deniable._kept import Kept
 from deniable._shown import shown
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff
-from deniable.ledger.admission import Remainder, adds_up, beside, described, for_unit, remainder
+from deniable.ledger.admission import Remainder, adds_up, beside, described, for_unit, hidden_by, remainder
 from deniable.ledger.file import Entry, LedgerError, StoredLine, create, first_head, next_head, opened
 from deniable.limits import Limit
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, Receipt, from_plain, to_plain
@@ -45,8 +45,7 @@ from deniable.planning import largest_mu
 
 _CURVES = 16  # of everything up to an entry that a list of all entries computes, at least: each takes a moment
 _DEFAULT_FAILURE = 1e-5  # δ* of a ledger with a limit: ten fits that find categories
-SUM = "the sum of what was entered or is planned holds if no release was planned by looking at an earlier one"
-ODOMETER = "no limit was fixed beforehand: the sum holds if no release was planned by looking at an earlier one"
+CONDITION = "the sum of what was entered or is planned holds if no release was planned by looking at an earlier one"
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ class Ledger:
         limit: Limit | None = None,
         reserve: Mechanism | None = None,
     ) -> None:
-        self.path = Path(path)
+        self.path, unit = Path(path), None if unit is None else hidden_by(unit)
         self.labels = dict.fromkeys(("name", "purpose", "source"), "")  # the words of the next entries
         self._known: Kept[StoredLine, Entry] = Kept()
         if not self.path.exists():
@@ -127,6 +126,7 @@ class Ledger:
             self._born: str = made.get("head", first_head(made))
         self._whom, column = ("record", "") if self.unit == "record" else ("person", f" ({self.unit!r})")
         self._limit = "no limit" if self.limit is None else self.limit.words(self._whom)
+        self._condition = f"{'no limit was fixed beforehand: ' if self.limit is None else ''}{CONDITION}"
         self._title = f"ledger of {self._whom}s{column}: {self._limit}"
         for name, value in {"unit": unit, "limit": limit, "reserve": reserve}.items():
             kept = getattr(self, name)
@@ -323,18 +323,19 @@ class Ledger:
 
     def _summed(self, every: Mechanism) -> Mechanism:
         """What was added up with the condition of such a sum: under a limit only :meth:`tradeoff` holds without it."""
-        return every.with_notes((ODOMETER if self.limit is None else SUM,), self.unit)
+        return every.with_notes((self._condition,), self.unit)
 
     def _standing(self, entries: Sequence[Entry]) -> tuple[dict[str, float], str]:
         """Return what these took together, or what they left, as a number by its name and in words."""
         every = _composed(entries)
         if (left := self._admit(every)) is None:
             together = tradeoff(every).advantage()
-            words = f"together: advantage at even odds at most {shown(together, 'rate', 'upper')}; {ODOMETER}"
+            words = f"together: advantage at even odds at most {shown(together, 'rate', 'upper')}; {self._condition}"
             return {"together": together}, words
         unused = "".join(f"; still reserved: {part!r}" for part in left.reserve)
         more = f"as for {left.releases(Limit(advantage=0.1))} releases of advantage 0.1{unused}"
-        return {"remaining_mu": left.mu}, f"remaining: μ {left.mu:.4g} of {left.whole:.4g}, {more}"
+        mu, whole = (shown(one, "number", "lower") for one in (left.mu, left.whole))
+        return {"remaining_mu": left.mu}, f"remaining: μ {mu} of {whole}, {more}"
 
     @contextmanager
     def _file(self, *, write: bool = False) -> Iterator[tuple[sqlite3.Connection, tuple[Entry, ...]]]:
@@ -352,8 +353,6 @@ class Ledger:
 
 def _new_about(unit: str | None, limit: Limit | None, reserve: Mechanism | None) -> dict[str, Any]:
     """What a ledger is made with; μ* is the largest that keeps the limit beside the reserve."""
-    if unit is not None and (not isinstance(unit, str) or not unit.strip()):
-        raise LedgerError(f"unit must be 'record' or the name of the column of persons, got {unit!r}")
     made = {"unit": unit or "record", "limit": None, "reserve": None, "mu": None, "salt": os.urandom(16).hex()}
     if limit is None and reserve is None:
         return made

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any
 
 from deniable._check import InputError
 from deniable._floats import EPS, ROOM
+from deniable._shown import shown
 from deniable.ledger.file import LedgerError
 from deniable.limits import Limit
 from deniable.mechanisms import (
@@ -54,6 +56,16 @@ def adds_up(mechanism: Mechanism) -> bool:
     return "add-remove" in (mechanism.adjacency, *mechanism.also)
 
 
+def hidden_by(unit: Any) -> str:
+    """Return whom a release or a ledger says that it hides; refuses what is nearly "record", and no column either."""
+    if not isinstance(unit, str) or not unit.strip():
+        raise LedgerError(f"unit must be 'record' or the name of the column of persons, got {unit!r}")
+    plain = unit.strip().casefold().rstrip("s")
+    if unit != "record" and get_close_matches(plain, ("record", "row", "line", "line of the file"), 1, 0.9):
+        raise LedgerError(f"unit must be 'record' or the name of the column of persons, got {unit!r}: write 'record'")
+    return unit.strip()
+
+
 def for_unit(unit: str, mechanism: Mechanism, said: str | None, records: int | None) -> Mechanism:
     """Return the mechanism for a ledger of this unit, with its notes.
 
@@ -63,6 +75,7 @@ def for_unit(unit: str, mechanism: Mechanism, said: str | None, records: int | N
     hidden = mechanism.unit
     if said == "line of the file":
         mechanism, said = mechanism.with_notes(unit=said), "record"
+    said = None if said is None else hidden_by(said)
     if None not in (hidden, said) and hidden != said and (hidden != "person" or said == "record"):
         raise LedgerError(f"unit must be what the release hides, {hidden!r}, got {said!r}")
     nameless = hidden == "person" and said is None
@@ -83,10 +96,10 @@ def for_unit(unit: str, mechanism: Mechanism, said: str | None, records: int | N
         raise LedgerError(f"the ledger is of records, and the release hides {hidden!r}: enter it in one of persons")
     if nameless or unit not in ("record", hidden):
         whom = "persons, nobody says by which column" if nameless else hidden or "nobody says whom"
-        raise LedgerError(
-            f"the ledger is of persons ({unit!r}), and the release hides {whom}: "
-            f"give unit={unit!r} if it hides whole persons, or records_per_person=k if it hides records"
-        )
+        own, count = f"unit={unit!r} if it hides whole persons of {unit!r}", "records_per_person=k if one has at most k"
+        ways = {None: f"give {own}, or {count} records", "person": f"give {own}", "record": f"give {count}"}
+        way = ways.get("person" if nameless else hidden, f"enter it in a ledger of {hidden!r}")
+        raise LedgerError(f"the ledger is of persons ({unit!r}), and the release hides {whom}: {way}")
     return mechanism.with_notes(unit=unit)
 
 
@@ -139,14 +152,16 @@ def remainder(promise: Mechanism, every: Mechanism, limit: str) -> Remainder:
     whole, allowed, kept = uses(promise)
     whole /= (1 + ROOM) ** 2
     if not squares <= whole * (1 + ROOM):
+        at, needed = shown(math.sqrt(whole), "number", "lower"), shown(math.sqrt(squares), "number", "upper")
         raise LedgerError(
-            f"the ledger's limit ({limit}) is reached at μ = {math.sqrt(whole):.4g}, and all would have "
-            f"{math.sqrt(squares):.4g}: what is left is too little for this release, do not make it"
+            f"the ledger's limit ({limit}) is reached at μ = {at}, and all would have {needed}: what is left is too "
+            "little for this release, do not make it"
         )
     if not failures <= allowed:
+        at, needed = shown(allowed, "number", "lower"), shown(failures, "number", "upper")
         raise LedgerError(
-            f"the failure probabilities would sum to {failures:.3g}, and {allowed:.3g} was reserved; declare "
-            "classes and categories, so that none has to be found"
+            f"the failure probabilities would sum to {needed}, and {at} was reserved; declare classes and categories, "
+            "so that none has to be found"
         )
     for part in others:
         take(part, kept)

@@ -169,12 +169,14 @@ class Synthesis(Fit):
         if lost := [column.name for column in self.columns if column.words == (OTHER,) and not column.numbers]:
             least = f"about {max(column.unseen for column in self.columns):.0f} {unit}"
             said.append(f"no word of {few(lost)} was found: one needs {least}; declare its categories")
-        for made in (made for made in self.columns if made.name in self.targets and made.unseen and made.words[:-1]):
-            if made.mass[-2] > CLEAR * made.sds[-2]:
+        for made in (column for column in self.columns if column.name in self.targets):
+            if made.unseen and made.words[:-1] and made.mass[-2] > CLEAR * made.sds[-2]:
                 said.append(
-                    f"target {made.name!r}: classes of about {made.mass[-2]:.0f} {unit} were not found and became {OTHER}; "
-                    f"one needs about {made.unseen:.0f} {unit}; declare its categories"
+                    f"target {made.name!r}: classes of about {made.mass[-2]:.0f} {unit} were not found and became "
+                    f"{OTHER}: one needs about {made.unseen:.0f}; declare its categories"
                 )
+            elif made.numbers and not classes_of(made, self.declared.schema):
+                said.append(f"target {made.name!r} has no classes: it is made up as any other column")
         if self.table.left_out:
             held = "; ".join(f"{name!r}: {why}" for name, why in self.table.left_out.items())
             said.append(f"{held}; running numbers stand in the place of words")

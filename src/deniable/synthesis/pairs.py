@@ -110,22 +110,18 @@ class PairCounts:
             sd = math.sqrt(weight + size[pair] ** _POWER) / mu / size[pair] ** (_POWER / 2)
             return bool(scores[pair] > math.sqrt(2 / math.pi) * sd * size[pair])
 
-        def take(block: list[ColumnPair]) -> bool:
-            """Take what tells and fits; return whether it was all that tells, or some of it."""
-            nonlocal weight
-            block = [pair for pair in block if tells(pair)][: _PER_COLUMN * d - len(new)]
-            sets = neighbours(d, [*self.found, *new, *block])
-            if cells_of(triangulate(sets, self.sizes), self.sizes) <= self.cells:
-                new.extend(block)
-                weight += math.fsum(size[pair] ** _POWER for pair in block)
-                return True
-            half = len(block) // 2
-            return half > 0 and any([take(block[:half]), take(block[half:])])
+        def fits(block: list[ColumnPair]) -> bool:
+            cliques = triangulate(neighbours(d, [*self.found, *new, *block]), self.sizes)
+            return cells_of(cliques, self.sizes) <= self.cells
 
         step = _BLOCK if d > _MANY else 1
-        tried = tried[: max(4 * d, 200)]
-        for i in range(0, len(tried), step):
-            if not take(tried[i : i + step]) and step > 1:
+        for i in range(0, min(len(tried), max(4 * d, 200)), step):
+            block, before = [p for p in tried[i : i + step] if tells(p)][: _PER_COLUMN * d - len(new)], len(new)
+            for part in [block] if step > 1 and fits(block) else [[pair] for pair in block]:
+                if fits(part):
+                    new.extend(part)
+                    weight += math.fsum(size[pair] ** _POWER for pair in part)
+            if step > 1 and block and len(new) == before:
                 break  # the model is full: hardly any later pair fits
         return new
 

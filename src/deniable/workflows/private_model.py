@@ -11,7 +11,7 @@ import numpy as np
 
 from deniable._check import InputError
 from deniable._shown import LISTED, shown
-from deniable.curves import Assumptions, Tradeoff
+from deniable.curves import Assumptions
 from deniable.noise import AS_GIVEN, Certificate
 from deniable.report import (
     CERTIFIED,
@@ -29,8 +29,7 @@ from deniable.report import (
     risk_section,
 )
 from deniable.training import Encoder, Listed, Pair, PrivateModel, Thermometer
-from deniable.workflows.run import gaussian_of
-from deniable.workflows.settings import fit_again
+from deniable.workflows.settings import fit_again, gaussian_of
 from deniable.workflows.usefulness import NOT_PROTECTED, Usefulness, measure
 
 _MOST_SHAPES = 6  # columns drawn, those that move the score most

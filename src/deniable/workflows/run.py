@@ -9,19 +9,9 @@ from typing import Any
 import numpy as np
 
 from deniable.accounting import tradeoff as tradeoff_of
-from deniable.curves import ApproximateTradeoff, FailureTradeoff, GaussianTradeoff, Tradeoff
+from deniable.curves import ApproximateTradeoff, Tradeoff
 from deniable.integrations import DPEBM, PrivateRun, from_dp_event, from_opacus
-from deniable.mechanisms import (
-    ApproximateDP,
-    Composition,
-    GaussianDP,
-    Grouped,
-    Mechanism,
-    SubsampledGaussian,
-    Tuned,
-    WithoutReplacement,
-    parts_of,
-)
+from deniable.mechanisms import Composition, Grouped, Mechanism, SubsampledGaussian, Tuned, WithoutReplacement, parts_of
 from deniable.report import (
     OTHER_RISKS,
     Asked,
@@ -115,12 +105,3 @@ def python_text(mechanism: Mechanism) -> str:
     """Return a mechanism as Python, as far as a page has room."""
     text = repr(mechanism)
     return text if len(text) < _LONG else f"{type(mechanism).__name__} of {text.count('(') - 1} mechanisms"
-
-
-def gaussian_of(curve: Tradeoff) -> Mechanism | None:
-    """Return the Gaussian mechanism whose curve this is, which may fail; None for other curves."""
-    failure = curve.failure if isinstance(curve, FailureTradeoff) else 0.0
-    curve = curve.of if isinstance(curve, FailureTradeoff) else curve
-    if not isinstance(curve, GaussianTradeoff):
-        return None
-    return GaussianDP(curve.mu) + ApproximateDP(0.0, failure) if failure else GaussianDP(curve.mu)

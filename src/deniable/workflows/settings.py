@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from deniable._check import InputError
 from deniable._shown import shown
 from deniable.accounting import tradeoff
+from deniable.curves import FailureTradeoff, GaussianTradeoff, Tradeoff
 from deniable.limits import Limit
 from deniable.mechanisms import (
     ApproximateDP,
@@ -133,3 +134,12 @@ def _nearest_that_meets(
         return best if all(one.is_met(curve) for one in limits) else None
     except InputError:
         return None  # no value of this parameter alone is enough
+
+
+def gaussian_of(curve: Tradeoff) -> Mechanism | None:
+    """Return the Gaussian mechanism whose curve this is, which may fail; None for other curves."""
+    failure = curve.failure if isinstance(curve, FailureTradeoff) else 0.0
+    curve = curve.of if isinstance(curve, FailureTradeoff) else curve
+    if not isinstance(curve, GaussianTradeoff):
+        return None
+    return GaussianDP(curve.mu) + ApproximateDP(0.0, failure) if failure else GaussianDP(curve.mu)
