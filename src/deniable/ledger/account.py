@@ -211,13 +211,13 @@ class Ledger:
 
     def mechanism(self) -> Mechanism:
         """Return everything that was entered, composed; its notes say when this sum holds."""
-        return self._summed(_composed(self.entries))
+        return _composed(self.entries).with_notes((self._condition,), self.unit)
 
     def tradeoff(self) -> Tradeoff:
         """Return the curve of everything: with a limit of all that it will ever admit, else of what was entered."""
-        every = _composed(self.entries)
-        whole = self._summed(every) if self._promise is None else self._promise.with_notes(every.notes, self.unit)
-        return tradeoff(whole)
+        if self._promise is None:
+            return tradeoff(self.mechanism())
+        return tradeoff(self._promise.with_notes(_composed(self.entries).notes, self.unit))
 
     def plan(self, release: Any, *, unit: str | None = None, records_per_person: int | None = None) -> Tradeoff:
         """Return the curve of what was entered and ``release`` together, entering nothing; raises as :meth:`add`."""
@@ -226,7 +226,7 @@ class Ledger:
             raise LedgerError("a release that protects a secret half does not add up with others")
         every = _composed(self.entries) + for_unit(self.unit, mechanism, unit, records_per_person)
         self._admit(every)
-        return tradeoff(self._summed(every))
+        return tradeoff(every.with_notes((self._condition,), self.unit))
 
     def remaining(self, advantage: float | None = None, limit: Limit | None = None) -> float:
         """Return the largest μ that is left; with a limit, how many more Gaussian releases that each keep it.
@@ -320,10 +320,6 @@ class Ledger:
         if self.limit is None or self._promise is None:
             return None
         return remainder(self._promise, every, self._limit)
-
-    def _summed(self, every: Mechanism) -> Mechanism:
-        """What was added up with the condition of such a sum: under a limit only :meth:`tradeoff` holds without it."""
-        return every.with_notes((self._condition,), self.unit)
 
     def _standing(self, entries: Sequence[Entry]) -> tuple[dict[str, float], str]:
         """Return what these took together, or what they left, as a number by its name and in words."""

@@ -34,16 +34,13 @@ def described(release: Any) -> tuple[Mechanism | None, str]:
     half = getattr(release, "certificate", release)
     if hasattr(half, "sampler") and hasattr(half, "n_train"):  # a HalfCertificate
         return None, half.tradeoff.assumptions.game
-    found = held(release)
-    return (_foreign(release) if found is None else found), ""
-
-
-def _foreign(release: Any) -> Mechanism:
+    if (found := held(release)) is not None:
+        return found, ""
     from deniable.integrations import from_dp_event, from_opacus
 
     read = from_dp_event if type(release).__name__.endswith(("DpEvent", "ExecutionPlanConfig")) else from_opacus
     try:
-        return read(release)
+        return read(release), ""
     except (InputError, TypeError, AttributeError):
         raise LedgerError(
             f"an entry needs a mechanism: a deniable mechanism, certificate, fitted model or release, an Opacus "
@@ -58,12 +55,12 @@ def adds_up(mechanism: Mechanism) -> bool:
 
 def hidden_by(unit: Any) -> str:
     """Return whom a release or a ledger says that it hides; refuses what is nearly "record", and no column either."""
-    if not isinstance(unit, str) or not unit.strip():
-        raise LedgerError(f"unit must be 'record' or the name of the column of persons, got {unit!r}")
-    plain = unit.strip().casefold().rstrip("s")
-    if unit != "record" and get_close_matches(plain, ("record", "row", "line", "line of the file"), 1, 0.9):
-        raise LedgerError(f"unit must be 'record' or the name of the column of persons, got {unit!r}: write 'record'")
-    return unit.strip()
+    text = unit.strip() if isinstance(unit, str) else ""
+    near = get_close_matches(text.casefold().rstrip("s"), ("record", "row", "line", "line of the file"), 1, 0.9)
+    if not text or (near and unit != "record"):
+        way = ": write 'record'" * bool(near)
+        raise LedgerError(f"unit must be 'record' or the name of the column of persons, got {unit!r}{way}")
+    return text
 
 
 def for_unit(unit: str, mechanism: Mechanism, said: str | None, records: int | None) -> Mechanism:

@@ -58,8 +58,7 @@ class PairCounts:
         left, spread = part[3], math.sqrt(len(every))
         if spread / part[2] <= self.n / 10:
             drawn = np.ascontiguousarray(self._law(STEPS[0]).draw(MODEL_ROWS, np.random.default_rng(0)).T)
-            ratio = self.n / MODEL_ROWS
-            second = self._scores(lambda p: ratio * self._table(p, drawn), part[2], 2, every)
+            second = self._scores(lambda p: self.n / MODEL_ROWS * self._table(p, drawn), part[2], 2, every)
         else:  # noise would hide what these scores could say: only pairs that stood out in the first ones
             second = {pair: score for pair, score in first.items() if score > CLEAR * spread / part[0]}
         self._count(self._choose_pairs(second, left), left, 2)

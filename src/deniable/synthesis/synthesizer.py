@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from deniable._check import InputError, Seed, integer, seeded
-from deniable.noise import NoiseSource, SumNoise, only_our_words
+from deniable.noise import SumNoise, only_our_words
 from deniable.synthesis.fits import Synthesis
 from deniable.synthesis.marginals import CountInterval, Marginal, interval, marginals_of
 from deniable.synthesis.rows import cells_made, relabel
@@ -93,13 +93,10 @@ class PrivateSynthesizer(Certified):
         if y is not None:
             raise InputError("y must be a column of the table, named by targets")
         with only_our_words():
-            return self._fit(table, SumNoise())
-
-    def _fit(self, table: Any, source: NoiseSource) -> Self:
-        fit = Synthesis.begin(self, table, source)
-        fit.ask_columns()
-        fit.ask_pairs()
-        fit.finished()
+            fit = Synthesis.begin(self, table, SumNoise())
+            fit.ask_columns()
+            fit.ask_pairs()
+            fit.finished()
         return self
 
     def sample(self, n: int | None = None, *, rng: Seed = None) -> pd.DataFrame:
