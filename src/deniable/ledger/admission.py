@@ -93,9 +93,9 @@ def for_unit(unit: str, mechanism: Mechanism, said: str | None, records: int | N
         raise LedgerError(f"the ledger is of records, and the release hides {hidden!r}: enter it in one of persons")
     if nameless or unit not in ("record", hidden):
         whom = "persons, nobody says by which column" if nameless else hidden or "nobody says whom"
-        own, count = f"unit={unit!r} if it hides whole persons of {unit!r}", "records_per_person=k if one has at most k"
-        ways = {None: f"give {own}, or {count} records", "person": f"give {own}", "record": f"give {count}"}
-        way = ways.get("person" if nameless else hidden, f"enter it in a ledger of {hidden!r}")
+        own, many = f"unit={unit!r} if it hides whole persons of {unit!r}", "records_per_person=k if one has at most k"
+        ways = {None: f"give {own}, or {many} records", "": f"give {own}", "record": f"give {many}"}
+        way = ways.get("" if nameless else hidden, f"enter it in a ledger of {hidden!r}")
         raise LedgerError(f"the ledger is of persons ({unit!r}), and the release hides {whom}: {way}")
     return mechanism.with_notes(unit=unit)
 
