@@ -34,7 +34,7 @@ from deniable.mechanisms.laws import (
     Laplace,
     RandomizedResponse,
 )
-from deniable.mechanisms.matrix import MatrixMechanism, bands as bands
+from deniable.mechanisms.matrix import MatrixMechanism, bands as bands, toeplitz_sensitivity
 from deniable.mechanisms.plain import from_plain as from_plain, to_plain as to_plain
 from deniable.mechanisms.training import (
     NoisyGradientDescent,
@@ -69,5 +69,6 @@ __all__ = [
     "Tuned",
     "WithoutReplacement",
     "ZeroConcentratedDP",
+    "toeplitz_sensitivity",
     "tuned",
 ]

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable._check import FloatArray, InputError, finite, number
+from deniable._check import FloatArray, InputError, finite, integer, number, numbers
+from deniable._floats import EPS
 from deniable.mechanisms.core import Mechanism
 from deniable.mechanisms.fields import Count, Positive, Rate
 
@@ -24,7 +25,7 @@ def _matrix(name: str, value: ArrayLike | None) -> FloatArray | None:
         raise InputError(f"{name} must be a matrix with one column per step, got shape {matrix.shape}")
     if matrix.shape[1] > _LARGEST:
         raise InputError(
-            f"{name} must have at most {_LARGEST} columns, got {matrix.shape[1]}; compute its sensitivity and give that"
+            f"{name} must have at most {_LARGEST} columns, got {matrix.shape[1]}; give its sensitivity (toeplitz_sensitivity)"
         )
     if not np.any(matrix):
         raise InputError(f"{name} must not be 0")
@@ -146,3 +147,57 @@ def bands(strategy: FloatArray) -> int:
     used = strategy[np.any(strategy != 0, axis=1)] != 0
     first, last = np.argmax(used, axis=1), used.shape[1] - 1 - np.argmax(used[:, ::-1], axis=1)
     return int(np.max(last - first)) + 1
+
+
+def toeplitz_sensitivity(coefficients: ArrayLike, participations: int = 1, separation: int = 1) -> float:
+    """Return the sensitivity of a lower triangular Toeplitz strategy of any length, rounded up.
+
+    For DP-λCGD, BISR, BLT and square roots, of as many steps as there are coefficients: pass the result to
+    :class:`MatrixMechanism` as ``sensitivity``. It is attained.
+
+    Parameters
+    ----------
+    coefficients
+        First column of the strategy C, at least 0 and never rising: λ^t for DP-λCGD, (1, Σ ω_i θ_i^{t−1}) for BLT, the
+        inverse of the band for BISR.
+    participations, separation
+        A record takes part in at most so many steps, any two at least ``separation`` apart.
+
+    Returns
+    -------
+    float
+        The largest ‖Σ_{i∈π} C_i x_iᵀ‖ over patterns π and contributions of norm at most 1.
+
+    Raises
+    ------
+    InputError
+        If a coefficient is negative or larger than the one before: the pattern below need not be the worst then.
+
+    Notes
+    -----
+    *Theorem.* The worst pattern starts at the first step and goes on every ``separation`` steps, with equal
+    contributions (Kalinin & Lampert 2024, arXiv:2405.13763). *Proof.* Entries are at least 0, so are inner products of
+    columns, and equal contributions are the worst. For i ≤ j, ⟨C_i, C_j⟩ = Σ_{s<n−j} c_s·c_{s+j−i} falls in j − i, as
+    coefficients do, and in j, as there are fewer terms. The r-th step of any pattern is at least r·separation, and two
+    of its steps are at least as far apart as those of this pattern: no inner product is larger, and steps that are
+    added make none smaller. ∎
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> decay = 0.9 ** np.arange(100_000)
+    >>> sensitivity = dn.mechanisms.toeplitz_sensitivity(decay, participations=10, separation=10_000)
+    >>> round(sensitivity, 4), dn.MatrixMechanism(8.0, sensitivity=sensitivity).adjacency
+    (7.2548, 'zero-out')
+    """
+    c = numbers("coefficients", coefficients, at_least=0.0, below=math.inf)
+    count, apart = integer("participations", participations, at_least=1), integer("separation", separation, at_least=1)
+    if c.ndim != 1 or c.size == 0 or np.any(np.diff(c) > 0):
+        raise InputError(
+            "coefficients must be a list that never rises, as only then is its sensitivity known at any length; give "
+            "MatrixMechanism the strategy itself"
+        )
+    total, pattern = np.zeros_like(c), range(0, min(count * apart, c.size), apart)
+    for start in pattern:
+        total[start:] += c[: c.size - start]
+    return math.hypot(*total) * (1 + (len(pattern) + 4) * EPS)
