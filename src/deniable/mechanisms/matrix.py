@@ -25,7 +25,7 @@ def _matrix(name: str, value: ArrayLike | None) -> FloatArray | None:
         raise InputError(f"{name} must be a matrix with one column per step, got shape {matrix.shape}")
     if matrix.shape[1] > _LARGEST:
         raise InputError(
-            f"{name} must have at most {_LARGEST} columns, got {matrix.shape[1]}; give its sensitivity (toeplitz_sensitivity)"
+            f"{name} must have at most {_LARGEST} columns, got {matrix.shape[1]}; compute its sensitivity and give that"
         )
     if not np.any(matrix):
         raise InputError(f"{name} must not be 0")
