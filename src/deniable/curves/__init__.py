@@ -20,4 +20,4 @@ _INTERNAL = {
     *("outward", "with_batches_of", "with_failure"),
 }  # for other packages of deniable
 __getattr__, _every, _ = attach(__name__, __file__, globals())  # the list is __init__.pyi
-__all__ = sorted(set(_every) - _INTERNAL)
+__all__ = [*sorted(set(_every) - _INTERNAL)]
