@@ -44,6 +44,8 @@ INNER = {  # exported for other packages of deniable: no user calls them, and no
     "deniable.curves": {
         *("BracketTradeoff", "Charged", "EnvelopeTradeoff", "SmallestTradeoff", "gaussian_hockey_stick"),
         *("FailureTradeoff", "randomized_response_divergence", "with_assumptions", "with_note"),
+        *("ChainTradeoff", "FAILURES", "LEAST_RATE", "TINY", "accuracy_from", "directions", "outward"),
+        *("with_batches_of", "with_failure"),
     },
     "deniable.integrations": {
         "DPEBM",

@@ -5,7 +5,8 @@ its false positive rate is Q(S), its true positive rate P(S). Everything deniabl
 :class:`Tradeoff`: upper bounds on what every attack reaches and, where known, lower bounds on what the best one does.
 
 Every public number passes through :func:`sane`: whatever an engine does inside (NaN, overflow, no memory), what leaves
-is in range and on its side, or it is the trivial bound. Names outside ``__all__`` are for other packages of deniable.
+is in range and on its side, or it is the trivial bound. Some names are
+for other packages of deniable only: ``docs/api_pages.py`` lists them.
 
 Directions, as peers name them: ``"remove"`` is the hockey stick of in against out, H_γ(P‖Q), and the ROC with out as
 the null hypothesis; ``"add"`` exchanges the two worlds. ``"both"`` (the meaning in DP) is the larger of the two.
@@ -15,9 +16,4 @@ from __future__ import annotations
 
 from deniable._lazy import attach
 
-_INTERNAL = {
-    *("ChainTradeoff", "FAILURES", "LEAST_RATE", "TINY", "accuracy_from", "directions"),
-    *("outward", "with_batches_of", "with_failure"),
-}  # for other packages of deniable
-__getattr__, _every, _ = attach(__name__, __file__, globals())  # the list is __init__.pyi
-__all__ = [*sorted(set(_every) - _INTERNAL)]
+__getattr__, __all__, _ = attach(__name__, __file__, globals())  # the list is __init__.pyi
