@@ -58,8 +58,8 @@ def train_models(
 
     The signal is the log-odds of the true class (classification) or the residual prediction − y (regression).
     """
-    if task == "classification":
-        _check_classes(y, member)
+    if task == "classification" and any(len(np.unique(y[row])) == 1 for row in member):
+        raise InputError("y must hold two classes in every half; one has a single class: add records of the rare one")
     _refuse_frozen(estimator)
     jobs = list(zip(member, seeds, strict=True))
     finished = in_order(_one_model, jobs, n_jobs, estimator, X, y, task)
@@ -172,8 +172,3 @@ def _clipped_logit(own: FloatArray, others: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore"):
         odds = np.log(np.maximum(own, 0.0)) - np.log(np.maximum(others, 0.0))
     return np.asarray(np.clip(odds, -LARGEST_LOGIT, LARGEST_LOGIT))
-
-
-def _check_classes(y: NDArray[Any], member: BoolArray) -> None:
-    if any(len(np.unique(y[row])) == 1 for row in member):
-        raise InputError("y must hold two classes in every half; one has a single class: add records of the rare one")

@@ -33,6 +33,7 @@ def publish(
         int | None, options.more(help="The number of records, if it is public; otherwise it is counted with noise.")
     ] = None,
     suppress_below: Annotated[float, options.more(help="Withhold counts whose noisy value is below this.")] = 0.0,
+    group: options.GroupOption = None,
     *,
     asked: options.AskedLimit,
     certificate: Annotated[Path | None, options.file("--certificate", "Where the certificate goes", ".json")] = None,
@@ -58,6 +59,7 @@ def publish(
         statistic,
         limit=limit,
         schema=told,
+        group=group,
         n=records,
         suppress_below=suppress_below,
         ledger=there(ledger, "statistics: " + "; ".join(statistic)),

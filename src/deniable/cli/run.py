@@ -6,6 +6,7 @@ import difflib
 import inspect
 import math
 import re
+import warnings
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -179,6 +180,12 @@ def _word(text: str, known: tuple[str, ...], taken: int) -> _Word:
             raise InputError(f"run {text!r}: epochs need a rate in (0, 1], as 256/60000, got {given['sample_rate']!r}")
         batches = math.ceil(1 / rate - _ROUNDING)  # whole passes of whole batches
         given["steps"] = str(math.ceil(float(passes[1])) * batches)
+    elif (
+        "/" in given.get("sample_rate", "")
+        and given.get("steps", "").isdecimal()
+        and (done := int(given["steps"]) * (_number(given["sample_rate"]) or 1.0)) < 1
+    ):
+        warnings.warn(f"run {text!r}: these steps are {done:.2g} epochs; write 10 epochs for ten", stacklevel=2)
     missing = [one.name for one in parameters.values() if one.default is one.empty and one.name not in given]
     if missing:
         raise InputError(f"run {text!r} lacks {', '.join(missing)}; write {_form(name, parameters)}")

@@ -36,7 +36,7 @@ def verify(
         for fault in found.faults:
             print(f"✗ {fault}")
         if found.followed:
-            print(f"✓ {len(found.followed)} numbers and curves follow from it.")
+            print(f"✓ {len(found.followed)} numbers and curves follow from it. That it is what ran, no file can show.")
         if found.left:
             print(f"– {len(found.left)} not checked, since no mechanism decides them: {', '.join(found.left)}")
     return FINE if found.follows else MISSED

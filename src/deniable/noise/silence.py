@@ -85,7 +85,7 @@ def only_our_words(*also: type[Warning]) -> Iterator[None]:
         try:
             yield
         except (Exception, SystemExit) as error:
-            if _raised_by(error) in ("deniable", "sklearn"):
+            if _raised_by(error) in ("deniable", "sklearn") or _of_the_call(error):
                 raise
             raise RuntimeError(f"{type(error).__name__} in other code; its words are withheld") from None
     for one in said:
@@ -99,6 +99,12 @@ def _raised_by(error: BaseException) -> str:
         at = at.tb_next
     raised = at.tb_frame.f_code.co_code[at.tb_lasti] == opmap["RAISE_VARARGS"]
     return str(at.tb_frame.f_globals.get("__name__")).partition(".")[0] if raised else ""
+
+
+def _of_the_call(error: BaseException) -> bool:
+    """Whether a call named no argument of the function, or too few: Python's words quote these names alone."""
+    at = error.__traceback__.tb_next if error.__traceback__ else None
+    return isinstance(error, TypeError) and at is not None and at.tb_frame.f_code.co_name == "inner" and not at.tb_next
 
 
 def _restore(kept: int, descriptor: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from deniable._check import InputError, integer, interval
 from deniable._progress import track
@@ -175,12 +176,8 @@ def _makers(
     if rate == 1:  # every batch is all records, and none is cut
         del makers["truncated"]
     if person > 1:
-        makers = {name: _for_persons(make, person) for name, make in makers.items()}
+        makers = {name: partial(lambda make, noise: Grouped(make(noise), person), make) for name, make in makers.items()}
     return exact | makers
-
-
-def _for_persons(make: Callable[[float], Mechanism], person: int) -> Callable[[float], Mechanism]:
-    return lambda noise: Grouped(make(noise), person)
 
 
 def _known_adjacencies(mechanism: Mechanism) -> tuple[str, ...]:

@@ -273,12 +273,9 @@ class MembershipPrivate(Promised, MetaEstimatorMixin, BaseEstimator):  # type: i
 
 def _clone_with_seeds(estimator: Any, seeds: np.random.RandomState) -> Any:
     """Return a clone whose unset random states are seeded, so that all training sets get the same randomness."""
-    unset = [name for name, value in sorted(estimator.get_params().items()) if _is_state(name) and value is None]
+    given = sorted(estimator.get_params().items())
+    unset = [name for name, value in given if f"__{name}".endswith("__random_state") and value is None]
     return clone(estimator).set_params(**{name: int(seeds.randint(2**31 - 1)) for name in unset})
-
-
-def _is_state(name: str) -> bool:
-    return name == "random_state" or name.endswith("__random_state")
 
 
 def _refuse_rare_classes(target: Any, classes: NDArray[Any], n_train: int) -> None:

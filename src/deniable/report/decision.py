@@ -127,7 +127,7 @@ def decide(assessment: Assessment, policy: Policy) -> Decision:
     if assessment.assumptions.insecure:
         return Decision("not decided", policy, testing.INSECURE, None, rules, ())
     if assessment.status == "violated":
-        reason = "A measured attack is provably above the bound: what was promised does not hold, so nothing is met."
+        reason = "A measured attack is above the bound, beyond its error: nothing that was promised counts as met."
         return Decision("does not meet", policy, reason, "measured", rules, ())
     if missed:
         first = max(missed, key=lambda rule: (rule.key != "utility_loss", rule.excess))

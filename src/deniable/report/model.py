@@ -240,7 +240,7 @@ class Assessment(Textual):
         """What a page says first that must stay with the data: which of its parts no noise protects; or nothing."""
         parts = [section.title for section in self.sections if not section.protected]
         verb = "was" if len(parts) == 1 else "were"
-        what = f"{verb} computed from the records without noise. Keep this page with the data; do not publish it."
+        what = f"{verb} computed from the records without noise. Keep this with the data; do not publish it."
         return f"For the owner of the data: “{'”, “'.join(parts)}” {what}" if parts else ""
 
     @property
@@ -330,7 +330,7 @@ class Assessment(Textual):
         except OSError:
             raise InputError(f"{where} cannot be read: there is no such file") from None
         except ValueError as error:
-            raise InputError(f"{where} is not JSON: {error}") from None
+            raise InputError(f"{where} is not JSON (a page has a button that saves it): {error}") from None
         found = content.get("schema_version") if isinstance(content, dict) else None
         if found not in ("1.1", SCHEMA_VERSION):
             raise InputError(

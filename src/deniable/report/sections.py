@@ -168,7 +168,8 @@ def risk_section(curve: Tradeoff, baselines: Sequence[float], *, replacing: Trad
         replacing = replaced(curve)
     rows: list[_Row] = [
         ("group2", f"Advantage for two {plural(unit)} together", curve.group(2).advantage(), 0.0,
-         f"Two {plural(unit)} that are both in or both out, such as a couple with the same address."),
+         f"Two {plural(unit)} that are both in or both out, such as "
+         f"{'a couple with the same address' if unit == 'person' else 'two of one person'}."),
         *((f"reconstruction@baseline={blind:g}", f"Secret guessed blindly with chance {_percent(blind)}",
            curve.reconstruction(blind), blind,
            "An attacker who knows everything else names it at most this often; for instance one of "

@@ -28,7 +28,7 @@ _STATUS = {
     "consistent": "consistent, the measured attack does not contradict the provable upper bound",
     "measured": "measured, an attack and no promise: at least this much leaks",
     "inconclusive": "inconclusive",
-    "violated": "violated, an attack is provably above the bound",
+    "violated": "violated, an attack is above the bound, beyond its stated error",
 }
 _MARKS = {"met": "✓", "missed": "✗", "not decided": "?", "not asked": "–"}
 

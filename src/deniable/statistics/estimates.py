@@ -117,7 +117,7 @@ def counts(answer: QueryAnswer, items: tuple[str, ...], n: float, limits: Limits
     for group, numbers in zip(answer.labels, answer.sums, strict=True):
         for item, value, noise in zip(items, numbers, answer.noise, strict=True):
             share = min(max(value / n, 0.0), 1.0)
-            sampling = math.sqrt(n * share * (1 - share)) if noise > 0 else math.nan
+            sampling = math.sqrt(n * share * (1 - share)) if noise > 0 and (group or item) else math.nan
             rows.append(limits.row(group, item, float(value), float(noise), sampling, within=(0.0, math.inf)))
     return [_note_of_others(row) for row in rows]
 

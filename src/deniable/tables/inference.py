@@ -36,6 +36,8 @@ _GRID = 8  # a range that is read off the data is rounded outward to about this 
 _MOST = 0.5  # share of the cells that have to be written in one way
 _LIMITED = re.compile(r"[<>≤≥]=? ?[\d.,]+.*|[\d.,]+ ?\+")
 _IDENTIFIER = re.compile(
+    r"(?:^|[^a-z])(?:patient|person|customer|kunde|client|account|member|mitglied|case|fall|employee|subject|versichert"
+    r"|konto|akte|matri[ck]|encounter|student|sch[uü]ler|tax|steuer)[a-z]*[^a-z]*(?:nr|no|num|number|nummer|num[eé]ro)\b|"
     r"(?:^|[^a-z])(?:id|ids|uuid|guid|ssn|iban|e-?mail|phone|telephone|passport|surname|firstname|lastname|fullname"
     r"|first[_ ]name|last[_ ]name|full[_ ]name|username|user[_ ]name|address)(?:$|[^a-z])"
 )
@@ -115,7 +117,7 @@ def reason_to_drop(name: str, kind: str, values: pd.Series[Any], raw: Any) -> st
             if len(present) == len(values)
             else "all cells that hold anything are equal; if a gap means something, write it"
         )
-    way_out = "if this is not an identifier, declare it in a schema"
+    way_out = "if this is no identifier, declare it in a schema; if it names persons, --group hides all rows of each"
     if _IDENTIFIER.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()):
         return f"the name looks like an identifier; {way_out}"
     if kind == "number":

@@ -52,8 +52,10 @@ def _table(model: PrivateSynthesizer) -> Section:
         f"Rows are drawn from the law of largest entropy with these noisy counts: {len(alone)} columns, {len(pairs)} "
         "pairs of columns. Pictures and tables show what was released, not the records.",
         (found,),
-        series=tuple(_picture(c.name, i, c.bounds, c.counts[: c.numbers], c.sds[: c.numbers]) for i, c in
-                     enumerate(numbers)),
+        series=tuple(
+            replace(_picture(c.name, i, c.bounds, c.counts[: c.numbers], c.sds[: c.numbers]), dates=c.dates)
+            for i, c in enumerate(numbers)
+        ),
         bars=words[:_PICTURES],
         grids=(
             Grid("pairs", f"Pairs that were counted, {min(_ROWS, len(pairs))} of {len(pairs)}; error, nine in ten",
