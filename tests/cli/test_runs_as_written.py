@@ -22,6 +22,7 @@ SAME = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:run .* epochs")
 @pytest.mark.parametrize(("plain", "written"), SAME)
 def test_a_run_as_people_write_it(plain, written):
     found, known = read_run(written), read_run(plain)
@@ -29,6 +30,11 @@ def test_a_run_as_people_write_it(plain, written):
     parts = zip(getattr(found, "mechanisms", [found]), getattr(known, "mechanisms", [known]), strict=True)
     for one, other in parts:
         assert vars(one) == pytest.approx(vars(other), rel=1e-12)
+
+
+def test_steps_of_less_than_an_epoch_of_a_fraction_are_told():
+    with pytest.warns(UserWarning, match=r"10 steps are 0\.043 epochs"):
+        read_run("dpsgd,1.1,256/60000,10")
 
 
 def test_a_file_may_name_the_numbers_of_a_run(tmp_path):

@@ -164,3 +164,16 @@ def test_counts_beside_means_are_as_exact_as_with_a_part_of_their_own():
         assert mu * (1 - 1e-8) <= spent <= mu
         parts = 2 + (len(more) > 0) + (len(more) > 1)
         assert made[asked[0]][0].noise <= math.sqrt(parts) / mu * (1 + 1e-6)
+
+
+def test_a_total_has_no_population_and_its_parts_have():
+    table = pd.DataFrame({"town": ["a", "b"] * 1000})
+    made = dn.release_statistics(table, ["count()", "count() by town"], advantage=0.2)
+    total, first, *_ = made.rows[0][0], *made.rows[1]
+    assert total.population == ""
+    assert first.population
+
+
+def test_an_argument_that_is_none_is_named():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'person'"):
+        dn.release_statistics(pd.DataFrame({"a": [1.0]}), ["count()"], advantage=0.2, person="a")

@@ -2,6 +2,7 @@
 
 import gzip
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 import deniable as dn
 from deniable.tables import understand
 from deniable.tables.files import open_table
+from deniable.training import TrainingWarning
 
 N = 60
 
@@ -206,3 +208,21 @@ def test_nested_cells_are_not_said_to_be_constant(cell):
     reasons = {column.name: column.reason for column in understand(frame, "y", strict=False).columns}
     assert reasons["tags"].startswith(f"its cells are nested ({type(cell).__name__})")
     assert reasons["word"] == reasons["list"] == "it is constant"
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("Patient-Nr", True), ("Patientennummer", True), ("FallNr", True), ("customer_no", True), ("patient_id", True),
+     ("number_of_persons", False), ("persons", False), ("Fallzahl", False), ("education-num", False), ("age", False)],
+)  # fmt: skip
+def test_fits_advise_on_columns_that_are_named_like_identifiers(name, key):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.integers(1000, 1999, 600), "x": rng.uniform(size=600)})
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        dn.PrivateClassifier(advantage=0.5, ranges={"x": (0, 1)}).fit(frame, frame["x"] > 0.5)
+    assert any("named like an identifier" in str(one.message) for one in said) == key
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "named like", TrainingWarning)
+        declared = dn.tables.Schema({name: dn.tables.ColumnSchema(kind="number", range=(0, 2000))})
+        dn.PrivateClassifier(advantage=0.5, schema=declared, ranges={"x": (0, 1)}).fit(frame, frame["x"] > 0.5)

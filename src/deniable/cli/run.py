@@ -174,18 +174,14 @@ def _word(text: str, known: tuple[str, ...], taken: int) -> _Word:
         if parameter not in parameters or parameter in given:
             raise InputError(f"run {text!r}: {number!r} has no place; write {_form(name, parameters)}")
         given[parameter] = value.strip()
-    if {"sample_rate", "steps"} <= given.keys() and (passes := _EPOCHS.fullmatch(given["steps"])):
-        rate = _number(given["sample_rate"])
+    rate, steps = _number(given.get("sample_rate", "")), given.get("steps", "")
+    if "sample_rate" in given and (passes := _EPOCHS.fullmatch(steps)):
         if rate is None or not 0 < rate <= 1:
             raise InputError(f"run {text!r}: epochs need a rate in (0, 1], as 256/60000, got {given['sample_rate']!r}")
         batches = math.ceil(1 / rate - _ROUNDING)  # whole passes of whole batches
         given["steps"] = str(math.ceil(float(passes[1])) * batches)
-    elif (
-        "/" in given.get("sample_rate", "")
-        and given.get("steps", "").isdecimal()
-        and (done := int(given["steps"]) * (_number(given["sample_rate"]) or 1.0)) < 1
-    ):
-        warnings.warn(f"run {text!r}: these steps are {done:.2g} epochs; write 10 epochs for ten", stacklevel=2)
+    elif rate and "/" in given["sample_rate"] and steps.isdecimal() and int(steps) * rate < 1:
+        warnings.warn(f"run {text!r}: {steps} steps are {int(steps) * rate:.2g} epochs", stacklevel=2)
     missing = [one.name for one in parameters.values() if one.default is one.empty and one.name not in given]
     if missing:
         raise InputError(f"run {text!r} lacks {', '.join(missing)}; write {_form(name, parameters)}")

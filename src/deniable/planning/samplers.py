@@ -176,7 +176,9 @@ def _makers(
     if rate == 1:  # every batch is all records, and none is cut
         del makers["truncated"]
     if person > 1:
-        makers = {name: partial(lambda make, noise: Grouped(make(noise), person), make) for name, make in makers.items()}
+        makers = {
+            name: partial(lambda make, noise: Grouped(make(noise), person), make) for name, make in makers.items()
+        }
     return exact | makers
 
 

@@ -20,7 +20,7 @@ from deniable.synthesis.columns import OTHER, MadeColumn, ask_column, ask_round,
 from deniable.synthesis.junction import JunctionTree
 from deniable.synthesis.pairs import Counted, PairCounts
 from deniable.synthesis.rows import classes_of
-from deniable.tables import as_schema, few, name_of, near, open_table
+from deniable.tables import advice_on_keys, as_schema, few, name_of, near, open_table
 from deniable.training import ClassifierFit, Fit, PrivateClassifier, declare
 
 _PRESENCE, _COLUMNS, _ROUND = 0.01, 0.19, 0.01  # of the μ² that is not kept for labels
@@ -161,6 +161,7 @@ class Synthesis(Fit):
     def _advise(self) -> None:
         """Warn, from released numbers only, of what will be missing."""
         said, mu, unit = [*self.look.notes.values()], self.allowance.mu, plural(self.look.units.unit)
+        said += advice_on_keys([c.name for c in self.columns], as_schema(self.model.schema))
         if self.n * mu < _USELESS:
             said.append(
                 f"about {self.n:.0f} {unit} at μ = {mu:.3g}: rows will be little more than noise; more {unit}, a "

@@ -14,7 +14,8 @@ import pandas as pd
 
 from deniable._check import InputError, IntArray
 from deniable.tables.cell import DATE, NOTHING, NUMBER, SIGN, WHOLE, WORD, ColumnCells
-from deniable.tables.schema import ColumnSchema
+from deniable.tables.containers import few
+from deniable.tables.schema import ColumnSchema, Schema
 
 MAX_CATEGORIES = 200  # distinct texts of a column, each of which becomes a column of zeros and ones
 _RARE_SHARE = 0.2  # larger shares of rows with rare texts make a column of texts identifying
@@ -118,11 +119,22 @@ def reason_to_drop(name: str, kind: str, values: pd.Series[Any], raw: Any) -> st
             else "all cells that hold anything are equal; if a gap means something, write it"
         )
     way_out = "if this is no identifier, declare it in a schema; if it names persons, --group hides all rows of each"
-    if _IDENTIFIER.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()):
+    if named_like_key(name):
         return f"the name looks like an identifier; {way_out}"
     if kind == "number":
         return _numeric_identifier(present, way_out)
     return telling_texts(present, counts, way_out) if kind == "category" else ""
+
+
+def named_like_key(name: object) -> bool:
+    """Whether a column's name, which is public, is one that identifiers have."""
+    return bool(_IDENTIFIER.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name)).lower()))
+
+
+def advice_on_keys(names: Iterable[object], schema: Schema) -> list[str]:
+    """What to do about columns of which only the name is known, and is one that identifiers have; nothing for none."""
+    found = few(name for name in names if named_like_key(name) and not schema.kind(name))
+    return [f"{found}: named like an identifier; leave it out, or, if it names persons, give it as group"] * bool(found)
 
 
 def _numeric_identifier(present: pd.Series[Any], way_out: str) -> str:

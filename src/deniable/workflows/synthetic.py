@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -52,10 +53,7 @@ def _table(model: PrivateSynthesizer) -> Section:
         f"Rows are drawn from the law of largest entropy with these noisy counts: {len(alone)} columns, {len(pairs)} "
         "pairs of columns. Pictures and tables show what was released, not the records.",
         (found,),
-        series=tuple(
-            replace(_picture(c.name, i, c.bounds, c.counts[: c.numbers], c.sds[: c.numbers]), dates=c.dates)
-            for i, c in enumerate(numbers)
-        ),
+        series=tuple(map(_picture, numbers, range(len(numbers)))),
         bars=words[:_PICTURES],
         grids=(
             Grid("pairs", f"Pairs that were counted, {min(_ROWS, len(pairs))} of {len(pairs)}; error, nine in ten",
@@ -81,19 +79,13 @@ def _words(model: PrivateSynthesizer, alone: list[Marginal], units: str) -> tupl
     return tuple(bars for bars in made if bars.labels)
 
 
-def _picture(name: object, place: int, bounds: np.ndarray, counts: np.ndarray, sds: np.ndarray) -> Series:
+def _picture(column: Any, place: int) -> Series:
     """Draw counts of equally many neighbouring cells, at most forty, with error bars."""
-    parts = np.array_split(np.arange(len(counts)), min(len(counts), 40))
+    bounds, parts = column.bounds, np.array_split(np.arange(column.numbers), min(column.numbers, 40))
     middle = [float((bounds[part[0]] + bounds[part[-1] + 1]) / 2) for part in parts]
     width = np.array([bounds[part[-1] + 1] - bounds[part[0]] for part in parts])
-    each = np.array([counts[part].sum() for part in parts]) / width
-    noise = _Z * np.array([np.linalg.norm(sds[part]) for part in parts]) / width
+    each = np.array([column.counts[part].sum() for part in parts]) / width
+    noise = _Z * np.array([np.linalg.norm(column.sds[part]) for part in parts]) / width
     lines = {"count": each, "lower": each - noise, "upper": each + noise}
-    return Series(
-        f"made{place}",
-        f"Noisy counts of {name}, with error bars (nine in ten).",
-        str(name),
-        "for a width of 1",
-        middle,
-        {label: [float(v) for v in line] for label, line in lines.items()},
-    )
+    title, drawn = f"Noisy counts of {column.name}, with error bars (nine in ten).", {k: [*v] for k, v in lines.items()}
+    return Series(f"made{place}", title, str(column.name), "for a width of 1", middle, drawn, dates=column.dates)
