@@ -228,8 +228,7 @@ def _way_out(said: str, context: Any) -> str:
 
     examples = re.findall("deniable .*", context.command.epilog or "")
     unknown = re.search("No such option: --([a-z-]+)", said)
-    if "valid number" in said:
-        said += "; write 0.1 for 10 %"
+    said += "; write 0.1 for 10 %" * ("valid number" in said)
     loose = list(takewhile(lambda word: not word.startswith("-"), _words.get()[1:]))
     if "argument" in said and len(loose) > 1 and any(one.name == "run" for one in context.command.params):
         parts = (",".join(re.split(r"[\s,]+", part.strip())) for part in " ".join(loose).split("+"))

@@ -85,7 +85,7 @@ def only_our_words(*also: type[Warning]) -> Iterator[None]:
         try:
             yield
         except (Exception, SystemExit) as error:
-            if _raised_by(error) in ("deniable", "sklearn") or _of_the_call(error):
+            if _raised_by(error) in ("deniable", "sklearn", "contextlib"):
                 raise
             raise RuntimeError(f"{type(error).__name__} in other code; its words are withheld") from None
     for one in said:
@@ -93,18 +93,16 @@ def only_our_words(*also: type[Warning]) -> Iterator[None]:
 
 
 def _raised_by(error: BaseException) -> str:
-    """Return the package whose statement ``raise`` raised an error; none did where compiled code speaks."""
+    """Return the package whose statement ``raise`` raised an error; none did where compiled code speaks.
+
+    A call that ``contextlib`` passes on and that does not fit its function fails there: Python names arguments alone.
+    """
     at: Any = error.__traceback__
     while at.tb_next is not None:
         at = at.tb_next
-    raised = at.tb_frame.f_code.co_code[at.tb_lasti] == opmap["RAISE_VARARGS"]
-    return str(at.tb_frame.f_globals.get("__name__")).partition(".")[0] if raised else ""
-
-
-def _of_the_call(error: BaseException) -> bool:
-    """Whether a call named no argument of the function, or too few: Python's words quote these names alone."""
-    at = error.__traceback__.tb_next if error.__traceback__ else None
-    return isinstance(error, TypeError) and at is not None and at.tb_frame.f_code.co_name == "inner" and not at.tb_next
+    name = str(at.tb_frame.f_globals.get("__name__")).partition(".")[0]
+    raised = name == "contextlib" or at.tb_frame.f_code.co_code[at.tb_lasti] == opmap["RAISE_VARARGS"]
+    return name if raised else ""
 
 
 def _restore(kept: int, descriptor: int) -> None:

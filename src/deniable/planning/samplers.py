@@ -142,7 +142,8 @@ def plan_samplers(
     person = integer("records_per_person", records_per_person, at_least=1)
     makers = _makers(n_records, batch_size, epochs, max_batch, person)
     low, high = interval("noise_multipliers", noise_multipliers, above=0.0)
-    tasks = [(name, make, adjacency) for name, make in makers.items() for adjacency in _known_adjacencies(make(high))]
+    known = {name: ADJACENCIES[make(high).adjacency != "add-remove" :] for name, make in makers.items()}
+    tasks = [(name, make, adjacency) for name, make in makers.items() for adjacency in known[name]]
     rows: list[SamplerNoise] = []
     near: dict[str, float] = {}  # what another sampler needs is a first guess
     for name, make, adjacency in track(tasks, "samplers", len(tasks), shown=progress):
@@ -180,11 +181,6 @@ def _makers(
             name: partial(lambda make, noise: Grouped(make(noise), person), make) for name, make in makers.items()
         }
     return exact | makers
-
-
-def _known_adjacencies(mechanism: Mechanism) -> tuple[str, ...]:
-    """The adjacencies, of the two, for which a bound is known."""
-    return ADJACENCIES if mechanism.adjacency == "add-remove" else ("replace",)
 
 
 def _row(

@@ -146,10 +146,6 @@ def _data(a: Assessment) -> list[str]:
     return [*found, *_meta("data", "row_numbering")(a)]
 
 
-def _changes(a: Assessment) -> Iterable[str]:
-    return () if a.decision is None else a.decision.changes or ("Nothing needs to change for these limits.",)
-
-
 def _or(fill: Callable[[Assessment], Iterable[str]], otherwise: str) -> Callable[[Assessment], Iterable[str]]:
     """What a filler says, or that the report does not hold it."""
     return lambda a: list(fill(a)) or [otherwise]
@@ -257,7 +253,7 @@ FILLERS: dict[str, Callable[[Assessment], Iterable[str]]] = {
     "flavor": lambda a: ["(ε, δ)-differential privacy, stated from the whole trade-off curve"] * bool(_epsilons(a)),
     "decision": _decision,
     "reason": lambda a: [] if a.decision is None else [a.decision.reason],
-    "changes": _changes,
+    "changes": lambda a: (a.decision.changes or ("Nothing needs to change for these limits.",)) if a.decision else (),
     "game": lambda a: [a.assumptions.game],
     "adjacency": lambda a: [a.assumptions.adjacency],
     "access": lambda a: [a.assumptions.access],

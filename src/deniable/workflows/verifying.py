@@ -123,7 +123,7 @@ def _unchecked(report: Assessment, plain: Assessment, curve: Tradeoff, attacked:
     own, known = report.assumptions, plain.assumptions
     yield from (name for name in ("title", "alert", "meta") if getattr(report, name) != getattr(plain, name))
     if any(getattr(own, name) != getattr(known, name) for name in ("game", "adjacency", "access")):
-        yield f"for whom it holds ({own.game}; {own.adjacency}; access: {own.access})"
+        yield f"for whom it holds ({own.adjacency}; access: {own.access}; {own.game})"
     yield from ("status", "headline") if attacked else ()
     if not attacked and report.headline != bound_headline(curve):
         yield "what the headline says after the bound"
