@@ -70,6 +70,7 @@ INNER = {  # exported for other packages of deniable: no user calls them, and no
     "deniable.statistics": {"Row"},
     "deniable.tables": {
         *("Block", "CellFormat", "ColumnCells", "ColumnsOnDisk", "Opened", "RowPart", "Source"),
+        *("advice_on_keys", "kind_counts", "kind_of", "typed"),
         *(
             "as_frame",
             "as_schema",
