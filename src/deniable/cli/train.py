@@ -85,5 +85,5 @@ def train(
         lines = [line for line in lines if line in made.assessment.warnings or line.endswith("check)")]
     public, own = made.public.decision, made.assessment.decision
     if pages.report is not None and public is not None and own is not None and public.outcome != own.outcome:
-        lines.append(f"{pages.report} says {public.verdict!r}: nothing measured without noise, as usefulness, is in it")
+        lines.append(f"{pages.report} says {public.verdict!r}: usefulness, measured without noise, is not in it")
     return pages.show(made.assessment, () if files else again("--out", "model.skops", "--report", "report.html"), lines)

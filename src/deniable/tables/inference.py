@@ -174,9 +174,9 @@ def remarks(
         if more > 0:
             yield f"{_many(more)} would be numbers with decimal = {swapped.decimal!r}, declared for this column"
     if form.unit and not SIGN.fullmatch(form.unit) and form.unit != declared.unit:
-        yield f"most cells have one unit: unit = {form.unit!r} makes numbers of them"
+        yield f"most cells with a number have one unit: unit = {form.unit!r} makes numbers of them"
     limits = sum(count for text, count in texts.items() if _LIMITED.fullmatch(text))
-    if limits and not declared.censored:
+    if limits and not declared.censored and np.any(cells.kind == NUMBER):  # `<=50K` beside `>50K` are classes
         yield f"{_many(limits)} such as 90+ or < 0.5: a word, unless censored = 'limit' makes it a number"
     empty = texts_of(raw, lambda text: text in NOTHING and text != "")
     if faults := sum(count for text, count in empty.items() if text[0] == "#"):
