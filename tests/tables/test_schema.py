@@ -150,7 +150,7 @@ def test_what_is_declared_is_not_asked():
     model = dn.PrivateClassifier(advantage=0.2, schema=SCHEMA).fit(PEOPLE)
     assert model.classes_.tolist() == ["no", "yes"]
     assert not [name for name in asked(model) if any(column in name for column in ("range of", "target", "categories"))]
-    bare = dn.PrivateClassifier(advantage=0.2, classes="discover").fit(PEOPLE.drop(columns="ill"), PEOPLE.ill)
+    bare = dn.PrivateClassifier(advantage=0.2, classes="discover").fit(PEOPLE.drop(columns=["ill", "id"]), PEOPLE.ill)
     assert {"range of age", "range of wage", "categories of the target"} <= asked(bare)
     by = dn.PrivateRegressor(advantage=0.2, schema=replace(SCHEMA, target="wage", person="id")).fit(PEOPLE)
     assert (by.certificate_.unit, "range of the target" in asked(by)) == ("person", False)

@@ -119,8 +119,7 @@ def is_run(text: str) -> bool:
 
 def _named(name: str) -> str:
     """The name as we write it: letters and hyphens of DP-SGD are as its writer likes them."""
-    low = name.lower().replace("_", "-")
-    return "dpsgd" if low == "dp-sgd" else low
+    return re.sub("^dp-sgd$", "dpsgd", name.lower().replace("_", "-"))
 
 
 def _is_file(text: str) -> bool:

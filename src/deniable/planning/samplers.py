@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 from deniable._check import InputError, integer, interval
 from deniable._progress import track
@@ -142,8 +141,7 @@ def plan_samplers(
     person = integer("records_per_person", records_per_person, at_least=1)
     makers = _makers(n_records, batch_size, epochs, max_batch, person)
     low, high = interval("noise_multipliers", noise_multipliers, above=0.0)
-    known = {name: ADJACENCIES[make(high).adjacency != "add-remove" :] for name, make in makers.items()}
-    tasks = [(name, make, adjacency) for name, make in makers.items() for adjacency in known[name]]
+    tasks = [(name, make, adjacency) for name, make in makers.items() for adjacency in _known_adjacencies(make(high))]
     rows: list[SamplerNoise] = []
     near: dict[str, float] = {}  # what another sampler needs is a first guess
     for name, make, adjacency in track(tasks, "samplers", len(tasks), shown=progress):
@@ -177,10 +175,17 @@ def _makers(
     if rate == 1:  # every batch is all records, and none is cut
         del makers["truncated"]
     if person > 1:
-        makers = {
-            name: partial(lambda make, noise: Grouped(make(noise), person), make) for name, make in makers.items()
-        }
+        makers = {name: _for_persons(make, person) for name, make in makers.items()}
     return exact | makers
+
+
+def _for_persons(make: Callable[[float], Mechanism], person: int) -> Callable[[float], Mechanism]:
+    return lambda noise: Grouped(make(noise), person)
+
+
+def _known_adjacencies(mechanism: Mechanism) -> tuple[str, ...]:
+    """The adjacencies, of the two, for which a bound is known."""
+    return ADJACENCIES if mechanism.adjacency == "add-remove" else ("replace",)
 
 
 def _row(

@@ -239,8 +239,8 @@ class ModelFit(Fit, ABC):
         """Warn, from noisy numbers only, where the noise will matter and of what was left out."""
         mu, table, n = self.allowance.mu, self.table, self.n
         unsure = 2 * COUNT_NOISE / (mu * math.sqrt(KINDS_SHARE))  # two standard deviations of the noise on n
-        used = (column.name for column in table.columns)
-        said = [*self.look.notes.values(), *advice_on_keys(used, as_schema(self.model.schema))]
+        said = advice_on_keys([one.name for one in table.columns], as_schema(self.model.schema))
+        said += self.look.notes.values()
         if n < FEW + unsure:
             said.append(
                 f"about {n:.0f} records, give or take {unsure:.0f}: the smallest count above the noise at "
