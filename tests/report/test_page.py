@@ -77,7 +77,7 @@ def test_the_picture_is_seen_at_once_and_details_are_folded(page):
 
 def test_a_page_with_unprotected_figures_says_so_first(page, report):
     assert page.locator("#owner").text_content() == report.for_owner
-    assert "Keep this page with the data" in report.for_owner
+    assert "Keep this with the data" in report.for_owner
     assert dn.assess(dn.PureDP(1.0)).for_owner == ""
     assert 'id="owner"' not in dn.assess(dn.PureDP(1.0)).to_html()
 
