@@ -13,6 +13,7 @@ from scipy.stats import norm
 import deniable as dn
 from deniable.audit import AttackScores
 from deniable.synthesis import pairs
+from deniable.synthesis.fits import Synthesis
 from deniable.testing import insecure_noise
 from deniable.training import fitting
 from guarantees.attacked_fits import Followed, Recorded
@@ -48,8 +49,17 @@ def people(n=60, seed=0):
     )
 
 
+def _fit(model, table, source):
+    """Fit as ``model.fit`` does, with another source of noise."""
+    made = Synthesis.begin(model, table, source)
+    made.ask_columns()
+    made.ask_pairs()
+    made.finished()
+    return model
+
+
 def fit(table, source, **options):
-    return dn.PrivateSynthesizer(advantage=A, schema=SCHEMA, targets="ill", **options)._fit(table, source)
+    return _fit(dn.PrivateSynthesizer(advantage=A, schema=SCHEMA, targets="ill", **options), table, source)
 
 
 def ratio(worlds, inside, share=1.0, **options):
@@ -117,9 +127,9 @@ def test_persons_are_told_apart_alike_in_all_queries():
     her = pd.DataFrame({"age": [99] * 50, "ill": "yes", "who": "007"})
     recorded = Recorded()
     options = {"advantage": A, "schema": schema, "targets": "ill", "group": "who"}
-    made = dn.PrivateSynthesizer(**options)._fit(pd.concat([rest, her], ignore_index=True), recorded)
+    made = _fit(dn.PrivateSynthesizer(**options), pd.concat([rest, her], ignore_index=True), recorded)
     followed = Followed(recorded)
-    dn.PrivateSynthesizer(**options)._fit(rest, followed)
+    _fit(dn.PrivateSynthesizer(**options), rest, followed)
     assert list(made.labels_) == ["ill"]
     assert 0.3 * made.certificate_.mu < followed.ratio(True)[1] <= made.certificate_.mu
 
