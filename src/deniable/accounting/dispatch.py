@@ -96,7 +96,7 @@ def tradeoff(
         ``"zero-out"``: one record contributes 0 and everything else stays, sampling included.
     patient
         Let a hard question take a hundred times as long, and more memory, before a wider bracket is returned: four
-        times as many points; of runs of more than 512 different phases, all phases.
+        times as many points; of runs of more than 4,096 different phases, all phases.
 
     Returns
     -------

@@ -329,7 +329,7 @@ def changes(decision: Decision, policy: Policy, remedies: Remedies | None, *, br
     """Return what would turn a missed or open decision, each sentence on its own enough for the proven rules.
 
     ``remedies`` computes settings of what ran that meet all of the missed limits; None where nothing is known to have
-    run. ``broken`` says that an attack was provably above the bound.
+    run. ``broken`` says that an attack was above the bound, beyond its error.
     """
     missed = {rule.key for rule in decision.rules if rule.outcome == "missed"}
     said: list[str] = []

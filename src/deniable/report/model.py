@@ -176,10 +176,10 @@ class Assessment(Textual):
     """What was asked and nothing else: sections of numbers with the game in which they hold.
 
     ``status`` is the worst of its parts: "bounded" (a proof, no attack run), "consistent" (attacks stay below the
-    proof), "measured" (attacked, but nothing was promised: no verdict), "inconclusive", "violated" (an attack is
-    provably above the proof: the implementation under test is broken). ``alert`` is what a person must read first, for
-    example that a model is of no use. ``decision`` holds the numbers against a policy; ``meta`` is what a person added;
-    ``remedies`` computes settings of what ran that would change the decision.
+    proof), "measured" (attacked, but nothing was promised: no verdict), "inconclusive", "violated" (an attack is above
+    the proof, beyond its error: the implementation under test is broken). ``alert`` is what a person must read first,
+    for example that a model is of no use. ``decision`` holds the numbers against a policy; ``meta`` is what a person
+    added; ``remedies`` computes settings of what ran that would change the decision.
 
     Examples
     --------

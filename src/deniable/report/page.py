@@ -145,7 +145,7 @@ def roc_picture(curves: Sequence[Curve], *, proven: bool = True) -> Picture | No
     """Return the log–log ROC: bounds, measured intervals and the diagonal of guessing; None if there is no curve.
 
     A measured interval that reaches above the one bound of the mechanism is drawn up to it: what lies beyond it is
-    excluded by the proof. Where an attack is provably above it (not ``proven``), the whole interval is drawn.
+    excluded by the proof. Where an attack is above it beyond its error (not ``proven``), the whole interval is drawn.
     """
     if not curves:
         return None

@@ -116,8 +116,9 @@ class PairCounts:
         step = _BLOCK if d > _MANY else 1
         for i in range(0, min(len(tried), max(4 * d, 200)), step):
             block, before = [p for p in tried[i : i + step] if tells(p)][: _PER_COLUMN * d - len(new)], len(new)
-            for part in [block] if step > 1 and fits(block) else [[pair] for pair in block]:
-                if fits(part):
+            whole = step > 1 and fits(block)
+            for part in [block] if whole else [[pair] for pair in block]:
+                if whole or fits(part):
                     new.extend(part)
                     weight += math.fsum(size[pair] ** _POWER for pair in part)
             if step > 1 and block and len(new) == before:

@@ -83,9 +83,9 @@ def typed(raw: pd.Series[Any], own: ColumnSchema, target: bool = False) -> pd.Se
     """
     cells = own.read(raw)
     kind = kind_of(cells, own.kind)
-    few = target and not own.kind and cells.words and len(cells.coded[1]) <= _SCALE
-    values = of_kind(cells, "category" if few or (target and kind == "yes/no") else kind)
-    if few and {*cells.words} <= {"true", "false"} and not values.isna().any():
+    classes = target and not own.kind and cells.words and len(cells.coded[1]) <= _SCALE
+    values = of_kind(cells, "category" if classes or (target and kind == "yes/no") else kind)
+    if classes and {*cells.words} <= {"true", "false"} and not values.isna().any():
         return values == "true"
     if kind == "number" and not values.isna().any() and (values == np.rint(values)).all():
         values = values.astype(np.int64) if np.abs(values).max() < WHOLE else values

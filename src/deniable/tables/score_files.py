@@ -237,8 +237,8 @@ def _numbers(name: str, column: Any, schema: Schema, *, padded: bool = False) ->
         if said := doubts(texts_of(column), own).get("decimal"):
             raise InputError(f"{name!r} has numbers with a comma of two readings ({said}): say --decimal , or .")
         cells = own.read(column)
-        endless = [_ENDLESS.get(str(cell).strip().lower(), np.nan) for cell in column]
-        values = np.where(np.isnan(cells.number), endless, cells.number)
+        values, other = cells.number.copy(), np.flatnonzero(np.isnan(cells.number))
+        values[other] = [_ENDLESS.get(str(column[row]).strip().lower(), np.nan) for row in other]
         if (words := (cells.kind == WORD) & np.isnan(values)).any():
             raise InputError(f"{name!r} must hold numbers, row {int(words.argmax()) + 1} has a word; drop or repair it")
     filled = np.flatnonzero(~np.isnan(values))

@@ -31,7 +31,7 @@ from deniable.training.losses import ClippedLoss
 from deniable.training.pairs import ASKS, Ask, PairQuery, asks_for
 from deniable.training.shrinkage import Directions, Response, shrunk_coefficients
 
-STEPS = 120  # sums of gradients in a descent; matters for convergence only (:func:`length_of_step`)
+STEPS = 120  # sums of gradients in a descent; matters for convergence only (:meth:`Path._length`)
 _GROWTH = 1.1  # factor by which a step may be longer than the one before
 _CLEAR = 4.0  # standard deviations of noise that a curvature must stand out by
 _SAFE = 0.7  # of the length from which on a direction of the curvature that was seen would oscillate
