@@ -125,11 +125,6 @@ class ComposedTradeoff(LossTradeoff):
         ]
         return found[0].with_lower(found[1])
 
-    def cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
-        if self.otherwise is not None:
-            return self.otherwise.cheap_rates(fpr, direction)
-        return fpr if self.inverted is None else self.inverted.cheap_rates(fpr, direction)
-
     def _log_ratio(self, direction: Direction, side: Side) -> float:
         if self.otherwise is not None:
             return self.otherwise.log_ratio_bound(direction, side)
@@ -167,10 +162,16 @@ class ComposedTradeoff(LossTradeoff):
         first = self._first
         if direction != "both" or self.symmetric or not isinstance(first, InvertedTradeoff):
             return super().deltas(epsilon, direction, side)
-        found = self.hockey_sticks(epsilon, "remove", side)
-        open_ = np.flatnonzero(first.chernoff.hockey_stick(epsilon, "add") > found)
-        if open_.size:
-            found[open_] = np.maximum(found[open_], self.hockey_sticks(epsilon[open_], "add", side))
+        ways = directions(direction, symmetric=False)
+        most = np.stack([first.chernoff.hockey_stick(epsilon, way) for way in ways])
+        later, found = most.argmin(axis=0), np.zeros_like(epsilon)
+        for turn in (1 - later, later):
+            for k, way in enumerate(ways):
+                open_ = np.flatnonzero((turn == k) & (most[k] > found))
+                if turn is later and open_.size:
+                    open_ = open_[first.hockey_stick_bracket(epsilon[open_], way)[1] > found[open_]]
+                if open_.size:
+                    found[open_] = np.maximum(found[open_], self.hockey_sticks(epsilon[open_], way, side))
         return found
 
 

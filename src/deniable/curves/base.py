@@ -91,10 +91,6 @@ class Tradeoff(Textual, ABC):
         """Bound on the essential supremum of the log-likelihood ratio: ε at δ = 0, and log TPR/FPR as FPR → 0."""
         return float("inf") if side == "upper" else 0.0
 
-    def cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
-        """Lower bounds on the true positive rate that take no time: the trivial one unless more is known."""
-        return fpr
-
     @property
     def symmetric(self) -> bool:
         """Whether both orders of the worlds are known to have the same curve: one is then asked for both."""
@@ -108,8 +104,8 @@ class Tradeoff(Textual, ABC):
 
     def rates(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         """Largest true positive rates made safe: see :func:`sane_rates`."""
-        cheap, way = self.cheap_rates, directions(direction, self.symmetric)[0]
-        return sane_rates(partial(self._roc, direction=way, side=side), partial(cheap, direction=way), fpr, side)
+        way = directions(direction, self.symmetric)[0]
+        return sane_rates(partial(self._roc, direction=way, side=side), fpr, side)
 
     def log_ratio_bound(self, direction: Direction, side: Side) -> float:
         """Bound on the essential supremum of the log-likelihood ratio, which is at least 0."""

@@ -24,7 +24,6 @@ TINY = float(np.finfo(np.float64).tiny)
 # of an engine: its bound is trivial then
 FAILURES = (ArithmeticError, IndexError, MemoryError, ValueError, np.linalg.LinAlgError)
 LEAST_RATE = 1e-300  # false positive rates below have fewer digits, or none to spare for a product
-ALL_BUT = 1e-9  # true positive rates this close to 1 need not be known better
 ADD: Direction = "add"
 REMOVE: Direction = "remove"
 OPPOSITE: dict[Direction, Direction] = {"add": "remove", "remove": "add"}
@@ -140,28 +139,15 @@ def sane_hockey_sticks(
     return np.where(small & (log_gamma < certain()), TINY, found)
 
 
-def sane_rates(
-    roc: Callable[[FloatArray], FloatArray], cheap: Callable[[FloatArray], FloatArray], fpr: FloatArray, side: Side
-) -> FloatArray:
-    """Largest true positive rates made safe; asked for only where ``cheap`` lower bounds leave them open.
+def sane_rates(roc: Callable[[FloatArray], FloatArray], fpr: FloatArray, side: Side) -> FloatArray:
+    """Largest true positive rates made safe.
 
     Among denormal rates nothing has relative accuracy: from above they get the bound of the first normal ones, from
     below the trivial one.
     """
     denormal = (fpr > 0) & (fpr < LEAST_RATE)
     asked = np.where(denormal, LEAST_RATE, fpr)
-
-    def found() -> FloatArray:
-        sure = cheap(asked)
-        open_ = ~(sure >= 1 - ALL_BUT)
-        if open_.all():
-            return roc(asked)
-        rates = sure.copy() if side == "lower" else np.ones_like(asked)
-        if open_.any():
-            rates[open_] = roc(asked[open_])
-        return rates
-
-    rates = sane(found, asked, side)
+    rates = sane(lambda: roc(asked), asked, side)
     return rates if side == "upper" else np.where(denormal, fpr, rates)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import deniable as dn
-from deniable.accounting.engines.chernoff import Chernoff
+from deniable.accounting.engines.chernoff import Chernoff, log_affinity, rates_of_affinity
 from deniable.accounting.engines.inversion import GOOD, Posts
 from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.steps.base import TooSlowError
@@ -115,7 +115,7 @@ def test_what_the_affinity_of_the_worlds_settles_lies_below_the_truth(way):
     fpr = np.array([0.9, 0.1, 1e-3, 1e-6])
     for steps in (5, 40, 400):
         t = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.5, steps), engine="inversion")
-        cheap, bound = t.cheap_rates(fpr, way), t._roc(fpr, way, "upper")
+        cheap, bound = rates_of_affinity(log_affinity(t.loss), fpr), t._rates_by_tests(fpr, way)[1]
         assert np.all(fpr <= cheap)
         assert np.all(cheap <= bound)
     np.testing.assert_allclose(cheap, 1 - np.exp(2 * t.loss.cumulants(0.5)[0]) / fpr, atol=1e-9)  # not trivial
@@ -179,3 +179,24 @@ def test_epsilon_takes_few_hockey_sticks(monkeypatch):
         curve = dn.tradeoff(dn.SubsampledGaussian(*phase))
         assert curve.epsilon(1e-5) - curve.epsilon(1e-5, side="lower") < 1e-9
         assert len(asked) < 24
+
+
+@pytest.mark.parametrize(
+    ("run", "epsilon", "way"),
+    [
+        # what a ceiling takes is below a threshold only if all other steps are
+        (
+            dn.SubsampledGaussian(3.68, 0.0037, 1298) + dn.mechanisms.FinitePair((0.5, 0.3, 0.2), (0.3, 0.3, 0.4)),
+            1.0,
+            "add",
+        ),
+        # the rarest outcomes of DP-SGD count beside atoms, too
+        (dn.SubsampledGaussian(1.05, 0.001, 8571) + dn.Laplace(4.85, sample_rate=0.2, steps=3), 1.0, "remove"),
+    ],
+)
+def test_lines_beside_atoms_are_sharp_where_rarest_outcomes_count(run, epsilon, way):
+    t, sketch = dn.tradeoff(run).inverted, dn.tradeoff(run, engine="pld").sketch()
+    low, high = (t.delta(epsilon, way, side) for side in ("lower", "upper"))
+    assert high - low <= 2e-5 * high
+    assert low <= sketch.delta(epsilon, way)
+    assert sketch.delta(epsilon, way, "lower") <= high

@@ -59,6 +59,7 @@ class Contour:
     phase_rounding: FloatArray  # (5,) times |ℓ|
     dropped: tuple[float, float]  # mass left out of the two laws
     unseen: float  # and of one outcome or another under "in"
+    lost_above: bool  # that only a ceiling cuts, where losses are not negative
 
     def tails(self, threshold: FloatArray) -> Tails:
         """Evaluate at every threshold; far from the mean of the tilted law the errors grow, they never lie."""
@@ -100,14 +101,20 @@ class Contour:
         """What was left out takes at most this from out, in and the hockey stick.
 
         Above ℓ the in-law is at least e^ℓ times the out-law, below it is at most that, so that one mass bounds both.
+        A run with an outcome beyond a ceiling is below ℓ if its other steps are, as r ≥ 1 there: for c ≤ 0 the share
+        e^{K(c) − cℓ} of that mass at most, since M ≥ 1 for every step.
         """
         out, inside = self.dropped
         with np.errstate(over="ignore", under="ignore"):
             gamma = np.exp(threshold)
+            if self.region == "left" and self.lost_above:
+                exponent = self.growth - self.c * threshold
+                size = np.abs(self.growth) + np.abs(self.c * threshold)
+                out = out * np.exp(np.minimum(exponent + 2 * ROUNDING_OF_K + 64 * EPS * size, 0.0))
             out_above = np.minimum(out, inside / np.maximum(gamma, UNDERFLOW) + (gamma < UNDERFLOW))
-            in_below = np.minimum(inside, gamma * out) if out > 0 else np.full_like(threshold, inside)
+            in_below = np.minimum(inside, gamma * out) if self.dropped[0] > 0 else np.full_like(threshold, inside)
             if self.region == "left":
-                return np.full_like(threshold, out), in_below, gamma * out if out > 0 else in_below
+                return out + 0 * threshold, in_below, gamma * out if self.dropped[0] > 0 else in_below
             if self.region == "middle":
                 return out_above, in_below, in_below
             in_above = np.full_like(threshold, inside)
@@ -233,7 +240,7 @@ class Posts:
         chernoff = np.stack([offset, known.growth[near] - growth])
         return Contour(
             self.region, c, growth, period, t, coefficients, chernoff,
-            truncation, rounding, 4 * EPS * (sizes.T @ t), loss.dropped, loss.unseen,
+            truncation, rounding, 4 * EPS * (sizes.T @ t), loss.dropped, loss.unseen, loss.lost_above,
         )  # fmt: skip
 
 

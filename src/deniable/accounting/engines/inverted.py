@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -27,6 +28,7 @@ Way = Literal["left", "middle", "right", "far", "damped"]
 _QUANTITY = {"out_error": 0, "in_error": 1, "hockey_stick_error": 2, "dual_error": 2}  # see Contour
 ROUGH = 1e-3  # relative errors of answers that are not near, and where a sketch will do
 APART = 1e-12  # between brackets of ε, by 1 + |ε|: nothing beside what those of δ do to them
+_ALL_BUT = 1e-9  # true positive rates this close to 1 need not be known better
 _CLOSE = math.sqrt(GOOD)  # changes after which the next ones are not worth a round
 
 
@@ -83,12 +85,12 @@ class InvertedTradeoff(LossTradeoff):
         return low, high
 
     def roc_bracket(self, fpr: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
-        try:
-            if not self.loss.decays:
-                raise TooSlowError("of laws that jump lines tell hockey sticks alone")
-            return self._rates_by_tests(fpr, direction)
-        except TooSlowError:
-            return fpr.copy(), np.ones_like(fpr)
+        low, high = rates_of_affinity(self._log_affinity, fpr), np.ones_like(fpr)
+        open_ = low < 1 - _ALL_BUT
+        if self.loss.decays and open_.any():  # of laws that jump lines tell hockey sticks alone
+            with suppress(TooSlowError):
+                low[open_], high[open_] = self._rates_by_tests(fpr[open_], direction)
+        return low, high
 
     def _hockey_sticks_by_lines(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bounds on H_γ from tails at thresholds."""
@@ -139,9 +141,6 @@ class InvertedTradeoff(LossTradeoff):
             low[inside] = np.clip(np.where(np.isfinite(below), below, alpha), alpha, 1.0)
         return low, high
 
-    def cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
-        return rates_of_affinity(self._log_affinity, fpr)
-
     @cached_property
     def _even(self) -> Sum | None:
         """∫ min(p, q), if the line Re w = ½ gives the advantage as well as any other."""
@@ -161,7 +160,7 @@ class InvertedTradeoff(LossTradeoff):
 
     @cached_property
     def _far(self) -> Chernoff:
-        return Chernoff.far(self.loss) if self.loss.steps.size and not self.loss.laws else self.chernoff
+        return Chernoff.far(self.loss) if self.loss.steps.size and not self.loss.mixtures else self.chernoff
 
     def _posts(self, way: Way) -> Posts:
         def made() -> Posts:

@@ -18,6 +18,7 @@ from deniable.accounting.pld.read import Above, Below
 from deniable.accounting.renyi import LossTradeoff
 from deniable.accounting.sizes import MOST, POINTS, WIDE
 from deniable.accounting.steps.base import Step, TooSlowError
+from deniable.accounting.steps.sampled_gaussian import SubsampledGaussianStep
 from deniable.curves import AnyDirection, Charged, Direction, Question, Side, directions
 
 _SKETCHED = 1 << 11  # lattice points of a class for a picture
@@ -39,8 +40,10 @@ class MultiScaleTradeoff(LossTradeoff):
 
     @cached_property
     def _steps(self) -> tuple[tuple[Step, int], ...]:
-        """The steps, each with how often it is made."""
-        return *((step, round(count)) for step, count in self.loss.gaussian_steps), *self.loss.others
+        """The steps, each with how often it is made; everything Gaussian is one of rate 1."""
+        loss, whole = self.loss, [(1 / math.sqrt(self.loss.gaussian), 1.0, 1.0)] if self.loss.gaussian > 0 else []
+        phases = zip(loss.noise.tolist(), loss.rate.tolist(), loss.steps.tolist(), strict=True)
+        return *((SubsampledGaussianStep(s, q), round(n)) for s, q, n in (*phases, *whole)), *loss.others
 
     def _of(self, direction: Direction, side: Side = "upper") -> list[tuple[Cuttable, int]]:
         """Steps in the order of a direction, in pieces."""

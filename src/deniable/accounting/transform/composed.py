@@ -24,7 +24,6 @@ from deniable.accounting.sizes import DIGITS
 from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.ratios import log_ratio
 from deniable.accounting.steps.registry import step_of
-from deniable.accounting.steps.sampled_gaussian import SubsampledGaussianStep
 from deniable.accounting.transform.line import Line, Phases
 from deniable.accounting.transform.mixtures import Mixture
 from deniable.accounting.transform.nodes import nodes
@@ -118,15 +117,6 @@ class PrivacyLoss:
             return math.inf
         return float(sum(step.highest * count for step, count in self.others))
 
-    @property
-    def gaussian_steps(self) -> list[tuple[SubsampledGaussianStep, float]]:
-        """The step of every phase and how often it is made; everything Gaussian as one more, of rate 1."""
-        phases = zip(self.noise.tolist(), self.rate.tolist(), self.steps.tolist(), strict=True)
-        found = [(SubsampledGaussianStep(noise, rate), count) for noise, rate, count in phases]
-        if self.gaussian > 0:
-            found.append((SubsampledGaussianStep(1 / math.sqrt(self.gaussian), 1.0), 1.0))
-        return found
-
     def largest_log_ratio(self, direction: Direction, side: Side) -> float:
         """Bound the essential supremum of the loss ("add": of minus the loss), a sum of terms of one sign.
 
@@ -190,6 +180,11 @@ class PrivacyLoss:
             for (step, _), (law, _) in zip(self.others, self.laws, strict=True)
         ]
         return self.dropped if any(both_ends) else (0.0, 0.0)
+
+    @property
+    def lost_above(self) -> bool:
+        """Whether only a ceiling takes mass, in cases that are as likely in both worlds."""
+        return not any(self.dropped_below) and all(case.odds == 1 for law, _ in self.mixtures for case in law.cases)
 
     @cached_property
     def unseen(self) -> float:
