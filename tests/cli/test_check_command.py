@@ -1,8 +1,11 @@
 """``deniable check``: what was understood, in words and as JSON, and the exit code says whether it can be used."""
 
+import json
+
 import pandas as pd
 import pytest
 
+import deniable as dn
 from deniable.cli._app import run
 
 
@@ -37,6 +40,27 @@ def test_a_person_reads_what_was_understood_and_no_cell(table, capsys):
         assert words in " ".join(out.split()), out
     assert "Secret" not in out
     assert "1037" not in out
+
+
+@pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning", "ignore::deniable.tables.TableWarning")
+def test_check_says_which_dropped_columns_train_uses(tmp_path, capsys):
+    """A cross or nothing makes two groups; whoever reads "dropped" hears that ``train`` uses it all the same."""
+    path, n = tmp_path / "t.csv", 400
+    card = [str(10**9 + 7 * i) for i in range(n)]
+    cross, one = [["X", ""][i % 2] for i in range(n)], [["1", "", ""][i % 3] for i in range(n)]
+    frame = {"name": [f"Secret{i}" for i in range(n)], "card": card, "cross": cross, "one": one, "y": [1, 2] * (n // 2)}
+    pd.DataFrame(frame).to_csv(path, index=False)
+    assert run(["check", str(path), "--target", "y", "--json"]) == 0
+    columns = {one["name"]: one for one in json.loads(capsys.readouterr().out)["columns"]}
+    assert {name: one["kind"] for name, one in columns.items()} == {
+        "name": "dropped", "card": "dropped", "cross": "category", "one": "number",
+    }  # fmt: skip
+    assert run(["check", str(path), "--target", "y"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "train uses all but 'name' (nearly unique words, or nothing), also 'card', which profile and at" in out
+    model = dn.PrivateClassifier(advantage=0.9).fit(pd.read_csv(path, dtype=str).drop(columns="y"), frame["y"])
+    assert [column.name for column in model.columns_] == [name for name, one in columns.items() if one["trained"]]
+    assert run(["profile", str(path), "--target", "y", "--epsilon", "1", "--drop", "card"]) == 0
 
 
 def test_problems_give_code_2(table, capsys):

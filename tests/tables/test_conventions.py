@@ -244,6 +244,39 @@ def test_check_says_how_a_column_is_written_and_what_was_not_read():
     assert "1 cell with a formula error" in notes["Fehler"]
 
 
+EDUCATION = ["9th", "10th", "11th", "12th", "5th-6th", *["HS-grad", "Bachelors", "Masters"] * 5]
+HINTS = {  # cells, and what is said of them: a hint is one that makes a column of numbers
+    "incomes": (["<=50K", ">50K", "<=50K"], ()),
+    "schools": (EDUCATION, ()),
+    "ages": (["0-17", "18-64", "65+"], ()),
+    "weights": (["70 kg", "71,5 kg", "70 kg", "none"], ("unit = 'kg'",)),
+    "found": (["< 0,5 mg/l", "0,7 mg/l", "0,8 mg/l"], ("unit = 'mg/l'", "censored = 'limit'")),
+    "limits": (["90+", "< 0.5", "7"], ("censored = 'limit'",)),
+}
+
+
+@pytest.mark.parametrize(("cells", "said"), HINTS.values(), ids=HINTS)
+def test_a_hint_is_said_where_following_it_makes_numbers(cells, said):
+    cells = (cells * N)[:N]
+    (column,) = understand({"x": cells}, strict=False).columns
+    assert [hint for hint in ("unit = ", "censored = ") if hint in "; ".join(column.notes)] == [
+        key for key in ("unit = ", "censored = ") if any(key in one for one in said)
+    ]
+    assert all(one in "; ".join(column.notes) for one in said)
+    assert ("unit = " in draft_schema({"x": cells})) == any("unit" in one for one in said)
+
+
+def test_one_rule_says_how_a_column_is_written():
+    """A draft, a remark and an audit ask the same question: in which way alone can most cells be read?"""
+    column = ["1,5"] * 30 + ["2.5"] * 3 + ["1.234"] * 7
+    (found,) = understand({"x": column}, strict=False).columns
+    assert found.written == "decimal comma"
+    assert any("though others have decimal commas" in note for note in found.notes)
+    assert 'decimal = ","' in draft_schema({"x": column})
+    with pytest.raises(dn.InputError, match="declare its decimal"):
+        read_alike({"a": {"x": column}, "b": {"x": ["2.5"] * 30}})
+
+
 def test_wide_tables_are_summed_up(tmp_path, capsys):
     pd.DataFrame({f"c{i}": [3, 1, 2] * 10 for i in range(300)}).to_csv(tmp_path / "wide.csv", index=False)
     assert run(["check", str(tmp_path / "wide.csv")]) == 0

@@ -42,7 +42,7 @@ FILES = {  # the file; the exit code of check; what it says
     "days as numbers": (lines("d,x", lambda i: f"{DAYS[i]:%Y%m%d},{i % 3}"), 0, "kind = 'date' makes it a day"),
     "Excel's truth": (lines("w,x", lambda i: f"{('WAHR', 'FALSCH')[i % 2]},{i % 3}"), 0, "yes/no"),
     "NA for Namibia": (lines("c,x", lambda i: f"{('NA', 'DE', 'FR')[i % 3]},{i % 3}"), 0, "20 cells such as NA"),
-    "nearly unique, with a unit": (lines("w,x", lambda i: f"{i}.5 kg,{i % 3}"), 0, "unit = 'kg' makes numbers"),
+    "nearly unique, with a unit": (lines("w,x", lambda i: f"{i}.5 kg,{i % 3}"), 0, "numbers with unit = 'kg'"),
     "minus behind": (lines("w,x", lambda i: f"{i * 7 % 41}-,{i % 3}"), 0, "!unit"),
     "whole numbers with points": (
         lines("w\tx", lambda i: f"{1 + i % 3}.0{i:02}\t{i % 3}"),

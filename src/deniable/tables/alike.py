@@ -110,10 +110,12 @@ def _refuse_two_ways(title: Any, texts: dict[str, Counter[str]], own: ColumnSche
     1,234 in all tables is one number; the first days of months are others.
     """
     for settles, example in (("decimal", "1,234"), ("order", "04/05/2021")):
-        ways = {name: which_way(found, own, settles) for name, found in texts.items()}
-        every = {f"{way} {marks}" if way == "either" else way for way, marks in ways.values()}
-        if len(every) > 1 or (settles == "order" and any(way == "either" for way, _ in ways.values())):
-            where = next(name for name, (way, _) in ways.items() if way)
+        ways, every = {name: which_way(found, own, settles) for name, found in texts.items()}, set()
+        for way, marks in ways.values():
+            read = "." if settles == "decimal" else "month" if "/" in marks else "day"
+            every.add(way or f"either {marks}" if marks and way != read else "")
+        if len(every) > 1 or (settles == "order" and any(marks and not way for way, marks in ways.values())):
+            where = next(name for name, (_, marks) in ways.items() if marks)
             raise InputError(
                 f"column {title!r} may be read in two ways, and not all tables show the same one: {where} has cells "
                 f"such as {example}; declare its {settles} in a schema (--schema"

@@ -69,7 +69,7 @@ class Column:
     reason
         Why the column was dropped and what to do if it should not be; empty for the others.
     trained
-        Whether a private model is likely to use it: all are used but those of nearly unique words.
+        Whether a private model is likely to use it: all are used but empty ones and those of nearly unique words.
     written
         How its texts are written: with a decimal comma, with the day or the month first.
 
@@ -275,13 +275,13 @@ def _understood(name: str, raw: Any, cells: ColumnCells, declared: ColumnSchema)
     kind: Any = inference.kind_of(cells, declared.kind)
     values = inference.of_kind(cells, kind)
     texts = inference.texts_of(raw)
-    form = inference.format_of(texts, declared)
+    form = inference.format_of(texts, int(np.sum(cells.kind > 0)), declared)
     comma = form.decimal == "," and any(re.search(r"\d,\d", text) for text in texts)
     said = ["decimal comma"] * comma + [f"{form.order} first"] * bool(form.order)
     made = Column(name, kind, float(values.isna().mean()), written=", ".join(said))
     if declared.kind:
         return made, values
-    made = replace(made, trained=not inference.nearly_unique(cells))
+    made = replace(made, trained=not inference.nearly_unique(cells) and bool(np.any(cells.kind)))
     reason = inference.reason_to_drop(name, kind, values, raw)
     made = replace(made, notes=tuple(inference.remarks(kind, values, cells, raw, form, declared)))
     return replace(made, kind="dropped", missing=0.0, reason=reason) if reason else made, values
@@ -341,7 +341,8 @@ def draft_schema(
     target, drop = target and column_among("target", target, frame.columns), names_of(drop)
     if WHICH_MARK in opened.problems:  # the mark of most columns that show one is the file's
         marks = Counter(
-            inference.format_of(inference.texts_of(frame[name]), ColumnSchema()).decimal for name in frame.columns
+            inference.format_of(inference.texts_of(frame[name]), len(frame), ColumnSchema()).decimal
+            for name in frame.columns
         )
         declared = replace(declared, decimal=max(",.", key=lambda mark: marks[mark]))
         opened = replace(opened, problems=tuple(set(opened.problems) - {WHICH_MARK}))
@@ -351,7 +352,7 @@ def draft_schema(
     for name in frame.columns:
         raw, own = frame[name], declared.column(name)
         texts = inference.texts_of(raw)
-        drafted = inference.format_of(texts, own)
+        drafted = inference.format_of(texts, int(np.sum(own.read(raw).kind > 0)), own)
         cells = drafted.read(raw)
         kind, reason = ("dropped", "") if name in drop else _drafted_kind(known.get(name), cells, drafted, texts)
         said = {key: value for key, value in vars(own).items() if value not in ("", None, ())}

@@ -69,6 +69,8 @@ def _scale_to_unit(column: Column, constants: list[Any], values: pd.Series[Any])
 def _read_off(column: Column, values: pd.Series[Any]) -> list[Any]:
     """Return coarse constants of a column for which none are declared."""
     if column.kind != "category":
-        return coarse_range(float(values.min()), float(values.max()))
+        low, high = float(values.min()), float(values.max())
+        beside = max(1.0, abs(low)) * (low == high)
+        return coarse_range(low - beside, high + beside)
     counts = values.astype(str)[values.notna()].value_counts()
     return sorted(counts.index[counts >= min(RARE, counts.max())].tolist())

@@ -25,17 +25,10 @@ USED_AS = {"whole": "number", "code": "category"}  # the kind that a declared on
 RARE = 3  # a text in fewer rows than this could be one person's
 _SENTINELS = (-9999.0, -999.0, -99.0, 999.0, 9999.0, 99999.0, 999999.0)  # numbers that often mean "not known"
 _FIRST_DAY, _LAST_DAY = 19_000_101, 21_000_101  # that whole numbers may spell
-_MARKS = {  # how numbers with a decimal mark are written; what can be read with either is not among these
-    ",": re.compile(r"[+-]?(?:0,\d+|\d+,\d{1,2}|\d+,\d{4,}|\d{1,3}(?:[. ]\d{3})+,\d+)"),
-    ".": re.compile(r"[+-]?(?:0\.\d+|\d+\.\d{1,2}|\d+\.\d{4,}|\d{1,3}(?:[, ]\d{3})+\.\d+)"),
-}
-_DAY = re.compile(r"(\d{1,2})[./-](\d{1,2})[./-]\d{2,4}(?: .*)?")
 _SHORT_YEAR = re.compile(r"\d\d?(?:[./]\d\d?[./]|\.?[ -][^\W\d]{3,9}\.?[ -])\d\d(?:\D.*)?")
-_UNIT = re.compile(r"([^\w\s.,()+<>≤≥=~-]?) ?([+-]?[\d.,' ]*\d) ?([^\d\s.,()+<>≤≥=~-]{0,12})")
+_UNIT = re.compile(r"([^\w\s.,()+<>≤≥=~-]?) ?[+-]?[\d.,' ]*\d ?([^\d\s.,()+<>≤≥=~-]{0,12})")
 _DIGITS = re.compile(r"[+-]?[\d.,' ]*\d")
 _GRID = 8  # a range that is read off the data is rounded outward to about this share of itself
-_MOST = 0.5  # share of the cells that have to be written in one way
-_LIMITED = re.compile(r"[<>≤≥]=? ?[\d.,]+.*|[\d.,]+ ?\+")
 _IDENTIFIER = re.compile(
     r"(?:^|[^a-z])(?:patient|person|customer|kunde|client|account|member|mitglied|case|fall|employee|subject|versichert"
     r"|konto|akte|matri[ck]|encounter|student|sch[uü]ler|tax|steuer)[a-z]*[^a-z]*(?:nr|no|num|number|nummer|num[eé]ro)\b|"
@@ -112,12 +105,8 @@ def reason_to_drop(name: str, kind: str, values: pd.Series[Any], raw: Any) -> st
         return "it is empty"
     if held := nested_in(raw, list(counts.index)):
         return f"its cells are nested ({held}); give their parts columns of their own"
-    if len(counts) == 1:
-        return (
-            "it is constant"
-            if len(present) == len(values)
-            else "all cells that hold anything are equal; if a gap means something, write it"
-        )
+    if len(counts) == 1 and len(present) == len(values):
+        return "it is constant"
     way_out = "if this is no identifier, declare it in a schema; if it names persons, --group hides all rows of each"
     if named_like_key(name):
         return f"the name looks like an identifier; {way_out}"
@@ -168,16 +157,14 @@ def remarks(
 ) -> Iterable[str]:
     """Say how a column is written, what was not read, and what a person may have meant otherwise; no word is quoted."""
     texts = texts_of(raw)
-    if declared.decimal and cells.words:
-        swapped = replace(declared, decimal="." if declared.decimal == "," else ",")
-        more = int(np.sum(swapped.read(raw).kind == NUMBER) - np.sum(cells.kind == NUMBER))
-        if more > 0:
-            yield f"{_many(more)} would be numbers with decimal = {swapped.decimal!r}, declared for this column"
-    if form.unit and not SIGN.fullmatch(form.unit) and form.unit != declared.unit:
-        yield f"most cells with a number have one unit: unit = {form.unit!r} makes numbers of them"
-    limits = sum(count for text, count in texts.items() if _LIMITED.fullmatch(text))
-    if limits and not declared.censored and np.any(cells.kind == NUMBER):  # `<=50K` beside `>50K` are classes
-        yield f"{_many(limits)} such as 90+ or < 0.5: a word, unless censored = 'limit' makes it a number"
+    most, swapped = np.sum(cells.kind == NUMBER), {",": ".", ".": ","}.get(declared.decimal, "")
+    ways = (("unit", form.unit), ("censored", "limit"), ("decimal", swapped))
+    for key, value in ways if texts and cells.words else ():
+        own = ColumnSchema(**vars(declared) | {"unit": form.unit, key: value})
+        now = np.sum(own.read(raw).kind == NUMBER)
+        if now > most and 2 * now >= np.sum(cells.kind > 0):
+            yield f"{_many(now - most)} would be numbers with {key} = {value!r}, declared for this column"
+        most = max(most, now)
     empty = texts_of(raw, lambda text: text in NOTHING and text != "")
     if faults := sum(count for text, count in empty.items() if text[0] == "#"):
         yield f"{_many(faults)} with a formula error of a sheet read as missing"
@@ -211,14 +198,14 @@ def remarks(
         yield "20230623 was read as a number: kind = 'date' makes it a day"
 
 
-def doubts(texts: Collection[str], declared: ColumnSchema) -> dict[str, str]:
+def doubts(texts: Counter[str], declared: ColumnSchema) -> dict[str, str]:
     """Return what in the texts of a column may be meant otherwise, by what would settle it and is not declared."""
     found = dict[str, str]()
     way, marks = which_way(texts, declared, "decimal")
-    if way and "," in way + marks:
+    if marks and way != "." and "," in way + marks:
         point = "1.234 was read as 1.234, though others have decimal commas"
         found["decimal"] = point if "." in marks else "1,234 was read as 1234; else --decimal ,"
-    elif way and marks:
+    elif marks and not way:
         found["point"] = "1.234 was read as 1.234, not as 1234; else --decimal ,"
     if "/" in which_way(texts, declared, "order")[1]:
         found["order"] = "04/05/2021 was read as 5 April; else declare its order"
@@ -233,23 +220,23 @@ def doubts(texts: Collection[str], declared: ColumnSchema) -> dict[str, str]:
     return found
 
 
-def which_way(texts: Collection[str], own: ColumnSchema, settles: str) -> tuple[str, str]:
-    """Return the way in which texts are meant that are read in another, "" if all are read as meant.
+def which_way(texts: Counter[str], own: ColumnSchema, settles: str) -> tuple[str, str]:
+    """Return the way in which texts are meant, and the marks in those that can be read in both ways.
 
-    It is the way that reads every text, "either" where none shows it; "" too where ``settles``, "decimal" or "order",
-    is declared. Also the marks in those texts that can be read in both ways.
+    The way, of a decimal mark or of what comes first in a date, is that in which alone most texts can be read that
+    cannot be read in both; "" where none shows it. What is declared, "decimal" or "order", ``settles`` it: ("", "").
+    Undeclared, a mark is a decimal point, and the month is first where "/" stands, the day where others do.
     """
     if getattr(own, settles):
         return "", ""
     written, ways = list(texts), (".", ",") if settles == "decimal" else ("day", "month")
-    first, second = (ColumnSchema(**vars(own) | {settles: way}).read(written).number for way in ways)
-    doubtful = (first != second) & ~np.isnan(first) & ~np.isnan(second)
-    marks = "".join(mark for mark in ".,/" if any(mark in written[i] for i in np.flatnonzero(doubtful)))
-    shows_first, shows_second = np.any(np.isnan(second) > np.isnan(first)), np.any(np.isnan(first) > np.isnan(second))
-    if shows_first == shows_second:
-        return "either" * bool(doubtful.any()), marks
-    way, right = (ways[0], first) if shows_first else (ways[1], second)
-    return "" if np.array_equal(own.read(written).number[doubtful], right[doubtful]) else way, marks
+    plain = vars(own) | {"kind": "", "censored": "limit"}
+    first, second = (ColumnSchema(**plain | {settles: way}).read(written).number for way in ways)
+    alone = (np.isnan(second) & ~np.isnan(first), np.isnan(first) & ~np.isnan(second))
+    shown = [sum(count for count, here in zip(texts.values(), only, strict=True) if here) for only in alone]
+    doubtful = np.flatnonzero((first != second) & ~np.isnan(first + second))
+    marks = "".join(mark for mark in ".,/" + "-" * (settles == "order") if any(mark in written[i] for i in doubtful))
+    return "" if shown[0] == shown[1] else ways[shown[1] > shown[0]], marks
 
 
 def _many(cells: int) -> str:
@@ -270,27 +257,19 @@ def is_code(texts: Collection[str]) -> bool:
     return all(map(str.isdecimal, written)) and any(len(text) > 1 and text[0] == "0" for text in written)
 
 
-def format_of(texts: Counter[str], declared: ColumnSchema) -> ColumnSchema:
-    """Return what is declared but the kind, and how most texts of a column are written where it is not."""
-    parts = [(_UNIT.fullmatch(text), count) for text, count in texts.items()]
+def format_of(texts: Counter[str], filled: int, declared: ColumnSchema) -> ColumnSchema:
+    """Return what is declared but the kind, and how most texts of a column are written where it is not.
+
+    It has a unit if most of the ``filled`` cells have it.
+    """
     units = Counter[str]()
-    for match, count in parts:
-        units[(match[1] or match[3]) if match else ""] += count
+    for text, count in texts.items():
+        units[(match[1] or match[2]) if (match := _UNIT.fullmatch(text)) else ""] += count
     units.pop("", None)
     unit, seen = max(units.items(), key=lambda item: item[1], default=("", 0))
-    unit = unit if seen > _MOST * texts.total() else ""
-    marks = {mark: sum(n for match, n in parts if match and form.fullmatch(match[2])) for mark, form in _MARKS.items()}
-    days = [(match, count) for text, count in texts.items() if (match := _DAY.fullmatch(text))]
-    first, second = (sum(count for match, count in days if int(match[place]) > 12) for place in (1, 2))
-    dotted = any("/" not in match[0] for match, _ in days)
-    order = "" if not days or not (first or second or dotted) else "day" if first >= second else "month"
-    return replace(
-        declared,
-        kind="",
-        decimal=declared.decimal or (max(marks, key=lambda mark: marks[mark]) if any(marks.values()) else ""),
-        order=order and (declared.order or order),
-        unit=declared.unit or unit,
-    )
+    made = replace(declared, kind="", unit=declared.unit or unit * (2 * seen > filled))
+    ways = {settles: getattr(made, settles) or which_way(texts, made, settles)[0] for settles in ("decimal", "order")}
+    return ColumnSchema(**vars(made) | ways)
 
 
 def coarse_range(low: float, high: float) -> list[float]:
