@@ -52,7 +52,11 @@ def test_text_csv_json_and_certificate_name_what_a_number_is_of():
         assert {line["estimand"] for line in rows} == {estimand}
         rows = [line for line in json.loads(made.to_json())["statistics"] if line["statistic"] == text]
         assert {line["estimand"] for line in rows} == {estimand}
-        assert f"{text} is the {estimand}" in dn.assess(made).to_json()
+        page = dn.assess(made)
+        assert f"{text} is the {estimand}" in page.to_json()
+        assert f"Released: {text}, the {estimand}." in " ".join(str(page).split())
+        shown = [row.shown() for row in made.rows[asked.index(text)] if text != "count()"]
+        assert all(one.endswith(f" ({estimand})") for one in shown)
     assert "all records: 7 (declared)" in str(made)
 
 

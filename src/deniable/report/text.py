@@ -76,7 +76,7 @@ def _summary(assessment: Assessment) -> Iterator[RenderableType]:
     yield Text(assessment.title, style="bold")
     yield Text(assessment.headline, style="bold red" if violated else "")
     notes = [note for section in assessment.sections for note in section.notes]
-    yield from (Text(note) for note in notes if note.startswith("Verdict"))
+    yield from (Text(note) for note in notes if note.startswith(("Verdict", "Released")))
     if assessment.decision is not None:
         yield from _decision_lines(assessment.decision, STYLE[assessment.tone])
     yield Text(f"Status: {_STATUS[assessment.status]}.")

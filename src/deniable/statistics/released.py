@@ -74,8 +74,10 @@ class Row:
         """Return the value, or a limit, as people write it: a date, or a number of six digits."""
         return written(value, as_date=self.dated)
 
-    def shown(self, confidence: float = 0.95) -> str:
-        """Return the value and how far the noise alone moves it, with digits that fit: ``591 ± 15``."""
+    def shown(self, confidence: float = 0.95, *, named: bool = True) -> str:
+        """Return the value and how far noise alone moves it, ``591 ± 15``; ``named``, also what is limited in it."""
+        if named and self.estimand and not self.estimand.startswith("number of"):
+            return f"{self.shown(confidence, named=False)} ({self.estimand})"
         if math.isnan(self.value):
             return f"withheld: {self.note}"
         if self.noise == 0:
@@ -263,4 +265,4 @@ def _dates_of(row: Row) -> list[str]:
 def _line(row: Row, whole: str, confidence: float) -> str:
     wide = f"; population {row.population}" if row.population else ""
     note = f"; {row.note}" if row.note and not math.isnan(row.value) else ""
-    return f"  {row.label or whole}: {row.shown(confidence)}{wide}{note}"
+    return f"  {row.label or whole}: {row.shown(confidence, named=False)}{wide}{note}"

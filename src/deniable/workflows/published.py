@@ -24,18 +24,19 @@ def table_sections(made: StatisticsRelease) -> tuple[Section, ...]:
 def _section(made: StatisticsRelease, i: int, statistic: Statistic, estimand: str, rows: tuple[Row, ...]) -> Section:
     sure, several = f"{100 * made.confidence:g}\u00a0%", plural(made.certificate.unit)
     summary = (
-        f"The {estimand}. “±”: the value on these {several} lies this near, with {sure} chance over the noise alone. "
+        f"“±”: the value on these {several} lies this near, with {sure} chance over the noise alone. "
         f"“Population”: noise and sampling together, if the {several} were drawn at random from it."
     )
     columns = [*statistic.by, *(["item"] if any(row.item for row in rows) else []), "value", "population", "note"]
     cells = [
-        [*row.group, *([row.item] if "item" in columns[len(statistic.by) :] else []), row.shown(made.confidence),
-         row.population or "–", "" if math.isnan(row.value) else row.note]
+        [*row.group, *([row.item] if "item" in columns[len(statistic.by) :] else []),
+         row.shown(made.confidence, named=False), row.population or "–", "" if math.isnan(row.value) else row.note]
         for row in rows
     ]  # fmt: skip
     withheld = sum(math.isnan(row.value) for row in rows)
     why = dict.fromkeys(row.note for row in rows if math.isnan(row.value))
-    notes = [f"Withheld: {withheld} of {len(rows)} numbers ({'; '.join(why)})."] * bool(withheld)
+    notes = [f"Released: {statistic}, the {estimand}."]
+    notes += [f"Withheld: {withheld} of {len(rows)} numbers ({'; '.join(why)})."] * bool(withheld)
     for column in (*statistic.columns, *statistic.by):
         how = "found in the data, with noise" if column in made.found else "declared"
         ends = made.ranges.get(column, ())
