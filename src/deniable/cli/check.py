@@ -102,12 +102,12 @@ def _show(found: Understood, public: str) -> None:
     for column in lines:
         words = "; ".join(word for word in (column.written, column.reason, *column.notes) if word)
         table.add_row(column.name, column.kind, f"{100 * column.missing:.2g} %" if column.missing else "", words)
-    if lines:
+    console.print(*[table] * bool(lines))
+    if lines and not found.problems:
         gone = [column.name for column in found.columns if not column.trained]
         left = f"all but {few(gone)} (nearly unique words, or nothing)" if gone else "all of these columns"
         too = [column.name for column in found.columns if column.trained and column.kind == "dropped"]
         left += f", also {few(too)}, which profile and attack drop" * bool(too)
-        console.print(table)
         console.print(f'deniable train uses {left}; to leave one out: --drop, or kind = "dropped" in a schema')
         console.print(public)
     for problem in found.problems:

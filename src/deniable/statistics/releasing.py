@@ -42,7 +42,7 @@ from deniable.statistics.queries import (
 )
 from deniable.statistics.released import StatisticsRelease
 from deniable.statistics.requests import Given, declared, estimand, query_of, rows_of_answer, share_queries, shares_of
-from deniable.tables import DATE, NUMBER, WORD, ColumnCells, Schema, open_table
+from deniable.tables import DATE, NUMBER, WORD, ColumnCells, Schema, above_header, open_table
 
 _COUNT = 0.01  # share of μ² for the number of records
 _FINDING = 0.21  # share of μ² for all that is not declared: kinds, ranges, categories, the number of records
@@ -308,9 +308,10 @@ def read_columns(source: Any, needed: Collection[str], schema: Schema) -> tuple[
         For a source that cannot be opened, and for columns that the header does not name, or names twice.
     """
     frame = (opened := open_table(source, schema).checked()).frame
+    names = frame.columns
     for name in (*needed, *schema.columns, *({schema.person} - {None})):
-        if name not in frame.columns:
-            raise InputError(f"the table has no column {name!r}{nearest(name, frame.columns)}")
+        if name not in names:
+            raise InputError(f"the table has no column {name!r}{nearest(name, names)}{above_header(names)}")
     cells = {name: schema.column(name).read(frame[name]) for name in needed}
     if schema.person is None:
         return len(frame), cells, Units(opened.unit)

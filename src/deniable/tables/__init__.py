@@ -15,7 +15,7 @@ from deniable.tables.cell import (
     spelled,
 )
 from deniable.tables.columnar import PAIR_TARGET, ColumnsOnDisk, on_disk
-from deniable.tables.containers import as_column, as_frame, column_among, few, name_of, names_of, near
+from deniable.tables.containers import above_header, as_column, as_frame, column_among, few, name_of, names_of, near
 from deniable.tables.draft import (
     PUBLIC,
     Column,
@@ -34,8 +34,9 @@ from deniable.tables.score_files import each_pair, read_scores
 __all__ = [
     "DATE", "MISSING", "NUMBER", "PAIR_TARGET", "PUBLIC", "WHICH_MARK", "WORD", "Block", "CellFormat", "Column",
     "ColumnCells", "ColumnSchema", "ColumnsOnDisk", "Opened", "RowPart", "Schema", "SharedColumn", "Source",
-    "TableWarning", "Understood", "advice_on_keys", "apart", "as_column", "as_frame", "as_schema", "as_source",
-    "as_table", "column_among", "copies_line", "draft_schema", "each_pair", "encode", "few", "flag_of", "kind_counts",
-    "kind_of", "mapped_rows", "name_of", "names_of", "near", "on_disk", "open_table", "persons_of", "read_alike",
-    "read_cell", "read_cells", "read_scores", "shorthand", "spelled", "typed", "typed_table", "understand",
+    "TableWarning", "Understood", "above_header", "advice_on_keys", "apart", "as_column", "as_frame", "as_schema",
+    "as_source", "as_table", "column_among", "copies_line", "draft_schema", "each_pair", "encode", "few", "flag_of",
+    "kind_counts", "kind_of", "mapped_rows", "name_of", "names_of", "near", "on_disk", "open_table", "persons_of",
+    "read_alike", "read_cell", "read_cells", "read_scores", "shorthand", "spelled", "typed", "typed_table",
+    "understand",
 ]  # fmt: skip

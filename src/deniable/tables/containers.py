@@ -20,6 +20,7 @@ CONTAINERS = (
     "a path, a data frame (pandas, Polars, PyArrow, DuckDB, Dask, what else Narwhals knows or has __arrow_c_stream__), "
     "an array, a dict of columns, or blocks"
 )
+_TITLE = 2  # names that may be those of a title, or of a cover sheet
 
 
 def as_frame(data: Any, names: Sequence[Any] = ()) -> Any:
@@ -271,7 +272,13 @@ def near(asked: str, names: Iterable[str]) -> str:
 
 def no_column(option: str, asked: str, names: Iterable[str]) -> str:
     """Say that what an option names is no column, and which there are."""
-    return f"{option} {asked!r} is not a column{near(asked, names)}; it has: {few(names)}"
+    return f"{option} {asked!r} is not a column{near(asked, names)}; it has: {few(names)}{above_header([*names])}"
+
+
+def above_header(names: Sequence[str]) -> str:
+    """Say what to do if so few names are a title's, or a cover sheet's: a function of the header alone."""
+    said = "; if this is a title, delete it, or name another sheet (--sheet): the first row must name every column"
+    return said * (len(names) <= _TITLE)
 
 
 def column_among(option: str, asked: Any, names: Collection[str]) -> str:
