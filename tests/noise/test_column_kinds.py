@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deniable.noise.columns import COUNT_NOISE, ColumnKind, ask_kinds
+from deniable.noise.columns import COUNT_NOISE, ColumnKind, _kind_of_counts, ask_kinds
 from deniable.noise.queries import Queries, QueryBudget, units_of
 from deniable.tables import read_cells
 from guarantees.replay import Tape
@@ -82,3 +82,11 @@ def test_what_columns_hold_where_it_can_be_told_and_where_not():
     assert {name: one for name, one in told.items() if one != holds[name][1]} == {}
     assert not any(one.sure for one in asked([cells for cells, _ in holds.values()], 0.05)[1][:3])
     assert str(told["both"]) == "whole numbers and words"
+
+
+def test_a_column_of_yes_and_no_and_few_other_words_is_never_nearly_unique_words():
+    # 126: the noise at n = 5,000, μ = .25 and twenty columns; as many words as two standard deviations allow for
+    few = _kind_of_counts(np.array([0.0, 0, 0, 512, 4770, 0, 2 * 126 * 2.1]), 126.0)
+    assert few == ColumnKind(kind="category", words="many", most="flag")
+    names = _kind_of_counts(np.array([0.0, 0, 0, 5282, 0, 0, 5282]), 126.0)
+    assert names.words == "unique"

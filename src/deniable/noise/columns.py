@@ -54,7 +54,8 @@ class ColumnKind:
     axis
         "number" or "date" if some are, whatever most of them are; "" for none.
     words
-        The words: "" for none that are worth a cell, "flags" (yes and no), "many", or "unique" (nearly).
+        The words: "" for none that are worth a cell, "flags" (yes and no), "many", or "unique" (more
+        than half of its words and flags are words of their own).
     whole
         Its numbers are whole.
     sure
@@ -129,7 +130,7 @@ def _kind_of_counts(noised: FloatArray, sd: float) -> ColumnKind:
         words = ""
     elif flag > clear > word:
         words = "flags"
-    elif distinct > word / 2 + sd / DISTINCT:
+    elif distinct > (word + flag) / 2 + sd / DISTINCT:
         words = "unique"
     most = max((number, "number"), (date, "date"), (flag, "flag"))[1]
     if some and not sure:

@@ -25,7 +25,8 @@ from deniable.training import Encoder, Listed, Thermometer
 OTHER = "(other)"
 _FEW = 70.0  # records in units of a column's noise below which octaves are all that is asked of its numbers
 _SINGLE, _DAYS = 256, 400  # whole numbers, and days, that have a cell each
-_UNIFORM, _HALVES, _FINER = 64, 24, 256  # cells of a first histogram; parts of one in the second at most
+GROUPS = 16  # of a column at most
+_LEAST, _UNIFORM, _HALVES, _FINER = 16, 64, 24, 256  # cells of a first histogram; parts of one in the second at most
 _HEAVY = 5.0  # standard deviations by which each part of a cell that is cut stands out
 _RANGE = 0.25  # of the μ² of a column of numbers: where they lie
 _STEPS = np.array([1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4, 1e5])  # that round numbers are multiples of
@@ -259,8 +260,14 @@ def ask_column(
     if holds.measured:
         number = np.where(cells.kind == (DATE if column.dates else NUMBER), cells.number, np.nan)
         bounds, found, sd, parents = _number_counts(look, column, number, each, span, n)
-        column, mass = replace(column, bounds=bounds), _within(found, bounds, parents, sd, there[0])
-        counts, sds, masses = [found], [np.full(len(found), sd)], [mass]
+        at = used = np.arange(len(found))
+        if span is None and not parents.any() and (np.ptp(bounds) > len(found) or len(found) <= GROUPS):
+            used = np.flatnonzero(found >= min(CLEAR * sd, found.max()))  # what else is at the ends may be noise
+        first, after = int(used[0]), int(used[-1]) + 1
+        size = np.bincount(np.clip(at, first, after - 1) - first)  # numbers beyond the ends count at the ends
+        counts, sds = [np.add.reduceat(found, np.cumsum(size) - size)], [sd * np.sqrt(size)]
+        column = replace(column, bounds=bounds[first : after + 1])
+        masses = [_within(found[first:after], column.bounds, parents[first:after], sd, there[0])]
     if holds.words or not holds.measured:
         column, found = _word_counts(look, column, cells, each, delta, labels, n)
         spread = np.full(len(found), 1 / each)
@@ -313,11 +320,7 @@ def _number_counts(
     if span is None:
         if not (column.dates or n * mu >= _FEW):
             grid = _octave_edges(whole)
-            found = histogram("octaves", mu, grid)
-            used = np.flatnonzero(found > CLEAR / mu)
-            used = used if used.size else np.array([np.argmax(found)])
-            first, last = int(used[0]), int(used[-1])
-            return grid[first : last + 2], found[first : last + 1], 1 / mu, np.zeros(last + 1 - first, dtype=np.int64)
+            return grid, histogram("octaves", mu, grid), 1 / mu, np.zeros(len(grid) - 1, dtype=np.int64)
         label = f"{'years' if column.dates else 'octaves'} of {name}"
         _, span = find_range(look, label, purpose, mu * math.sqrt(_RANGE), known, x, dates=column.dates)
         mu *= math.sqrt(1 - _RANGE) * (1 - MANY_ROUNDINGS)
@@ -325,7 +328,7 @@ def _number_counts(
     if whole and high - low <= (_DAYS if column.dates else _SINGLE):
         bounds = np.arange(low, high + 2, dtype=np.float64)
         return bounds, histogram("values", mu, bounds), 1 / mu, np.zeros(len(bounds) - 1, dtype=np.int64)
-    return _counted_twice(histogram, mu * math.sqrt(0.5) * (1 - MANY_ROUNDINGS), low, high, whole)
+    return _counted_twice(histogram, n, mu * math.sqrt(0.5) * (1 - MANY_ROUNDINGS), low, high, whole)
 
 
 def _octave_edges(whole: bool) -> FloatArray:
@@ -336,7 +339,7 @@ def _octave_edges(whole: bool) -> FloatArray:
 
 
 def _counted_twice(
-    histogram: Callable[[str, float, FloatArray], FloatArray], mu: float, low: float, high: float, whole: bool
+    histogram: Callable[[str, float, FloatArray], FloatArray], n: float, mu: float, low: float, high: float, whole: bool
 ) -> tuple[FloatArray, FloatArray, float, IntArray]:
     """Return the cells of two histograms, the heavy cells of the first one cut, with the best unbiased counts.
 
@@ -344,7 +347,8 @@ def _counted_twice(
     (first − Σ second)/(k + 1) to each part: no sum of cells is less exact than by the second counts alone.
     """
     halves = max(abs(low), abs(high)) * 2.0 ** (-np.arange(1, _HALVES + 1) / 2)
-    edges = np.concatenate((np.linspace(low, high, _UNIFORM + 1), halves, -halves, [0.0]))
+    even = int(np.clip(n * mu / _HEAVY, _LEAST, _UNIFORM))  # fewer where noise would hide them
+    edges = np.concatenate((np.linspace(low, high, even + 1), halves, -halves, [0.0]))
     edges = np.unique(np.ceil(edges) if whole else edges)
     top = high + 1 if whole else np.nextafter(high, math.inf)
     edges = np.concatenate(([low], edges[(edges > low) & (edges < high)], [top]))

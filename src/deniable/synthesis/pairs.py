@@ -130,7 +130,7 @@ class PairCounts:
         single = [(i,) for i in range(len(self.columns))]
         counts = [*(counts for counts, _ in self.found.values()), *(self.n * share for share in self.shares)]
         # of a group of ordinary size
-        own = (math.sqrt(max(len(c.mass) / c.size, 1.0)) * c.sds[0] for c in self.columns)
+        own = (math.sqrt(max(len(c.mass) / c.size, 1.0)) * c.sds.min() for c in self.columns)
         sds = [*(sd for _, sd in self.found.values()), *own]
         law = JunctionTree(self.sizes, [*self.found, *single])
         law.fit(counts, sds, self.n, steps)

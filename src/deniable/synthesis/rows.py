@@ -22,7 +22,7 @@ def classes_of(column: MadeColumn, schema: Schema) -> dict[Any, int]:
         return {word: column.numbers + i for i, word in enumerate(words)}
     if not column.single or column.numbers > _MOST_CLASSES or column.dates:
         return {}
-    return {int(column.bounds[i]): i for i in range(column.numbers) if column.mass[i] > _SURE * column.sds[0]}
+    return {int(column.bounds[i]): i for i in range(column.numbers) if column.mass[i] > _SURE * column.sds[i]}
 
 
 def cells_made(column: MadeColumn, cells: IntArray, schema: Schema, rng: np.random.Generator) -> Any:
