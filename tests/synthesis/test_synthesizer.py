@@ -63,7 +63,7 @@ def test_intervals_with_open_ends_cover_what_no_octave_showed():
 
 @pytest.mark.parametrize("noise_seed", range(4))
 def test_rows_hold_no_number_that_is_in_the_range_alone(noise_seed):
-    """Columns of 0 and 1 had a -1 or a 2 in 1–2 % of the rows: the range reaches a little beyond, and noise is there."""
+    """Columns of 0 and 1 had a -1 or a 2 in 1–2 % of the rows: the range reaches beyond, and noise is there."""
     table = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (3000, 12)), columns=[f"c{i}" for i in range(12)])
     with insecure_noise(np.random.default_rng(noise_seed)):
         made = dn.PrivateSynthesizer(advantage=0.1).fit(table).sample(3000)
