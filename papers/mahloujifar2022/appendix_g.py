@@ -13,7 +13,7 @@ import deniable as dn
 
 DELTA = 1e-5
 RUNS = {
-    "σ = 3.7306, one step": dn.SubsampledGaussian(3.7306, 1.0, 1),
+    "σ = 3.7307, one step": dn.SubsampledGaussian(3.7307, 1.0, 1),
     "σ = 1, q = 0.01, T = 5,000": dn.SubsampledGaussian(1.0, 0.01, 5000),
 }
 
@@ -38,7 +38,7 @@ def make(reduced):
         numbers[f"e16_epsilon_of_{key}"] = at
         numbers[f"e16_passes_over_delta_of_{key}"] = chance_to_pass(curve, at) / DELTA
         numbers[f"e16_passes_plus_1_over_delta_of_{key}"] = chance_to_pass(curve, at + 1.0) / DELTA
-    member, _ = attack_transcript(RUNS["σ = 3.7306, one step"], n=200_000 if reduced else 4_000_000, rng=16)
+    member, _ = attack_transcript(RUNS["σ = 3.7307, one step"], n=200_000 if reduced else 4_000_000, rng=16)
     seen = np.array([np.mean(member > e) for e in (0.2, 0.5, 0.8, 1.0)])
     left.plot((0.2, 0.5, 0.8, 1.0), seen, "k.", label="played: share of transcripts above ε")
     numbers["e16_played_over_delta"] = float(seen[-1] / DELTA)

@@ -200,3 +200,10 @@ def test_lines_beside_atoms_are_sharp_where_rarest_outcomes_count(run, epsilon, 
     assert high - low <= 2e-5 * high
     assert low <= sketch.delta(epsilon, way)
     assert sketch.delta(epsilon, way, "lower") <= high
+
+
+def test_an_epsilon_of_a_hundred_is_known_by_lines_in_both_orders_of_the_worlds():
+    t = dn.tradeoff(dn.SubsampledGaussian(20.0, 0.9, 100_000)).inverted
+    for way in ("add", "remove"):
+        low, high = (t.delta(161.077, way, side) for side in ("lower", "upper"))
+        assert 0 < high - low <= 1e-8 * high, way

@@ -199,7 +199,8 @@ class InvertedTradeoff(LossTradeoff):
         if beyond.any():
             rows[:, beyond] = Tails.certain(threshold[beyond], self.loss.lowest).stacked()
         value_row, error_row = ROWS.index(wanted), ROWS.index(ERROR_OF[wanted])
-        least = NEGLIGIBLE if wanted in ("hockey_stick", "dual") else 0.0
+        least = NEGLIGIBLE * np.exp(np.minimum(threshold, MOST_EXPONENT)) ** (wanted == "dual")  # that is γ·H
+        least *= wanted in ("hockey_stick", "dual")
 
         def poor() -> NDArray[np.bool_]:
             error = rows[error_row]
