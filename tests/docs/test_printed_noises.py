@@ -48,22 +48,22 @@ def stated(epsilon):
 
 
 PRINTED = [  # page, the words around, the mechanism of what is printed, its limit, the worlds
-    (PLAN, r"sigma \* 1e6\) / 1e6\n([\d.]+)", run, TENTH, None),
-    (PLAN, r"limit=limit\) \* 1e4\) / 1e4\)\n([\d.]+)", run, IDENTIFIED, None),
-    (PLAN, r"1e4\)\n[\d.]+\n([\d.]+)", run, dn.Limit(accuracy=0.95, prior=0.9), None),
-    (PLAN, r"1e4\)\n[\d.]+\n[\d.]+\n([\d.]+)", run, ONE, None),
+    (PLAN, r"5e-7, 6\)\n([\d.]+)", run, TENTH, None),
+    (PLAN, r"5e-5, 4\)\)\n([\d.]+)", run, IDENTIFIED, None),
+    (PLAN, r"5e-5, 4\)\)\n[\d.]+\n([\d.]+)", run, dn.Limit(accuracy=0.95, prior=0.9), None),
+    (PLAN, r"5e-5, 4\)\)\n[\d.]+\n[\d.]+\n([\d.]+)", run, ONE, None),
     (PLAN, r"integer=True\)\n(\d+)", lambda n: dn.SubsampledGaussian(1.0, 0.01, int(n)), TENTH, None),
-    (PLAN, r"1e6\) / 1e6\n([\d.]+)\n\n```", lambda q: dn.SubsampledGaussian(1.0, q, 5000), TENTH, None),
-    (RISKS, r"1e4\)\n([\d.]+)", run, dn.Limit(reconstruction=0.01, baseline=0.001), None),
-    (RISKS, r"1e4\)\n[\d.]+\n([\d.]+)", run, dn.Limit(singling_out=0.1, n=1000, weight=1e-6), None),
-    (RISKS, r"1e4\)\n[\d.]+\n[\d.]+\n([\d.]+)", run, dn.Limit(attribute=0.75, prior=SIX), None),
-    (RISKS, r"1e4\)\n[\d.]+\n[\d.]+\n[\d.]+\n([\d.]+)", run, dn.Limit(advantage=0.1, group_size=3), None),
-    (RISKS, r'"replace"\) \* 1e4\) / 1e4\n([\d.]+)', run, TENTH, "replace"),
+    (PLAN, r"- 5e-7, 6\)\n([\d.]+)", lambda q: dn.SubsampledGaussian(1.0, q, 5000), TENTH, None),
+    (RISKS, r"5e-5, 4\)\)\n([\d.]+)", run, dn.Limit(reconstruction=0.01, baseline=0.001), None),
+    (RISKS, r"5e-5, 4\)\)\n[\d.]+\n([\d.]+)", run, dn.Limit(singling_out=0.1, n=1000, weight=1e-6), None),
+    (RISKS, r"5e-5, 4\)\)\n[\d.]+\n[\d.]+\n([\d.]+)", run, dn.Limit(attribute=0.75, prior=SIX), None),
+    (RISKS, r"5e-5, 4\)\)\n[\d.]+\n[\d.]+\n[\d.]+\n([\d.]+)", run, dn.Limit(advantage=0.1, group_size=3), None),
+    (RISKS, r'"replace"\) \+ 5e-5, 4\)\n([\d.]+)', run, TENTH, "replace"),
     (RISKS, r"noise multiplier ([\d.]+):", run, dn.Limit(reconstruction=0.01, baseline=0.001), None),
     ("docs/report.md", r"multiplier ([\d.]+) instead of 1", run, TENTH, None),
     ("docs/bounds.md", r"epsilon ([\d.]+): advantage", stated, dn.Limit(advantage=0.2), None),
     ("docs/evidence.md", r"σ = ([\d.]+): the attack", run, IDENTIFIED, None),
-    ("src/deniable/limits.py", r"/ 1e3\n +([\d.]+)", run, IDENTIFIED, None),
+    ("src/deniable/limits.py", r"5e-4, 3\)\n +([\d.]+)", run, IDENTIFIED, None),
     (THEIRS, r"advantage 0.1 \| deniable \| [\d.]+ \| ([\d.]+)", run, TENTH, None),
     (THEIRS, r"1e-05 \| deniable \| [\d.]+ \| ([\d.]+)", run, IDENTIFIED, None),
     ("docs/papers/thudi2022.md", r"Noise ([\d.]+) suffices", full, ONE, None),
@@ -102,6 +102,6 @@ def test_a_planned_noise_keeps_what_the_page_says_of_it(row):
 def test_no_page_rounds_a_noise_that_was_searched_for_to_the_nearest():
     rooms = [ROOT / room for room in ("docs", "examples", "src")]
     pages = [ROOT / "README.md", *(path for room in rooms for kind in ("md", "py") for path in room.rglob(f"*.{kind}"))]
-    nearest = re.compile(r"round\((dn\.)?calibrate|round\((sigma|noise), |\{(sigma|noise):\.\d+[fg]\}")
+    nearest = re.compile(r"round\((dn\.)?calibrate(?!.* [+-] 5e-)|round\((sigma|noise), |\{(sigma|noise):\.\d+[fg]\}")
     assert len(pages) > 100
     assert [path.name for path in pages if "calibrate(" in (text := path.read_text()) and nearest.search(text)] == []
