@@ -108,6 +108,13 @@ def test_types_of_which_a_database_gives_bytes_are_refused(kind):
         dn.tables.understand(query)
 
 
+def test_a_type_that_arrow_lacks_is_refused_by_its_name():
+    """A BIGNUM that reached Arrow was read as the text that its bytes are."""
+    held = pa.table(pytest.importorskip("duckdb").connect().sql("select '101'::BIGNUM as x from range(9)"))
+    with pytest.raises(dn.InputError, match=r"of a type that Arrow lacks.*type_name=bignum.*cast it to text"):
+        dn.tables.understand(held)
+
+
 def in_records(text):
     """Of a text file a line is hidden, and the certificate says so."""
     text = text.replace(f"; {A_LINE}", "").replace("; a record is a line of a file", "")

@@ -250,6 +250,8 @@ HINTS = {  # cells, and what is said of them: a hint is one that makes a column 
     "schools": (EDUCATION, ()),
     "ages": (["0-17", "18-64", "65+"], ()),
     "weights": (["70 kg", "71,5 kg", "70 kg", "none"], ("unit = 'kg'",)),
+    "reais": (["R$ 566,60", "R$ 1.566,60"], ("unit = 'R$'",)),
+    "batches": (["K10", "K11", "P7"], ()),
     "found": (["< 0,5 mg/l", "0,7 mg/l", "0,8 mg/l"], ("unit = 'mg/l'", "censored = 'limit'")),
     "limits": (["90+", "< 0.5", "7"], ("censored = 'limit'",)),
 }
@@ -264,6 +266,22 @@ def test_a_hint_is_said_where_following_it_makes_numbers(cells, said):
     ]
     assert all(one in "; ".join(column.notes) for one in said)
     assert ("unit = " in draft_schema({"x": cells})) == any("unit" in one for one in said)
+
+
+TELLING = {  # words that are no dates, and a date that is read otherwise than the others show
+    "a version": ([f"1.{i % 5}.{i % 3}" for i in range(N)], ""),
+    "an address": ([f"10.0.{i % 9}.{i}" for i in range(N)], "nearly unique"),
+    "a book": ([f"978-3-16-{1000 + i}-0" for i in range(N)], "nearly unique"),
+    "a date": ([f"{1 + i % 28}.{1 + i % 12}.2021 bis 7.1.2022" for i in range(N)], "dates are in a form"),
+    "both orders": ([f"{1 + i % 28:02d}/04/2021" for i in range(N)], "was read as 5 April, though others have the d"),
+}
+
+
+@pytest.mark.parametrize(("cells", "said"), TELLING.values(), ids=TELLING)
+def test_what_is_said_of_dates_is_true(cells, said):
+    (column,) = understand({"x": cells}, strict=False).columns
+    assert ("dates are in a form" in column.line) == ("dates are" in said)
+    assert said in column.line
 
 
 def test_one_rule_says_how_a_column_is_written():

@@ -48,6 +48,7 @@ DOUBTFUL = {
     "1.234 was read as 1.234, though others have decimal commas": ["1.234", "123,456"],
     "04/05/2021 was read as 5 April": ["04/05/2021", "01/12/2021"],
     "01067 was read as 1067": ["01067", "10 115"],
+    "2E3 was read as 2000": ["2E3", "4E1", "7"],
 }
 
 

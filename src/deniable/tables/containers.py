@@ -212,6 +212,8 @@ def as_series(column: Any) -> pd.Series[Any]:
     """
     import pyarrow as pa
 
+    if "arrow.opaque" in str(column.type):
+        raise InputError(f"a table must have no column of a type that Arrow lacks, got {column.type}: cast it to text")
     try:
         return _converted(column)
     except Exception:

@@ -26,7 +26,7 @@ RARE = 3  # a text in fewer rows than this could be one person's
 _SENTINELS = (-9999.0, -999.0, -99.0, 999.0, 9999.0, 99999.0, 999999.0)  # numbers that often mean "not known"
 _FIRST_DAY, _LAST_DAY = 19_000_101, 21_000_101  # that whole numbers may spell
 _SHORT_YEAR = re.compile(r"\d\d?(?:[./]\d\d?[./]|\.?[ -][^\W\d]{3,9}\.?[ -])\d\d(?:\D.*)?")
-_UNIT = re.compile(r"([^\w\s.,()+<>≤≥=~-]?) ?[+-]?[\d.,' ]*\d ?([^\d\s.,()+<>≤≥=~-]{0,12})")
+_UNIT = re.compile(r"((?:[A-Za-z]{0,3}[^\w\s.,()+<>≤≥=~-])?) ?[+-]?[\d.,' ]*\d ?([^\d\s.,()+<>≤≥=~-]{0,12})")
 _DIGITS = re.compile(r"[+-]?[\d.,' ]*\d")
 _GRID = 8  # a range that is read off the data is rounded outward to about this share of itself
 _IDENTIFIER = re.compile(
@@ -36,7 +36,7 @@ _IDENTIFIER = re.compile(
     r"|first[_ ]name|last[_ ]name|full[_ ]name|username|user[_ ]name|address)(?:$|[^a-z])"
 )
 _ODD_DATE = re.compile(
-    r"(?:[^\W\d]+\W+)?\d{1,4}[./-]\d{1,2}[./-]\d{1,4}.*|"
+    r"(?:[^\W\d]+\W+)?(?:\d{4}[./-]\d{1,2}[./-]\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})(?![\d./-]).*|"
     r".*\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*\d.*",
     re.I,
 )
@@ -176,7 +176,7 @@ def remarks(
         yield f"{_many(others)} with a number or a date: kind = 'category' makes groups of all, 'number' gaps of words"
     doubtful = doubts(texts, declared)
     if kind not in ("number", "date"):
-        yield from [said for settles, said in doubtful.items() if settles == "code"]
+        yield from [said for settles, said in doubtful.items() if settles in ("code", "power")]
         return
     other = (cells.kind > 0) & values.isna().to_numpy()
     if other.any():
@@ -207,10 +207,14 @@ def doubts(texts: Counter[str], declared: ColumnSchema) -> dict[str, str]:
         found["decimal"] = point if "." in marks else "1,234 was read as 1234; else --decimal ,"
     elif marks and not way:
         found["point"] = "1.234 was read as 1.234, not as 1234; else --decimal ,"
-    if "/" in which_way(texts, declared, "order")[1]:
-        found["order"] = "04/05/2021 was read as 5 April; else declare its order"
+    way, marks = which_way(texts, declared, "order")
+    if "/" in marks:
+        others = ", though others have the day first" * (way == "day")
+        found["order"] = f"04/05/2021 was read as 5 April{others}; else declare its order"
     if declared.kind != "code" and any(re.fullmatch(r"0\d+", text) for text in texts):
         found["code"] = "01067 was read as 1067: kind = 'code' keeps the zeros"
+    if declared.kind != "code" and any(re.fullmatch(r"\d+[eE]\d+", text) for text in texts):
+        found["power"] = "2E3 was read as 2000: kind = 'code' keeps such texts"
     if any(_SHORT_YEAR.fullmatch(text) for text in texts):
         found["year"] = "years of two digits were read as 1969 to 2068"
     if texts and all(re.fullmatch(r"(?:0\d|1[0-2])\.(?:19|20)\d\d", text) for text in texts):
