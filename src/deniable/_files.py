@@ -163,7 +163,7 @@ def read_toml(name: str, path: str | Path) -> tuple[dict[str, Any], str]:
         text = Path(path).read_text(encoding="utf-8-sig")
         return tomllib.loads(text), text
     except OSError:
-        raise InputError(f"{name} {str(path)!r} cannot be read: there is no such file") from None
+        raise InputError(f"{name} {str(path)!r} must be a TOML file, and there is no such file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{name} {str(path)!r} is not TOML: {error}") from None
 

@@ -41,11 +41,23 @@ def shown(value: float, unit: Unit, side: str, digits: int = 4) -> str:
     return f"{text}\u00a0%" if unit == "rate" else text
 
 
+def percent(rate: float) -> str:
+    """Return a setting or a limit, which has no side."""
+    return shown(rate, "rate", "nearest")
+
+
 def with_error(value: float, error: float) -> str:
     """Return a number and its error, ``591 ± 15``: the error with two digits, rounded up, the number to their place."""
     if not error > 0:
         return f"{value:,.6g}"
     return f"{_to_place(value, error, decimal.ROUND_HALF_EVEN)} ± {_to_place(error, error, decimal.ROUND_CEILING)}"
+
+
+def beyond(value: float, low: float, high: float) -> str:
+    """Return a value outside what is possible, and what follows from it: ``-28, so at most 25``."""
+    word, end, way = ("most", high, decimal.ROUND_CEILING) if value < low else ("least", low, decimal.ROUND_FLOOR)
+    said, bound = (_to_place(one, high - low, how) for one, how in ((value, decimal.ROUND_HALF_EVEN), (end, way)))
+    return f"{said}, so at {word} {bound}"
 
 
 def between(low: float, high: float) -> str:

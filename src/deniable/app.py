@@ -148,7 +148,7 @@ def _numbers(curve: dn.Tradeoff, prior: float, fpr: float, delta: float) -> None
     cells[-1].metric(label, "…")
     st.html(_roc(roc_curve("bound", "provable upper bound", curve)))
     st.write(
-        f"{curve.assumptions.line}. Provable upper bounds, each rounded up; the attacker sees every step of the "
+        f"Unit: {curve.assumptions.line}. Provable upper bounds, each rounded up; the attacker sees every step of the "
         "training. TPR: the share of members that he finds; FPR: the share of non-members that he wrongly accuses."
     )
     cells[-1].metric(label, shown(curve.epsilon(delta), "number", "upper"))

@@ -194,7 +194,7 @@ WRONG = [
     ("matrix,8,strategy=none.txt", ".csv or .npy"),
     ("matrix,8", "either strategy or sensitivity"),
     ("tuned,0.5: laplace,2", "trials must be above 1"),
-    ("persn,3: laplace,2", "did you mean person,3?"),
+    ("persn,3: laplace,2", "did you mean person,3: laplace,2?"),
     ("person,3", "person must stand before the whole run"),
     ("laplace,2 + person,3: laplace,2", "person must stand before the whole run"),
     ("nowhere.json", "does not exist"),

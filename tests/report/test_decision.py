@@ -53,6 +53,16 @@ def test_another_policy_later_uses_the_next_larger_rate_which_is_on_the_safe_sid
     assert rules(beyond)["tpr"].outcome == "not decided"
 
 
+def test_a_rule_on_usefulness_that_was_not_judged_is_said_with_the_verdict():
+    """A public page cannot show usefulness; it promised more than the terminal, which knew it missed."""
+    unjudged = dn.assess(dn.GaussianDP(0.1), policy=dn.Policy(utility_loss=0.02))
+    assert "usefulness was not judged here" in unjudged.decision.verdict
+    assert unjudged.decision.verdict in unjudged.to_html().replace("&#39;", "'")
+    assert "USEFULNESS WAS NOT JUDGED HERE" in " ".join(unjudged.to_text().split())
+    assert dn.assess(dn.GaussianDP(0.1), policy=only(0.1)).decision.verdict == "Meets the policy"
+    assert dn.assess(dn.GaussianDP(1.0), policy=dn.Policy()).decision.verdict == "Does not meet the policy"
+
+
 def test_an_attack_alone_never_meets_and_can_miss():
     weak = dn.assess(audit(0.0))
     assert weak.decision.outcome == "not decided"

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import deniable as dn
+from deniable.statistics.estimates import Limits
 
 N = 20_000
 RANGES = {"town": (0, 1), "x": (-4, 4), "still": (0, 10), "few": (-4, 4)}
@@ -87,6 +88,35 @@ def test_only_what_has_no_noise_is_declared(value):
     assert "(declared)" not in row.shown()
     known = dn.release_statistics(frame, "count()", advantage=0.3, n=4000)
     assert known["count()"][0].shown() == "4000 (declared)"
+
+
+@pytest.mark.parametrize(
+    ("value", "within", "said", "population"),
+    [(-24.0, (0.0, np.inf), "-24, so at most 18", "0.0 to 19.4"),
+     (-1.0, (0.0, np.inf), "-1, so at most 18", "0.0 to 19.4"),
+     (5.0, (0.0, np.inf), "5 ± 18", "0 to 25"), (102.0, (0.0, 100.0), "102, so at least 82", "80.6 to 100.0")],
+)  # fmt: skip
+def test_limits_of_an_impossible_value_are_never_cut_to_nothing(value, within, said, population):
+    """-24 ± 18 records had the limits 0 to 0: nothing was possible, although nobody may be in that cell."""
+    row = Limits(0.95).row((), "", value, 9.0, 4.0, within)
+    assert (row.shown(), row.population) == (said, population)
+    plain = Limits(0.95).row((), "", value, 9.0, 4.0)
+    assert row.low <= max(plain.low, within[0])
+    assert row.high >= min(plain.high, within[1])
+
+
+def test_limits_of_an_empty_cell_cover_it_as_often_as_they_say():
+    values, limits = 12.7 * np.random.default_rng(0).normal(size=4000), Limits(0.95)
+    rows = [limits.row((), "", value, 12.7, within=(0.0, np.inf)) for value in values]
+    assert np.mean([row.low <= 0 <= row.high for row in rows]) > 0.965  # 0.975, less three standard deviations
+    assert min(row.high - row.low for row in rows) > 12.7
+
+
+def test_the_advantage_of_each_line_is_rounded_up():
+    made = dn.release_statistics(pd.DataFrame({"x": np.arange(1000.0)}), "count()", advantage=0.1)
+    (line,) = made.records()
+    assert made.certificate.advantage <= line["advantage"] <= made.certificate.advantage + 1e-4
+    assert len(str(line["advantage"])) <= 6
 
 
 def test_dates_among_several_columns_are_said_to_be_days():

@@ -23,10 +23,10 @@ from deniable.training.features import TableReader
 from deniable.workflows.assessing import _unwrap
 
 SCHEMA = json.loads((Path(deniable.report.__file__).parent / "schema.json").read_text())
-RECORD = "Unit: record (add or remove one record)"
-PERSON = "Unit: person (add or remove one person with all its records)"
-REPLACED, ZEROED = "Unit: record (replace one record)", "Unit: record (the contribution of one record becomes 0"
-GROUP = "Unit: group (add or remove a group of 3 records)"
+RECORD = "record (add or remove one record)"
+PERSON = "person (add or remove one person with all its records)"
+REPLACED, ZEROED = "record (replace one record)", "record (the contribution of one record becomes 0"
+GROUP = "group (add or remove a group of 3 records)"
 POISSON = "each record joins a batch by its own coin (Poisson); a shuffled loader is another run"
 ALLOCATED = "each record joins batches of an epoch drawn for it alone (allocation); a shuffled loader is another run"
 SHUFFLED = "the records are shuffled in each epoch and cut into batches; Poisson batches are another run"
@@ -62,7 +62,7 @@ RUNS = {  # a run as the command line takes it: what must be said of it
 
 @pytest.mark.parametrize(("name", "words"), RUNS.items(), ids=list(RUNS))
 def test_a_run_says_its_unit_and_its_batches_in_text_and_json(capsys, name, words):
-    line = "; ".join(words)
+    line = f"Unit: {'; '.join(words)}"
     assert run(["bound", name, "--delta", "1e-6", "--prior", "0.3"]) == 0
     said = capsys.readouterr().out
     assert said.splitlines()[-1].startswith(line) if ZEROED not in words else all(word in said for word in words)
@@ -71,7 +71,7 @@ def test_a_run_says_its_unit_and_its_batches_in_text_and_json(capsys, name, word
     assert precision.endswith(("prior 30 %", "a false positive rate is stated"))
     assert run(["bound", name, "--json", "--prior", "0.3", "--fpr", "0.01"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["unit"] == words[0].split()[1]
+    assert found["unit"] == words[0].partition(" (")[0]
     assert found["adjacency"].startswith(words[0].partition("(")[2].rstrip(")"))
     assert found["batches"] == "; ".join(words[1:])
     assert (found["prior"], found["fpr"]) == (0.3, 0.01)
@@ -117,22 +117,22 @@ COMPLETE = {  # a source: what its page must say
     "its curve, a record replaced": (lambda m: dn.tradeoff(DPSGD, adjacency="replace"), (REPLACED, POISSON)),
     "of persons, replaced": (
         lambda m: dn.tradeoff(dn.SubsampledGaussian(4.0, 0.1, 2, 2), adjacency="replace"),
-        ("Unit: person (replace one person with all its records)", POISSON),
+        ("person (replace one person with all its records)", POISSON),
     ),
     "the best of several runs": (lambda m: tuned(DPSGD, trials=5), (RECORD, POISSON)),
     "a truncated sampler": (lambda m: dn.TruncatedPoisson(2.0, 0.01, 10, 30, 1000), (RECORD, POISSON)),
     "correlated noise, cyclic sampling": (
         lambda m: dn.MatrixMechanism(4.0, np.eye(4), sample_rate=0.1), (RECORD, POISSON)
     ),
-    "correlated noise, all records": (lambda m: dn.MatrixMechanism(4.0, np.eye(4)), ("Unit: record",)),
-    "randomized response": (lambda m: dn.RandomizedResponse(1.0), ("Unit: record",)),
+    "correlated noise, all records": (lambda m: dn.MatrixMechanism(4.0, np.eye(4)), ("record (",)),
+    "randomized response": (lambda m: dn.RandomizedResponse(1.0), ("record (",)),
     "a private model of records": (lambda m: m, (RECORD, GIVEN)),
     "a private model of persons": (lambda m: private(group="who"), (PERSON, GIVEN)),
     "a private model, columns read": (lambda m: make_pipeline(TableReader(["age", "ward"]), m), (RECORD, GIVEN)),
     "a private model behind nothing": (lambda m: make_pipeline("passthrough", m), (RECORD, GIVEN)),
     "statistics of records": (lambda m: statistics(), (RECORD, GIVEN)),
     "statistics of persons": (lambda m: statistics(group="who"), (PERSON, GIVEN)),
-    "a secret half": (lambda m: SECRET, ("Unit: record",)),
+    "a secret half": (lambda m: SECRET, ("record (",)),
     "a profile": (
         lambda m: profile(dn.OutputPerturbation(epsilon=1.0)),
         (RECORD, GIVEN, "only if it is released with norm-Laplace noise of ε = 1"),
@@ -161,7 +161,7 @@ def test_a_page_a_json_and_an_annex_say_what_was_certified(model, make, words):
     for text in (*annexes, " ".join(str(made).split()), made.annex("dp-registry")):
         assert all(word in text for word in stated)
     assert [word for word in SAMPLERS if word in made.to_text(width=10_000)] == [w for w in words if w in SAMPLERS]
-    assert found["assumptions"]["unit"] == words[0].split()[1].rstrip(")")
+    assert found["assumptions"]["unit"] == words[0].partition(" (")[0]
     at = {n["key"]: n["at"] for section in found["sections"] for n in section["numbers"]}
     if "bound.advantage" in at:
         assert at["bound.advantage"] == {"prior": 0.5}

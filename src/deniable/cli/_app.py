@@ -224,18 +224,21 @@ def _way_out(said: str, context: Any) -> str:
     said = said.rstrip(".")
     if context is None:
         return said
-    from deniable.limits import LIMIT_ARGUMENTS
+    from deniable.cli.run import is_run, meant
 
-    examples = re.findall("deniable .*", context.command.epilog or "")
-    unknown = re.search("No such option: --([a-z-]+)", said)
+    examples, path = re.findall("deniable .*", context.command.epilog or ""), context.command_path.split()
+    unknown, *near = re.findall("--[a-z-]+", said) or [""]
     said += "; write 0.1 for 10 %" * ("valid number" in said)
-    loose = list(takewhile(lambda word: not word.startswith("-"), _words.get()[1:]))
-    if "argument" in said and len(loose) > 1 and any(one.name == "run" for one in context.command.params):
-        parts = (",".join(re.split(r"[\s,]+", part.strip())) for part in " ".join(loose).split("+"))
-        said += f"; a run is one argument: {context.command_path} {shlex.quote(' + '.join(parts))}"
-    elif examples and (unknown or said.startswith("Missing")):
-        limit = unknown is not None and unknown[1] in LIMIT_ARGUMENTS
-        said += f"; for example: {next((line for line in examples if limit and '--limit' in line), examples[0])}"
+    loose = list(takewhile(lambda word: not word.startswith("-"), _words.get()[len(path) - 1 :]))
+    kinds = {one.name: getattr(one, "help", "") for one in context.command.params}
+    first = [*kinds].index("run") if "run" in kinds else len(loose)
+    parts = loose[first:] if all(map(is_run, loose[first:])) else map(meant, " ".join(loose[first:]).split("+"))
+    if "unexpected" in said and (run := meant(" + ".join(parts))):
+        said += f"; a run is one argument: {shlex.join([*path, *loose[:first], run])}"
+    elif unknown and (form := re.search(rf"\S*\b{unknown[2:]}=[^;\s]*", kinds.get("limit", ""))):
+        said += f"; write --limit {form[0]}"
+    elif examples and said.startswith(("Missing", "No such option")):
+        said += f"; for example: {next((line for line in examples if {*near[:1]} <= {*line.split()}), examples[0])}"
     return f"{said} (see {context.command_path} --help)"
 
 

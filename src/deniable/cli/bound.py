@@ -11,7 +11,7 @@ from deniable import testing
 from deniable._check import InputError
 from deniable._files import to_json
 from deniable._notebook import sentences
-from deniable._shown import Unit, shown
+from deniable._shown import Unit, percent, shown
 from deniable.cli import _options as options
 from deniable.cli._app import FINE, MISSED, again, command, suggest
 from deniable.cli.run import RunArgument, read_run, with_unknown
@@ -92,7 +92,7 @@ def bound(
         question = with_unknown(run)
         if question and answers["advantage"] > DEFAULT_ADVANTAGE:
             following = ("calibrate", question, "--advantage", f"{DEFAULT_ADVANTAGE:g}")
-    told = testing.marked((*lines, curve.assumptions.line, *sentences(mechanism.notes)), curve.insecure)
+    told = testing.marked((*lines, f"Unit: {curve.assumptions.line}", *sentences(mechanism.notes)), curve.insecure)
     print(to_json(answers) if as_json else "\n".join(told))
     options.draw(curve, plot)
     if not as_json:
@@ -105,9 +105,6 @@ def _rows(curve: Tradeoff, prior: float, fpr: float, delta: float, baseline: flo
 
     def at_most(key: str, claim: str, value: float, unit: Unit = "rate", more: str = "") -> tuple[str, str, float]:
         return key, f"{claim:<29} at most {shown(value, unit, 'upper')}{more}".replace("\u00a0", " "), value
-
-    def percent(value: float) -> str:
-        return shown(value, "rate", "nearest")
 
     more = f", at FPR {percent(fpr)}, prior {percent(prior)}"
     rows = [

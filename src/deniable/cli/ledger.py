@@ -109,7 +109,7 @@ def plan(
 def verify(
     file: FileArgument,
     head: Annotated[
-        str | None, typer.Option(help="The head on a page or certificate, to be found in the chain.")
+        str | None, typer.Option(help="The head on a page or certificate, 12 digits or more, to be found in the chain.")
     ] = None,
 ) -> int:
     """Compute chain and limit anew.

@@ -87,8 +87,7 @@ def profile(
     if out is not None and out.suffix == ".parquet":
         found.to_parquet(out, fpr)
         wrote(out)
-    rates = (0.1, 0.01, fpr) if fpr not in (0.1, 0.01) else (0.1, 0.01)
     group = None if by is None or table is None else (by, table.frame[by].to_numpy())
-    made = dn.assess(found, fpr=rates, group=group, **said)
+    made = dn.assess(found, fpr=(0.1, 0.01, fpr), group=group, **said)
     write(pages.files(made))
     return replace(pages, full=True).show(made, () if pages.owner_report else again("--owner-report", "profile.html"))

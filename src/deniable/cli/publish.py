@@ -30,7 +30,7 @@ def publish(
     ],
     out: Annotated[Path | None, options.file("--out", "Where the statistics go", ".csv", ".json")] = None,
     records: Annotated[
-        int | None, options.more(help="The number of records, if it is public; otherwise it is counted with noise.")
+        int | None, options.more(min=1, help="Number of records, if it is public; otherwise it is counted with noise.")
     ] = None,
     suppress_below: Annotated[float, options.more(help="Withhold counts whose noisy value is below this.")] = 0.0,
     group: options.GroupOption = None,

@@ -9,6 +9,7 @@ import re
 import warnings
 import zipfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -147,7 +148,9 @@ def _words(text: str) -> tuple[list[_Word], list[_Word]]:
     """The prefixes and the parts of a run."""
     prefixes = []
     while (match := _PREFIX.fullmatch(text)) and match[1].lower() not in NAMES:
-        prefixes.append(_word(f"{match[1]},{match[2]}", PREFIXES, 1))
+        if (name := match[1].lower()) not in PREFIXES:
+            raise InputError(_no_name(text, name))
+        prefixes.append(_word(f"{name},{match[2]}", PREFIXES, 1))
         text = match[3]
     return prefixes, [_word(part.strip(), NAMES, 0) for part in _PLUS.split(text)]
 
@@ -192,16 +195,24 @@ def _no_name(text: str, name: str) -> str:
         return f"run {text!r}: {name} must stand before the whole run, as {name},3: dpsgd,1,0.01,5000"
     if Path(text).suffix.lower() in _TABLES:
         return f"run {text!r} looks like a table; of a table: deniable check, train, publish, attack or profile"
-    first, _, rest = re.sub("[ =]", ",", text).partition(",")
-    near = difflib.get_close_matches(first, (*NAMES, *PREFIXES), n=1)
-    guess = f"{near[0]},{rest}" if near and rest else "".join(near)
-    if re.fullmatch(r"[0-9.e-]+", name):
-        guess = {0: "epsilon,", 1: "epsilon,", 2: "dpsgd,"}.get(text.count(","), "") + text
-    hint = f"did you mean {guess}? " if guess else ""
+    hint = f"did you mean {guess}? " if (guess := meant(text)) else ""
     return (
         f"run {text!r} must begin with a name, as dpsgd,1,0.01,5000, or be a .json or .pt file; {hint}names: "
         f"{', '.join(NAMES)}"
     )
+
+
+def meant(text: str) -> str:
+    """Return the run that words may have meant, which can be read; nothing if none is near."""
+    first, *rest = re.split("[,=:]", re.sub(r"[\s;(]+", ",", text.strip(" )")), maxsplit=1)
+    near, tail = difflib.get_close_matches(_named(first), (*NAMES, *PREFIXES), n=1), "".join(rest).strip(",")
+    if _number(first) is not None:
+        near, tail = ["dpsgd" if tail.count(",") == 1 else "epsilon"], f"{first},{tail}".strip(",")
+    for guess in (f"{name},{words}" for name in near for words in (tail, text[len(first) + 1 :], f"3: {tail}")):
+        with suppress(InputError):
+            read_run(guess, 1.0)
+            return guess
+    return ""
 
 
 def _form(name: str, parameters: Mapping[str, Any]) -> str:

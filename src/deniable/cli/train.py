@@ -83,7 +83,6 @@ def train(
     lines = [f"{line} (why: deniable check)" if line.endswith(": dropped") else line for line in made.remarks]
     if not pages.full:
         lines = [line for line in lines if line in made.assessment.warnings or line.endswith("check)")]
-    public, own = made.public.decision, made.assessment.decision
-    if pages.report is not None and public is not None and own is not None and public.outcome != own.outcome:
-        lines.append(f"{pages.report} says {public.verdict!r}: usefulness, measured without noise, is not in it")
+    public, own = (one.decision and one.decision.verdict for one in (made.public, made.assessment))
+    lines += [f"{pages.report} says: {public}"] * (pages.report is not None and public != own)
     return pages.show(made.assessment, () if files else again("--out", "model.skops", "--report", "report.html"), lines)

@@ -54,7 +54,7 @@ class Assumptions:
     @property
     def line(self) -> str:
         """The unit, the two worlds and the batches: what goes with every number."""
-        return f"Unit: {self.unit} ({self.adjacency}){self.batches and f'; {self.batches}'}"
+        return f"{self.unit} ({self.adjacency}){self.batches and f'; {self.batches}'}"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "notes", testing.marked(self.notes, testing.insecure()))

@@ -36,7 +36,7 @@ from deniable._files import to_json
 from deniable._kept import Kept
 from deniable._shown import shown
 from deniable.accounting import tradeoff
-from deniable.curves import Tradeoff
+from deniable.curves import FIXED_BEFOREHAND, Tradeoff, with_assumptions
 from deniable.ledger.admission import Remainder, adds_up, beside, described, for_unit, hidden_by, remainder
 from deniable.ledger.file import Entry, LedgerError, StoredLine, create, first_head, next_head, opened
 from deniable.limits import Limit
@@ -45,6 +45,7 @@ from deniable.planning import largest_mu
 
 _CURVES = 16  # of everything up to an entry that a list of all entries computes, at least: each takes a moment
 _DEFAULT_FAILURE = 1e-5  # δ* of a ledger with a limit: ten fits that find categories
+FILTER = "Releases may be chosen from what earlier ones show: whatever is admitted keeps the limit (a privacy filter)."
 CONDITION = "the sum of what was entered or is planned holds if no release was planned by looking at an earlier one"
 
 
@@ -217,7 +218,9 @@ class Ledger:
         """Return the curve of everything: with a limit of all that it will ever admit, else of what was entered."""
         if self._promise is None:
             return tradeoff(self.mechanism())
-        return tradeoff(self._promise.with_notes(_composed(self.entries).notes, self.unit))
+        curve = tradeoff(self._promise.with_notes(_composed(self.entries).notes, self.unit))
+        notes = tuple(FILTER if note == FIXED_BEFOREHAND else note for note in curve.assumptions.notes)
+        return with_assumptions(curve, notes=notes)
 
     def plan(self, release: Any, *, unit: str | None = None, records_per_person: int | None = None) -> Tradeoff:
         """Return the curve of what was entered and ``release`` together, entering nothing; raises as :meth:`add`."""
@@ -329,8 +332,9 @@ class Ledger:
             words = f"together: advantage at even odds at most {shown(together, 'rate', 'upper')}; {self._condition}"
             return {"together": together}, words
         unused = "".join(f"; still reserved: {part!r}" for part in left.reserve)
-        more = f"as for {left.releases(Limit(advantage=0.1))} releases of advantage 0.1{unused}"
-        mu, whole = (shown(one, "number", "lower") for one in (left.mu, left.whole))
+        mu, whole, delta = (shown(one, "number", "lower") for one in (left.mu, left.whole, left.failure))
+        many = left.releases(Limit(advantage=0.1))
+        more = f"as for {many} release{'s' * (many != 1)} of advantage 0.1; δ {delta} for what may fail{unused}"
         return {"remaining_mu": left.mu}, f"remaining: μ {mu} of {whole}, {more}"
 
     @contextmanager
@@ -353,7 +357,7 @@ def _new_about(unit: str | None, limit: Limit | None, reserve: Mechanism | None)
     if limit is None and reserve is None:
         return made
     if not isinstance(limit, Limit):
-        raise LedgerError(f"limit must be a Limit, such as Limit(advantage=0.2), got {limit!r}; reserve goes with one")
+        raise LedgerError(f"reserve goes with a limit, as Limit(advantage=0.2) or --advantage 0.2; got limit={limit!r}")
     failure = min(_DEFAULT_FAILURE, (limit.most - limit.floor) / 2 / limit.group_size)
     kept = ApproximateDP(0.0, failure) if reserve is None else reserve
     if not isinstance(kept, Mechanism) or not adds_up(kept):

@@ -136,6 +136,7 @@ class Remainder:
 
     mu: float
     whole: float
+    failure: float
     reserve: tuple[Mechanism, ...]
 
     def releases(self, limit: Limit) -> int:
@@ -157,12 +158,13 @@ def remainder(promise: Mechanism, every: Mechanism, limit: str) -> Remainder:
     if not failures <= allowed:
         at, needed = shown(allowed, "number", "lower"), shown(failures, "number", "upper")
         raise LedgerError(
-            f"the failure probabilities would sum to {needed}, and {at} was reserved; declare classes and categories, "
-            "so that none has to be found"
+            f"the failure probabilities would sum to {needed}, and {at} was reserved when the ledger was made "
+            "(--reserve 'dpsgd,4,0.01,1000 + epsilon,0,1e-5' holds 1e-5 besides a run); declare classes and "
+            "categories, so that none has to be found"
         )
     for part in others:
         take(part, kept)
-    return Remainder(math.sqrt(max(whole - squares, 0.0)), math.sqrt(whole), tuple(kept))
+    return Remainder(math.sqrt(max(whole - squares, 0.0)), math.sqrt(whole), allowed - failures, tuple(kept))
 
 
 def take(part: Mechanism, kept: list[Mechanism]) -> None:

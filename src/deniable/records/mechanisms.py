@@ -57,18 +57,12 @@ class OutputPerturbation:
         choice("noise", self.noise, ("norm-laplace", "gaussian"))
         if (self.epsilon is None) == (self.scale is None):
             raise InputError("OutputPerturbation needs exactly one of epsilon and scale")
-        finite = {"below": float("inf")}
-        if self.epsilon is not None:
-            object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, above=0.0, **finite))
-            if (self.delta is not None) != (self.noise == "gaussian"):
-                raise InputError("delta goes with noise='gaussian', and only with it")
-        elif self.delta is not None:
-            raise InputError("delta goes with epsilon: a given scale needs no calibration")
-        if self.delta is not None:
-            object.__setattr__(self, "delta", number("delta", self.delta, above=0.0, below=1.0))
-        if self.scale is not None:
-            object.__setattr__(self, "scale", number("scale", self.scale, above=0.0, **finite))
-        object.__setattr__(self, "row_bound", number("row_bound", self.row_bound, above=0.0, **finite))
+        if (self.delta is not None) != (self.epsilon is not None and self.noise == "gaussian"):
+            raise InputError(f"delta goes with epsilon and noise='gaussian' only, as delta=1e-5, got {self.delta!r}")
+        for name in ("epsilon", "delta", "scale", "row_bound"):
+            if (value := getattr(self, name)) is not None:
+                most = 1.0 if name == "delta" else float("inf")
+                object.__setattr__(self, name, number(name, value, above=0.0, below=most))
 
     def guarantee(self) -> Mechanism | None:
         """What the calibration promises about every data set: ``PureDP`` or ``GaussianDP``; ``None`` for a scale."""

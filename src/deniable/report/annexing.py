@@ -123,7 +123,7 @@ def _meta(*names: str) -> Callable[[Assessment], list[str]]:
 def _risks(a: Assessment) -> list[str]:
     known = [n for n in a.numbers.values() if n.baseline is not None and n.unit == "rate"]
     found = [f"{_number(n)}; blind guessing reaches {shown(n.baseline or 0.0, 'rate', 'nearest')}" for n in known]
-    return [*(found or ["Nothing is proven about this release."]), a.assumptions.line]
+    return [*(found or ["Nothing is proven about this release."]), f"Unit: {a.assumptions.line}"]
 
 
 def _decision(a: Assessment) -> list[str]:
@@ -244,7 +244,7 @@ FILLERS: dict[str, Callable[[Assessment], Iterable[str]]] = {
         *_meta("author", "date", "version")(a),
         f"deniable {a.reproduction.get('deniable', '')}".strip(),
     ],
-    "game_unit": lambda a: [a.assumptions.line, a.assumptions.game],
+    "game_unit": lambda a: [f"Unit: {a.assumptions.line}", a.assumptions.game],
     "purpose_author": lambda a: _meta("purpose", "author")(a) if {"purpose", "author"} <= set(a.meta) else [],
     "stored": lambda a: ["No row is stored: noisy sums only." if a.section("account") else "Not examined here."],
     "risks": _risks,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from deniable import testing
-from deniable._shown import shown
+from deniable._shown import percent, shown
 from deniable.curves import EVERY_CASE
 from deniable.limits import Limit
 from deniable.report.policy import Policy
@@ -99,7 +99,9 @@ class Decision:
 
     @property
     def verdict(self) -> str:
-        """The outcome in words."""
+        """The outcome in words; a policy that is met here, but for a rule on usefulness, is not called met."""
+        if self.met and any(rule.key == "utility_loss" and rule.outcome == "not asked" for rule in self.rules):
+            return "Meets the policy's limits on leakage; usefulness was not judged here"
         return "Not decided" if self.outcome == "not decided" else f"{self.outcome.capitalize()} the policy"
 
     @property
@@ -121,28 +123,29 @@ def decide(assessment: Assessment, policy: Policy) -> Decision:
     measured attack can miss a limit, it can never meet one.
     """
     rules = tuple(_rules(assessment, policy))
-    missed = [rule for rule in rules if rule.outcome == "missed"]
-    unknown = [rule for rule in rules if rule.outcome == "not decided"]
-    met = [rule for rule in rules if rule.outcome == "met"]
-    if assessment.assumptions.insecure:
-        return Decision("not decided", policy, testing.INSECURE, None, rules, ())
-    if assessment.status == "violated":
+    outcome, reason, decided_by = _outcome(assessment, rules)
+    return Decision(outcome, policy, reason, decided_by, rules, ())
+
+
+def _outcome(a: Assessment, rules: Sequence[Rule]) -> tuple[DecisionOutcome, str, str | None]:
+    """What rules decide together, why, and the key of the one that does."""
+    kinds = ("missed", "not decided", "met", "not asked")
+    missed, unknown, met, left = ([rule for rule in rules if rule.outcome == kind] for kind in kinds)
+    if a.assumptions.insecure:
+        return "not decided", testing.INSECURE, None
+    if a.status == "violated":
         reason = "A measured attack is above the bound, beyond its error: nothing that was promised counts as met."
-        return Decision("does not meet", policy, reason, "measured", rules, ())
+        return "does not meet", reason, "measured"
     if missed:
         first = max(missed, key=lambda rule: (rule.key != "utility_loss", rule.excess))
         others = "" if len(missed) == 1 else f" {len(missed) - 1} more of {len(rules)} rules missed."
-        return Decision("does not meet", policy, first.why + others, first.key, rules, ())
+        return "does not meet", first.why + others, first.key
     if unknown or not met:
-        first = unknown[0] if unknown else rules[0]
-        return Decision("not decided", policy, first.why, first.key, rules, ())
+        first = (unknown or rules)[0]
+        return "not decided", first.why, first.key
     first = max(met, key=lambda rule: rule.excess)
-    left = [rule.label for rule in rules if rule.outcome == "not asked"]
-    rest = f" Not part of this report: {', '.join(_lower(label) for label in left)}." if left else ""
-    return Decision(
-        "meets", policy, f"Every rule that applies is met. Closest: {_lower(first.why)}{rest}", first.key,
-        rules, (),
-    )  # fmt: skip
+    rest = f" Not part of this report: {', '.join(_lower(rule.label) for rule in left)}." if left else ""
+    return "meets", f"Every rule that applies is met. Closest: {_lower(first.why)}{rest}", first.key
 
 
 def _lower(text: str) -> str:
@@ -154,7 +157,7 @@ def _rules(a: Assessment, policy: Policy) -> Iterable[Rule]:
     if (asked := policy.limit("advantage")) is not None:
         yield _proven(a, policy, asked, "Advantage of every attacker at even odds", attacked)
     if (asked := policy.limit("tpr")) is not None:
-        label = f"Members found at {_percent(asked.fpr or 0.0)} false accusations"
+        label = f"Members found at {percent(asked.fpr or 0.0)} false accusations"
         yield _proven(a, policy, asked, label, _shown_by_attacks(a, f"tpr@fpr={asked.fpr:g}"))
     if (asked := policy.limit("reconstruction")) is not None:
         yield _secret(a, asked)
@@ -190,13 +193,13 @@ def _proven(a: Assessment, policy: Policy, asked: Limit, label: str, attacks: li
     bound, record = _upper(a, "bound", key, rate), _upper(a, r"records\.worst", key, rate)
     found = record or bound if policy.scope == "this data set" else bound or record
     if attacks and (low := attacks[0].low or 0.0) > limit:
-        why = f"{label}: an attack shows at least {shown(low, 'rate', 'lower')}; the policy allows {_percent(limit)}."
+        why = f"{label}: an attack shows at least {shown(low, 'rate', 'lower')}; the policy allows {percent(limit)}."
         return Rule(key, label, limit, "missed", low, attacks[0].key, why)
     if found is None:
         why = f"{label}: nothing is proven in this report; a weak attack does not rule out stronger ones."
         return _missing(key, label, why, limit)
     outcome: RuleOutcome = "met" if _size(found) <= limit else "missed"
-    why = f"{label}: at most {found.shown} proven {_for(a, found)}; the policy allows {_percent(limit)}."
+    why = f"{label}: at most {found.shown} proven {_for(a, found)}; the policy allows {percent(limit)}."
     if outcome == "met" and not _covers(a, found, policy):
         outcome = "not decided"
         why = f"{label}: at most {found.shown} {_for(a, found)} only; the policy asks for {policy.scope}."
@@ -229,7 +232,7 @@ def _for(a: Assessment, number: Number) -> str:
 
 
 def _secret(a: Assessment, asked: Limit) -> Rule:
-    limit, label = asked.most, f"Secret guessed blindly with chance {_percent(asked.baseline or 0.0)}"
+    limit, label = asked.most, f"Secret guessed blindly with chance {percent(asked.baseline or 0.0)}"
     found = _upper(a, "risk", "reconstruction", asked.baseline)
     if found is None:
         why = (
@@ -237,7 +240,7 @@ def _secret(a: Assessment, asked: Limit) -> Rule:
             "record and data set says something."
         )
         return _missing("reconstruction", label, why, limit)
-    why = f"{label}: named with chance {found.shown} at most, proven; the policy allows {_percent(limit)}."
+    why = f"{label}: named with chance {found.shown} at most, proven; the policy allows {percent(limit)}."
     return Rule(asked.kind, label, limit, "met" if _size(found) <= limit else "missed", _size(found), found.key, why)
 
 
@@ -255,7 +258,7 @@ def _attack(a: Assessment, policy: Policy, shows: list[Number], limit: float) ->
         why = f"{label}: an attack of this report says nothing about its advantage, small or large."
         return _missing("measured", label, why, limit)
     rest = "" if high is None else f", not excluded up to {shown(high, 'rate', 'upper')}"
-    why = f"{label}: at least {shown(low, 'rate', 'lower')}{rest}; the policy allows {_percent(limit)} to be shown."
+    why = f"{label}: at least {shown(low, 'rate', 'lower')}{rest}; the policy allows {percent(limit)} to be shown."
     return Rule("measured", label, limit, "met" if low <= limit else "missed", low, key, why)
 
 
@@ -272,9 +275,9 @@ def _utility(a: Assessment, policy: Policy) -> Rule:
         low, high = (-math.inf, math.inf) if lost.low is None or lost.high is None else (lost.low, lost.high)
         outcome: RuleOutcome = "met" if high <= limit else "missed" if low > limit else "not decided"
         more = " More held-out records would tell." if outcome == "not decided" else ""
-        known = "too few records to tell what" if lost.low is None else f"{low:.3f} to {high:.3f}"
-        what = f"{known} of {lost.label.partition(' lost')[0]}, on held-out records"
-        why = f"{label}: {what}; the policy allows {limit:g}.{more}"
+        of = f"{lost.label.partition(' lost')[0]} is lower by {low:.3f} to {high:.3f} (95\u00a0%, held-out records)"
+        known = "too few records were held out to tell" if lost.low is None else of
+        why = f"{label}: {known}; the policy allows {limit:g}.{more}"
         return Rule("utility_loss", label, limit, outcome, lost.value, lost.key, why)
     if "utility" in policy.require and not any(key.startswith("use.") for key in a.numbers):
         return _missing("utility_loss", label, "The policy requires usefulness, and it was not measured.", limit)
@@ -305,10 +308,6 @@ def _upper(a: Assessment, section: str, name: str, rate: float | None) -> Number
 def _size(number: Number) -> float:
     """The value of an upper bound; one that could not be stated is infinite."""
     return math.inf if number.value is None or math.isnan(number.value) else number.value
-
-
-def _percent(limit: float) -> str:
-    return shown(limit, "rate", "nearest")
 
 
 _PROOF = "Proof: assess the mechanism that ran (deniable assess --help); what is measured proves nothing safe."

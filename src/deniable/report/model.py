@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from itertools import count
@@ -230,8 +231,7 @@ class Assessment(Textual):
             ("Attacker", a.game),
             ("Access", a.access),
             ("Prior", "what the attacker believes beforehand; it is stated with every number that depends on it"),
-            ("Adjacency and unit of privacy", a.adjacency),
-            ("With every number", a.line),
+            ("Unit, adjacency and batches", a.line),
             *(("Also assumed", note) for note in a.notes),
         ]
 
@@ -425,21 +425,12 @@ def _rename_section(section: Section, taken: set[str]) -> Section:
     """Give a section whose key is taken a key of its own, and its numbers keys below it."""
     if section.key not in taken:
         return section
-    key = next(f"{section.key}{i}" for i in count(2) if f"{section.key}{i}" not in taken)
-
-    def moved(name: str) -> str:
-        head, dot, rest = name.partition(".")
-        return f"{head}{key[len(section.key) :]}{dot}{rest}"
-
-    return replace(
-        section,
-        key=key,
-        numbers=tuple(replace(n, key=moved(n.key)) for n in section.numbers),
-        curves=tuple(replace(c, key=moved(c.key)) for c in section.curves),
-        series=tuple(replace(p, key=f"{p.key}-{key}") for p in section.series),
-        grids=tuple(replace(g, key=f"{g.key}-{key}") for g in section.grids),
-        bars=tuple(replace(b, key=f"{b.key}-{key}") for b in section.bars),
-    )
+    suffix = next(f"{i}" for i in count(2) if f"{section.key}{i}" not in taken)
+    moved: dict[str, Any] = {
+        kind: tuple(replace(one, key=re.sub(r"^[^.]*", rf"\g<0>{suffix}", one.key)) for one in getattr(section, kind))
+        for kind in ("numbers", "curves", "series", "grids", "bars")
+    }
+    return replace(section, key=f"{section.key}{suffix}", **moved)
 
 
 def _union(*groups: tuple[str, ...]) -> tuple[str, ...]:

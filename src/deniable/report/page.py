@@ -14,7 +14,7 @@ import numpy as np
 
 from deniable._files import plain
 from deniable._optional import missing
-from deniable._shown import LISTED, shown
+from deniable._shown import LISTED, percent, shown
 from deniable.report.decision import Decision, Rule
 from deniable.report.meta import FIELDS
 from deniable.report.model import Assessment, Bars, Curve, Grid, Number, Series, cell_text
@@ -39,7 +39,7 @@ def to_html(assessment: Assessment) -> str:
         lstrip_blocks=True,
     )
     environment.filters["cell"] = cell_text
-    environment.filters["rate"] = partial(shown, unit="rate", side="nearest")
+    environment.filters["rate"] = percent
     most = _most_right(assessment)
     decision, unbroken = assessment.decision, assessment.status != "violated" and not assessment.assumptions.insecure
     page = environment.get_template("page.html.j2").render(
@@ -66,7 +66,7 @@ def _rule(rule: Rule, decision: Decision) -> dict[str, Any]:
     """A rule as a person reads it: what was found is rounded to the side of the truth on which it lies."""
     limit = found = "–"
     if rule.limit is not None:
-        limit = f"{rule.limit:g}" if rule.key == "utility_loss" else shown(rule.limit, "rate", "nearest")
+        limit = f"{rule.limit:g}" if rule.key == "utility_loss" else percent(rule.limit)
     if rule.found is not None and rule.key == "utility_loss":
         found = f"≈ {max(round(rule.found, 3), 0.0):g}"  # its interval stands in the reason
     elif rule.found is not None:

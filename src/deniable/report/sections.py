@@ -10,7 +10,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._notebook import USUAL_FPRS
-from deniable._shown import plural, shown
+from deniable._shown import percent, plural, shown
 from deniable.curves import TUNING_COUNTED, TUNING_PARTLY_COUNTED, Tradeoff
 from deniable.report.model import Curve, Number, NumberKind, Section, Status
 from deniable.risks import replaced
@@ -83,10 +83,10 @@ class Asked:
 
 def caveats(tradeoff: Tradeoff) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what a curve does not cover and what its readers are warned of, by whether it counts tuning in."""
-    notes = tradeoff.assumptions.notes
+    notes, others = tradeoff.assumptions.notes, () if tradeoff.universal else (OTHER_RISKS,)
     if TUNING_COUNTED in notes:
-        return NOT_COVERED._replace(choices=_OTHER_CHOICES), ()
-    return NOT_COVERED, (_PARTLY_TUNED if TUNING_PARTLY_COUNTED in notes else TUNING_WARNING,)
+        return (*others, *NOT_COVERED._replace(choices=_OTHER_CHOICES)), ()
+    return (*others, *NOT_COVERED), (_PARTLY_TUNED if TUNING_PARTLY_COUNTED in notes else TUNING_WARNING,)
 
 
 def bound_section(tradeoff: Tradeoff, asked: Asked, *, comparisons: Mapping[str, Tradeoff] | None = None) -> Section:
@@ -94,26 +94,26 @@ def bound_section(tradeoff: Tradeoff, asked: Asked, *, comparisons: Mapping[str,
     prior, fpr, delta = asked.prior, asked.fpr, asked.delta
     exact = tradeoff.confidence == 1.0
     sure = "" if exact else f", with confidence {shown(tradeoff.confidence, 'rate', 'lower')}"
-    at, guess = _percent(prior), max(prior, 1 - prior)
+    at, guess = percent(prior), max(prior, 1 - prior)
     rows: list[_Row] = [
         ("advantage", "Advantage, prior 50 %", tradeoff.advantage(), 0.0,
          "No attack's true positive rate exceeds its false positive rate by more than this."),
         ("accuracy", "Accuracy, prior 50 %", tradeoff.accuracy(), 0.5,
          "No attacker who sees members and non-members equally often is right more often than this; guessing reaches "
          "50 %."),
-        *((f"tpr@fpr={rate:g}", f"TPR at FPR {_percent(rate)}", tradeoff.tpr(rate), rate,
-           f"An attacker who wrongly accuses at most {_percent(rate)} of non-members finds at most this share of "
+        *((f"tpr@fpr={rate:g}", f"TPR at FPR {percent(rate)}", tradeoff.tpr(rate), rate,
+           f"An attacker who wrongly accuses at most {percent(rate)} of non-members finds at most this share of "
            "members.") for rate in fpr),
-        *((f"precision@fpr={rate:g}", f"Precision at FPR {_percent(rate)}, prior {at}",
+        *((f"precision@fpr={rate:g}", f"Precision at FPR {percent(rate)}, prior {at}",
            tradeoff.precision(rate, prior), prior,
-           f"An attacker who wrongly accuses {_percent(rate)} of non-members or more is right in at most this share of "
+           f"An attacker who wrongly accuses {percent(rate)} of non-members or more is right in at most this share of "
            f"accusations, at a prior of {at}.") for rate in fpr),
     ]  # fmt: skip
     if prior != 0.5:
         rows[2:2] = [
             (f"accuracy@prior={prior:g}", f"Accuracy, prior {at}", tradeoff.accuracy(prior), guess,
              "The same for an attacker who believes beforehand that a record was in with probability "
-             f"{at}; guessing reaches {_percent(guess)}."),
+             f"{at}; guessing reaches {percent(guess)}."),
             (f"advantage@prior={prior:g}", f"Advantage, prior {at}", tradeoff.advantage(prior), 0.0,
              "Twice the accuracy gained over guessing from that prior."),
         ]  # fmt: skip
@@ -154,10 +154,6 @@ def _at(key: str, prior: float) -> dict[str, float]:
     return stated | ({name: float(value)} if setting else {})
 
 
-def _percent(rate: float) -> str:
-    return shown(rate, "rate", "nearest")
-
-
 def risk_section(curve: Tradeoff, baselines: Sequence[float], *, replacing: Tradeoff | None = None) -> Section:
     """What the curve bounds besides membership: secrets, replaced records, groups.
 
@@ -170,7 +166,7 @@ def risk_section(curve: Tradeoff, baselines: Sequence[float], *, replacing: Trad
         ("group2", f"Advantage for two {plural(unit)} together", curve.group(2).advantage(), 0.0,
          f"Two {plural(unit)} that are both in or both out, such as "
          f"{'a couple with the same address' if unit == 'person' else 'two of one person'}."),
-        *((f"reconstruction@baseline={blind:g}", f"Secret guessed blindly with chance {_percent(blind)}",
+        *((f"reconstruction@baseline={blind:g}", f"Secret guessed blindly with chance {percent(blind)}",
            curve.reconstruction(blind), blind,
            "An attacker who knows everything else names it at most this often; for instance one of "
            f"{shown(1 / blind, 'count', 'nearest')} equally likely values.") for blind in baselines),
@@ -251,10 +247,9 @@ def audit_section(
     meaning = f"Largest TPR − FPR over all thresholds.{promised(most)}"
     numbers = [_interval("attack.advantage", "Advantage", audit.advantage(), meaning)]
     for rate in rates:
-        percent = shown(rate, "rate", "nearest")
-        meaning = f"Share of members that the attack found while it accused {percent} of non-members ({sure})."
+        meaning = f"Share of members that the attack found while it accused {percent(rate)} of non-members ({sure})."
         meaning += promised(float(bound.tpr(rate)) if bound is not None else 0.0)
-        numbers.append(_interval(f"attack.tpr@fpr={rate:g}", f"TPR at FPR {percent}", audit.tpr(rate), meaning))
+        numbers.append(_interval(f"attack.tpr@fpr={rate:g}", f"TPR at FPR {percent(rate)}", audit.tpr(rate), meaning))
     meaning = "Probability that a member's score is above a non-member's; 50\u00a0% is guessing."
     numbers.append(_interval("attack.auc", "AUC", audit.auc(), meaning))
     epsilon, power = audit.epsilon(), audit.could_find(bound)
@@ -278,9 +273,7 @@ def audit_section(
         above = [rate for rate in rates if audit.tpr(rate).low > bound.tpr(rate)]
         status = "inconclusive" if above and verdict.outcome == "consistent" else verdict.outcome
         if status != verdict.outcome:
-            notes.append(
-                f"The interval of the TPR at FPR {shown(above[0], 'rate', 'nearest')} alone is above the promise."
-            )
+            notes.append(f"The interval of the TPR at FPR {percent(above[0])} alone is above the promise.")
         notes.append(f"Verdict: {verdict}")
         headline = of_verdict(verdict, status) + (headline if status != "violated" else "")
     curves = list(_measured_curves(audit, f"measured attack, {100 * audit.confidence:g}\u00a0% intervals"))

@@ -44,7 +44,7 @@ def side_by_side(found: Comparison) -> RenderableType:
     named = zip(ascii_uppercase, found.titles, found.statuses, found.decisions, found.assumptions, strict=False)
     for letter, title, status, met, stated in named:
         table.add_column(letter, justify="right")
-        heads.append(Text(f"{letter}: {title} ({status}; policy: {met or 'not asked'}). {stated.line}"))
+        heads.append(Text(f"{letter}: {title} ({status}; policy: {met or 'not asked'}). Unit: {stated.line}"))
     for row in found.rows:
         cells = ["–" if number is None else f"{SIGNS[number.kind]} {number.shown}" for number in row.numbers]
         table.add_row(Text(row.label), *map(Text, cells))
@@ -80,7 +80,7 @@ def _summary(assessment: Assessment) -> Iterator[RenderableType]:
     if assessment.decision is not None:
         yield from _decision_lines(assessment.decision, STYLE[assessment.tone])
     yield Text(f"Status: {_STATUS[assessment.status]}.")
-    yield Text(assessment.assumptions.line)
+    yield Text(f"Unit: {assessment.assumptions.line}")
 
 
 def _decision_lines(decision: Decision, style: str) -> Iterator[RenderableType]:

@@ -64,9 +64,12 @@ class Limits:
         within: tuple[float, float] = (-math.inf, math.inf),
         note: str = "",
     ) -> Row:
-        """Return the row; limits are cut to ``within``, the value is not (clipping would bias sums of it)."""
-        whole = math.hypot(noise, sampling)
-        ends = [value - self.z * noise, value + self.z * noise, value - self.z * whole, value + self.z * whole]
+        """Return the row; limits are cut to ``within``, the value is not (clipping would bias sums of it).
+
+        Those of a value that is not within are around the nearest one that is: wider, and never cut to nothing.
+        """
+        whole, near = math.hypot(noise, sampling), min(max(value, within[0]), within[1])
+        ends = [near - self.z * noise, near + self.z * noise, near - self.z * whole, near + self.z * whole]
         cut = [min(max(end, within[0]), within[1]) if not math.isnan(end) else end for end in ends]
         return Row(group, item, value, noise, sampling, cut[0], cut[1], cut[2], cut[3], note)
 

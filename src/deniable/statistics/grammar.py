@@ -83,6 +83,9 @@ FUNCTIONS: dict[str, Function] = {
     "correlation": Function("correlations of columns", (2, _MANY)),
     "regression": Function("least squares: target ~ predictor + predictor", (2, _MANY)),
 }
+_FORMS = {"count": "", "covariance": "x, y", "correlation": "x, y", "regression": "y ~ x", "quantile": "x, 0.5"}
+# what others call it
+_ALSO = {"average": "mean", "avg": "mean", "std": "sd", "var": "variance", "max": "quantile", "min": "quantile"}
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,8 @@ class Statistic:
         low, high = limits
         if not low <= found <= high:
             allowed = str(low) if low == high else f"{low} to {high}"
-            raise InputError(f"{self.function} takes {allowed} {what}, got {found}: {self}")
+            form = f"{self.function}({_FORMS.get(self.function, 'x')})"
+            raise InputError(f"{what} of {self.function} must be {allowed}, got {found}: {self}; write {form}")
 
     def _check_numbers(self) -> None:
         def whole(name: str, most: int) -> bool:
@@ -183,7 +187,7 @@ class Statistic:
 def nearest(word: str, known: object) -> str:
     """Return "; did you mean …?", or the list of what is known."""
     names = [str(name) for name in known]  # type: ignore[attr-defined]
-    return near(word, names) or (f"; known: {', '.join(names)}" if names else "; it takes none")
+    return near(_ALSO.get(word, word), names) or (f"; known: {', '.join(names)}" if names else "; it takes none")
 
 
 def parse(text: str | Statistic) -> Statistic:

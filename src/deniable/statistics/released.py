@@ -12,13 +12,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from scipy.special import ndtri
-
 from deniable._check import InputError
 from deniable._files import plain, to_json, write_atomically
 from deniable._notebook import Textual, sentences
 from deniable._optional import require
-from deniable._shown import DRAWN, between, plural, shown, with_error
+from deniable._shown import DRAWN, between, beyond, plural, shown, with_error
 from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
 from deniable.noise import Certificate, Use
@@ -74,19 +72,19 @@ class Row:
         """Return the value, or a limit, as people write it: a date, or a number of six digits."""
         return written(value, as_date=self.dated)
 
-    def shown(self, confidence: float = 0.95, *, named: bool = True) -> str:
+    def shown(self, *, named: bool = True) -> str:
         """Return the value and how far noise alone moves it, ``591 ± 15``; ``named``, also what is limited in it."""
         if named and self.estimand and not self.estimand.startswith("number of"):
-            return f"{self.shown(confidence, named=False)} ({self.estimand})"
+            return f"{self.shown(named=False)} ({self.estimand})"
         if math.isnan(self.value):
             return f"withheld: {self.note}"
         if self.noise == 0:
             return f"{self.written(self.value)} (declared)"
         half = max(self.high - self.value, self.value - self.low)
-        if not self.low <= self.value <= self.high:  # its limits are cut to what is possible
-            half = float(ndtri(0.5 + confidence / 2)) * self.noise
         if self.dated:
             return f"{self.written(self.value)} ± {math.ceil(half)} days"
+        if not self.low <= self.value <= self.high:  # it is impossible, and they are what is possible
+            return beyond(self.value, self.low, self.high)
         return with_error(self.value, half)
 
     @property
@@ -183,7 +181,8 @@ class StatisticsRelease(Textual):
         by = list(dict.fromkeys(column for statistic in self.statistics for column in statistic.by))
         dated = any(row.dated for rows in self.rows for row in rows)
         certificate = self.certificate
-        promise = {"advantage": certificate.advantage, "unit": certificate.unit, "released": self.released}
+        most = float(shown(certificate.advantage, "number", "upper"))
+        promise = {"advantage": most, "unit": certificate.unit, "released": self.released}
         heads = [re.split("[:;]", note)[0] for note in certificate.mechanism.notes]  # the rest: page, JSON, certificate
         promise |= {"assumes": "; ".join(heads)} if heads else {}
         for statistic, estimand, rows in zip(self.statistics, self.estimands, self.rows, strict=True):
@@ -246,7 +245,7 @@ class StatisticsRelease(Textual):
             *(f"  {use.mu**2 / whole:6.1%} of the budget  {use.name}" for use in promise.uses),
         ]
         for statistic, estimand, rows in zip(self.statistics, self.estimands, self.rows, strict=True):
-            drawn = (_line(row, f"all {plural(unit)}", self.confidence) for row in rows[:DRAWN])
+            drawn = (_line(row, f"all {plural(unit)}") for row in rows[:DRAWN])
             lines += ["", f"{statistic}: {estimand}", *drawn]
             lines += [f"  … {len(rows) - DRAWN} more rows"] * (len(rows) > DRAWN)
         return "\n".join(lines)
@@ -262,7 +261,7 @@ def _dates_of(row: Row) -> list[str]:
     return [row.written(value) if known else "" for value in (row.value, row.low, row.high)]
 
 
-def _line(row: Row, whole: str, confidence: float) -> str:
+def _line(row: Row, whole: str) -> str:
     wide = f"; population {row.population}" if row.population else ""
     note = f"; {row.note}" if row.note and not math.isnan(row.value) else ""
-    return f"  {row.label or whole}: {row.shown(confidence, named=False)}{wide}{note}"
+    return f"  {row.label or whole}: {row.shown(named=False)}{wide}{note}"

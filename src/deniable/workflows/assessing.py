@@ -67,11 +67,7 @@ _ADAPTERS = {
     ("OneRunAudit",): ("audited", "assess_one_run", "an audit of one run"),
     ("AttackScores", "ScoreAudit"): ("results", "assess_audit", "the scores of an attack"),
     ("Release", "HalfCertificate"): ("results", "assess_half", "a release or its certificate"),
-    ("StatisticsRelease", "Certificate"): (
-        "results",
-        "assess_queries",
-        "statistics, or the certificate of private queries",
-    ),
+    ("StatisticsRelease", "Certificate"): ("results", "assess_queries", "statistics or a certificate of queries"),
     ("PrivacyProfile",): ("results", "assess_profile", "a record profile"),
     ("Ledger",): ("ledgered", "assess_ledger", "a ledger"),
     ("BaseEstimator",): ("fitted_estimator", "assess_estimator", "a fitted model"),
@@ -331,7 +327,7 @@ def alike(sources: Sequence[Any], **options: Any) -> list[Assessment]:
     >>> from deniable.workflows import alike
     >>> sampled, drawn = alike([dn.GaussianDP(0.5), dn.WithoutReplacement(9.0, 10, 100, 2)])
     >>> sampled.assumptions.line
-    'Unit: record (replace one record)'
+    'record (replace one record)'
     """
     made = [source if isinstance(source, Assessment) else assess(source, **options) for source in sources]
     kinds = {_worlds(one) for one in made} - {""}

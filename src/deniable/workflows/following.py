@@ -132,5 +132,4 @@ class OpacusCallback:
 
 
 def _steps(run: Mechanism) -> int:
-    parts = parts_of(run)
-    return sum(getattr(part, "steps", 0) for part in parts)
+    return sum(getattr(part, "steps", 0) for part in parts_of(run))

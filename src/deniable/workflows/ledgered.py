@@ -23,10 +23,10 @@ def assess_ledger(source: Ledger, asked: Asked) -> Assessment:
     heads = ["entry", "time (UTC)", "name", "purpose", "source", "advantage alone, at most", words, "head of the chain"]
     rows = []
     for entry in entries:
-        row = [entry[name] for name in ("number", "time", "name", "purpose", "source")]
-        row.append("another game: not added" if entry["apart"] else shown(entry["advantage"], "rate", "upper"))
-        row.append(shown(entry[key], *(("rate", "upper") if source.limit is None else ("number", "lower"))))
-        rows.append([*row, entry["head"][:12]])
+        alone = "another game: not added" if entry["apart"] else shown(entry["advantage"], "rate", "upper")
+        after = shown(entry[key], *(("rate", "upper") if source.limit is None else ("number", "lower")))
+        named = (entry[name] for name in ("number", "time", "name", "purpose", "source"))
+        rows.append([*named, alone, after, entry["head"][:12]])
     places, values = ([float(entry[one]) for entry in entries] for one in ("number", key))
     picture = Series("so-far", f"Release by release: {words}", "entry", words, places, {words: values})
     section = Section(

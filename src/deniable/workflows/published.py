@@ -30,7 +30,7 @@ def _section(made: StatisticsRelease, i: int, statistic: Statistic, estimand: st
     columns = [*statistic.by, *(["item"] if any(row.item for row in rows) else []), "value", "population", "note"]
     cells = [
         [*row.group, *([row.item] if "item" in columns[len(statistic.by) :] else []),
-         row.shown(made.confidence, named=False), row.population or "–", "" if math.isnan(row.value) else row.note]
+         row.shown(named=False), row.population or "–", "" if math.isnan(row.value) else row.note]
         for row in rows
     ]  # fmt: skip
     withheld = sum(math.isnan(row.value) for row in rows)

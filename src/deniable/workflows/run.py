@@ -13,7 +13,6 @@ from deniable.curves import ApproximateTradeoff, Tradeoff
 from deniable.integrations import DPEBM, PrivateRun, from_dp_event, from_opacus
 from deniable.mechanisms import Composition, Grouped, Mechanism, SubsampledGaussian, Tuned, WithoutReplacement, parts_of
 from deniable.report import (
-    OTHER_RISKS,
     Asked,
     Assessment,
     bound_headline,
@@ -37,7 +36,7 @@ def assess_mechanism(source: Mechanism | Tradeoff, asked: Asked) -> Assessment:
         headline=bound_headline(bound),
         sections=tuple(sections),
         assumptions=bound.assumptions,
-        not_covered=not_covered if bound.universal else (OTHER_RISKS, *not_covered),
+        not_covered=not_covered,
         warnings=warnings,
         reproduction={"source": python_text(source)} if isinstance(source, Mechanism) else {},
         remedies=partial(settings, source) if isinstance(source, Mechanism) else None,

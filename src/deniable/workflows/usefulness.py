@@ -99,7 +99,7 @@ class Usefulness:
         beside = f"unprotected: {_rate(self.plain.first)}, " if self.plain else ""
         ranking = "" if self.private.second is None else f", AUC {_plain(self.private.second)}"
         if ranking and self.plain and self.plain.second is not None:
-            ranking += f" ({_plain(self.plain.second)})"
+            ranking += f" (unprotected: {_plain(self.plain.second)})"
         low, high = _wilson(self.private.first, self.n)
         return (
             f"The model predicts {_rate(self.private.first)} of {self.n:,} held-out records correctly "

@@ -89,7 +89,8 @@ def verify(report: Assessment) -> Verification:
     plain, attacked = assess_mechanism(run, asked), any(one.key.startswith("attack") for one in report.sections)
     followed, left = list[str](), list(_unchecked(report, plain, curve, attacked))
     faults = [*_faults_of_decision(report, curve, attacked), *_faults_of_words(report, plain, attacked)]
-    expected = {section.key: section for section in assess_mechanism(curve, asked).sections}
+    page = plain if report.assumptions == plain.assumptions else assess_mechanism(curve, asked)  # with its own words
+    expected = {section.key: section for section in page.sections}
     if (replacing := _mechanism(str(report.reproduction.get("replacing", "")))) is not None:
         expected["risks"] = risk_section(curve, asked.baselines, replacing=tradeoff(replacing))
     faults += [f"Section {key!r} is missing." for key in expected if report.section(key) is None]
