@@ -1,6 +1,6 @@
 """One account for everything that is released about the same people."""
 
-from deniable.ledger.account import Ledger, LedgerCheck
+from deniable.ledger.account import FILTER, Ledger, LedgerCheck
 from deniable.ledger.file import Entry, LedgerError
 
-__all__ = ["Entry", "Ledger", "LedgerCheck", "LedgerError"]
+__all__ = ["FILTER", "Entry", "Ledger", "LedgerCheck", "LedgerError"]

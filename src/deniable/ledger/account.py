@@ -334,7 +334,7 @@ class Ledger:
         unused = "".join(f"; still reserved: {part!r}" for part in left.reserve)
         mu, whole, delta = (shown(one, "number", "lower") for one in (left.mu, left.whole, left.failure))
         many = left.releases(Limit(advantage=0.1))
-        more = f"as for {many} release{'s' * (many != 1)} of advantage 0.1; δ {delta} for what may fail{unused}"
+        more = f"as for {many} release{'s' * (many != 1)} of advantage 0.1; δ {delta} to find categories{unused}"
         return {"remaining_mu": left.mu}, f"remaining: μ {mu} of {whole}, {more}"
 
     @contextmanager

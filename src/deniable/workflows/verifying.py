@@ -15,6 +15,7 @@ from deniable import mechanisms
 from deniable._check import InputError
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff
+from deniable.ledger import FILTER
 from deniable.mechanisms import GaussianDP, Mechanism, parts_of
 from deniable.report import (
     NOT_COVERED,
@@ -142,7 +143,8 @@ def _unchecked(report: Assessment, plain: Assessment, curve: Tradeoff, attacked:
 def _faults_of_words(report: Assessment, plain: Assessment, attacked: bool) -> Iterator[str]:
     """What a report leaves out of, or turns in, what the page of its mechanism alone says."""
     own, others = report.assumptions, plain.assumptions
-    certified = report.section("account") or report.section("release")  # whose queries are fixed by the package
+    # whose queries are fixed by the package, or may be chosen from earlier ones
+    certified = report.section("account") or report.section("release") or FILTER in own.notes
     if ("replace" in own.adjacency, own.batches) != ("replace" in others.adjacency, others.batches):
         yield f"The mechanism's worlds are others: {others.line}."
     alone = "inconclusive" if own.insecure else "bounded"
