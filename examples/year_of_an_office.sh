@@ -27,7 +27,8 @@ deniable ledger add people.ledger laboratory.json --name 'risk model of the labo
 # a machine that loses power after the entry: the budget is spent, and nothing was released
 touch before
 deniable publish people.csv --statistic 'mean(age) by town' --schema schema.toml --advantage 0.02 --ledger people.ledger > /dev/null &
-until [ people.ledger -nt before ]; do sleep 0.01; done
+until [ people.ledger -nt before ] && [ ! -e people.ledger-journal ]; do  # SQLite commits by deleting the journal
+    sleep 0.01; done
 kill -9 $!
 wait $! || echo 'killed: its entry stays'
 

@@ -342,13 +342,13 @@ sphere(removed=[0], regularization=0.0) -> regularization
 parse("maen(income)") -> did you mean 'mean'
 parse("mean(income") -> expected ',' or ')', found the end
 parse("mean income") -> expected '(' after the function, as in count() by region
-parse("mean()") -> takes 1 columns, got 0
-parse("mean(a, b)") -> takes 1 columns, got 2
+parse("mean()") -> columns of mean must be 1, got 0 & write mean(x)
+parse("mean(a, b)") -> columns of mean must be 1, got 2
 parse("mean(income) per region") -> expected 'by'
 parse("mean(income) by") -> expected the name of a column
 parse("mean(income) by region sex") -> expected ',' or the end
 parse("mean(a$b)"); parse("mean(a - b)") -> double quotes
-parse("quantile(income)") -> 1 to 99 numbers
+parse("quantile(income)") -> must be 1 to 99 & write quantile(x, 0.5)
 parse("quantile(income, 1)") -> below 1
 parse("histogram(age, bin=5)") -> did you mean 'bins'
 parse("histogram(age, bins=5, edges=1:2)") -> not both

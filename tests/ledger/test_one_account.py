@@ -94,6 +94,21 @@ def test_what_was_reserved_can_be_used_once_in_parts_with_more_noise_and_smaller
     assert dn.Limit(advantage=0.6).is_met(ledger.tradeoff())
 
 
+def test_a_reserve_of_a_run_names_the_filter_and_how_failures_are_reserved(path, capsys):
+    """The page said that no release may be chosen from earlier ones, which the limit allows; the cure was not named."""
+    from deniable.cli._app import run
+
+    ledger = dn.Ledger(path, limit=dn.Limit(advantage=0.3), reserve=dn.SubsampledGaussian(5.0, 0.01, 1000))
+    ledger.add(dn.GaussianDP(0.7))
+    assert "as for 1 release of advantage 0.1; δ 0 to find categories" in ledger.lines()[-1]
+    notes = dn.assess(ledger).assumptions.notes
+    assert any("may be chosen from what earlier ones show" in note for note in notes)
+    assert not any("fixed beforehand" in note for note in notes)
+    assert run(["ledger", "add", str(path), "epsilon,0,1e-6"]) == 2
+    assert "--reserve 'dpsgd,4,0.01,1000 + epsilon,0,1e-5'" in capsys.readouterr().err
+    assert len(ledger.entries) == 1
+
+
 def test_failures_are_pooled(path):
     ledger = dn.Ledger(path, limit=dn.Limit(advantage=0.5))  # 1e-5 is reserved
     fails = dn.Composition([dn.GaussianDP(0.01), dn.ApproximateDP(0.0, 4e-6)])
@@ -625,7 +640,9 @@ def test_the_page_of_a_ledger_is_held_against_its_own_limit(path, tmp_path, caps
 
     dn.Ledger(path, limit=dn.Limit(advantage=0.4)).add(dn.GaussianDP(0.1))
     assert run(["ledger", "export", str(path), str(tmp_path / "year.html")]) == 0
-    assert "Meets the policy" in (tmp_path / "year.html").read_text()
+    page = (tmp_path / "year.html").read_text()
+    assert "Meets the policy</strong>" in page
+    assert "Usefulness lost" not in page  # which no ledger asks for
     assert "Every entry" in dn.assess(dn.Ledger(tmp_path / "empty.ledger")).to_html()
 
 

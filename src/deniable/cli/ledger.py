@@ -132,6 +132,7 @@ def export(
     import deniable as dn
 
     book = there(file)
-    own = None if book.limit is None else dn.Policy(limits=(book.limit,), name="the limit of the ledger")
+    alone: Any = {"measured": None, "utility_loss": None, "name": "the limit of the ledger"}
+    own = None if book.limit is None else dn.Policy(limits=(book.limit,), **alone)
     kinds = {".csv": book.to_csv, ".json": book.to_json, ".html": lambda: dn.assess(book, policy=own).to_html()}
     write({out: kinds[out.suffix.lower()]()})
