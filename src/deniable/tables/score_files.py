@@ -130,8 +130,6 @@ def each_pair(
             now = float(_numbers(layout[0], value, schema)[0]), bool(_membership(layout[1], inside)[0])
         except InputError as error:
             raise InputError(f"{where}{error}") from None
-        if np.isnan(now[0]):
-            raise InputError(f"{where}{layout[0]!r} must be a number, got {row[layout[0]]!r}")
         if waiting is None or waiting[1] == now[1]:
             waiting = now
         else:
