@@ -35,6 +35,10 @@ class InputError(ValueError):
     """
 
 
+class Caution(UserWarning):
+    """What a person should know who goes on: the command line shows warnings of our classes, and no others."""
+
+
 def numbers(
     name: str,
     value: ArrayLike,

@@ -486,7 +486,7 @@ class TestVerify:
         assert not ledger.verify(head).holds
         assert not ledger.verify("a").holds
 
-    def test_a_clock_that_was_set_back_is_said(self, path, monkeypatch):
+    def test_a_clock_that_was_set_back_is_said(self, path, monkeypatch, capsys):
         ledger = dn.Ledger(path)
         ledger.add(dn.GaussianDP(0.1))
 
@@ -495,9 +495,21 @@ class TestVerify:
             def now(cls, zone):
                 return cls(2001, 1, 1, tzinfo=zone)
 
+        class Earlier(Early):
+            @classmethod
+            def now(cls, zone):
+                return cls(2000, 1, 1, tzinfo=zone)
+
         monkeypatch.setattr("deniable.ledger.account.datetime", Early)
         with pytest.warns(UserWarning, match="the clock was set back: entry 1 is of 20"):
             ledger.add(dn.GaussianDP(0.1))
+        from deniable.cli._app import run
+
+        assert run(["ledger", "add", str(path), "gaussian,0.1"]) == 0
+        assert "warning: the clock was set back: entry 2 is of 2001" not in capsys.readouterr().err
+        monkeypatch.setattr("deniable.ledger.account.datetime", Earlier)
+        assert run(["ledger", "add", str(path), "gaussian,0.1"]) == 0
+        assert "warning: the clock was set back" in capsys.readouterr().err  # the command line was silent
         assert "clock" in ledger.verify().faults[0]
 
 

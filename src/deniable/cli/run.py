@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from deniable._check import InputError, integer
+from deniable._check import Caution, InputError, integer
 
 if TYPE_CHECKING:
     from deniable.mechanisms import Mechanism
@@ -183,7 +183,7 @@ def _word(text: str, known: tuple[str, ...], taken: int) -> _Word:
         batches = math.ceil(1 / rate - _ROUNDING)  # whole passes of whole batches
         given["steps"] = str(math.ceil(float(passes[1])) * batches)
     elif rate and "/" in given["sample_rate"] and steps.isdecimal() and int(steps) * rate < 1:
-        warnings.warn(f"run {text!r}: {steps} steps are {int(steps) * rate:.2g} epochs", stacklevel=2)
+        warnings.warn(f"run {text!r}: {steps} steps are {int(steps) * rate:.2g} epochs", Caution, stacklevel=2)
     missing = [one.name for one in parameters.values() if one.default is one.empty and one.name not in given]
     if missing:
         raise InputError(f"run {text!r} lacks {', '.join(missing)}; write {_form(name, parameters)}")

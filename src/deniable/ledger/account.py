@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable import testing
+from deniable._check import Caution
 from deniable._files import to_json
 from deniable._kept import Kept
 from deniable._shown import shown
@@ -199,7 +200,8 @@ class Ledger:
             now = datetime.now(UTC).isoformat(timespec="seconds")
             new = Entry(len(entries) + 1, now, **words, mechanism=mechanism, apart=apart)
             if entries and now < entries[-1].time:
-                warnings.warn(f"the clock was set back: entry {len(entries)} is of {entries[-1].time}", stacklevel=2)
+                when = f"the clock was set back: entry {len(entries)} is of {entries[-1].time}"
+                warnings.warn(when, Caution, stacklevel=2)
             new = replace(new, head=next_head(self._head(entries), new.content))
             file.execute("INSERT INTO entries VALUES (?, ?, ?)", (new.number, new.content, new.head))
             file.execute("COMMIT")

@@ -150,7 +150,8 @@ def in_words(path: Path) -> Iterator[None]:
         raise
     except (sqlite3.Error, ValueError, LookupError, TypeError, AttributeError) as error:  # the others: changed by hand
         what = "is no ledger of deniable" if "not a database" in str(error) else f"cannot be used ({error!r})"
-        raise LedgerError(f"{str(path)!r} {what}; nothing entered, release nothing; use another file") from None
+        way = "wait for the process that holds it" if "locked" in str(error) else "name or restore the right file"
+        raise LedgerError(f"{str(path)!r} {what}; nothing entered, release nothing; {way}") from None
 
 
 def refuse_network(path: Path) -> None:
