@@ -278,7 +278,14 @@ def no_column(option: str, asked: str, names: Iterable[str]) -> str:
 
 
 def above_header(names: Sequence[str]) -> str:
-    """Say what to do if so few names are a title's, or a cover sheet's: a function of the header alone."""
+    """Say what to do if so few names are a title's, or a cover sheet's: a function of the header alone.
+
+    Examples
+    --------
+    >>> from deniable.tables import above_header
+    >>> "delete it" in above_header(["Report of 2026"]), above_header(["age", "town", "income", "ill"])
+    (True, '')
+    """
     said = "; if this is a title, delete it, or name another sheet (--sheet): the first row must name every column"
     return said * (len(names) <= _TITLE)
 
