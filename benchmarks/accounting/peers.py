@@ -11,6 +11,7 @@ it is run separately, with ``--slow``, and kept in results/peers_slow.json.
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -55,6 +56,11 @@ def true_advantage(sigma, rate, steps):
         if abs(value) < mp.mpf(10) ** -18:
             return 1 - total * step / mp.pi
         k += 1
+
+
+def upwards(noise, digits):
+    """A noise with so many digits, rounded up: what is printed keeps the target."""
+    return math.ceil(noise * 10**digits) / 10**digits
 
 
 def worker(python, tool, job):
@@ -157,7 +163,7 @@ def table(result):
                 continue
             there = found.get("attack")
             seen = f"{there['tpr']:.3g} ± {there['tpr_error']:.1g} ({there['fpr']:.2g})" if there else "–"
-            lines.append(f"| {title} | {tool} | {found['seconds']:.3g} | {found['value']:.6g} | {seen} |")
+            lines.append(f"| {title} | {tool} | {found['seconds']:.3g} | {upwards(found['value'], 5):.5f} | {seen} |")
     return "\n".join(lines) + "\n"
 
 
@@ -194,7 +200,7 @@ def main():
         print(f"attack: TPR {played.tpr:.6f} ± {played.tpr_error:.6f} at FPR {played.fpr:.3g}")
         sigma = worker(sys.executable, OURS, "calibrate_tpr")["value"]
         there = attack(sigma, 20_000, 2)
-        print(f"noise {sigma:.4f}: attack finds {there.tpr:.3g} ± {there.tpr_error:.1g}")
+        print(f"noise {upwards(sigma, 4):.4f}: attack finds {there.tpr:.3g} ± {there.tpr_error:.1g}")
         return
     if arguments.slow:
         found = worker(arguments.peers, "riskcal 1.5.1", "calibrate_tpr")

@@ -1,10 +1,13 @@
 """Run one tool on the six reference runs and print JSON. Each environment gets a process of its own; see peers.py."""
 
+import importlib.util
 import json
 import statistics
 import sys
+import sysconfig
 import time
 import warnings
+from pathlib import Path
 
 RUNS = [
     (1.0, 0.01, 5000),
@@ -159,6 +162,29 @@ class PldAccountingFft(PldAccounting):
         return pld.compose_full_pld(remove_dist=made[0], add_dist=made[1], bound_type=pld.BoundType.DOMINATES)
 
 
+class Opake:
+    """Its compiled accountant at its default grid of 1e-4; under Python 3.11 its Python side does not import."""
+
+    repeats = 2
+
+    def __init__(self):
+        site = Path(sysconfig.get_path("platlib"))
+        file = site / "opake/api/accounting/core/opake_accounting.abi3.so"
+        spec = importlib.util.spec_from_file_location("opake_accounting", file)
+        self.opake = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(self.opake)
+
+    def composed(self, sigma, rate, steps):
+        one = self.opake.gaussian_pld(sigma, config=self.opake.DiscretizationConfig())
+        return (one if rate == 1 else self.opake.poisson_pld(one, rate)).self_compose(steps)
+
+    def advantage(self, sigma, rate, steps):
+        return self.composed(sigma, rate, steps).advantage()
+
+    def tpr(self, sigma, rate, steps):
+        return 1 - self.composed(sigma, rate, steps).beta_at(FPR)
+
+
 TOOLS = {
     "deniable": Deniable,
     "dp-accounting 0.6.0": DpAccounting,
@@ -166,6 +192,7 @@ TOOLS = {
     "prv-accountant 0.2.0": PrvAccountant,
     "PLD_accounting 2.0": PldAccounting,
     "PLD_accounting 2.0, own FFT": PldAccountingFft,
+    "opake-accounting 0.16.1": Opake,
 }
 
 
