@@ -25,8 +25,7 @@ from deniable.training import Encoder, Listed, Thermometer
 OTHER = "(other)"
 _FEW = 70.0  # records in units of a column's noise below which octaves are all that is asked of its numbers
 _SINGLE, _DAYS = 256, 400  # whole numbers, and days, that have a cell each
-GROUPS = 16  # of a column at most
-_LEAST, _UNIFORM, _HALVES, _FINER = 16, 64, 24, 256  # cells of a first histogram; parts of one in the second at most
+_UNIFORM, _HALVES, _FINER = 64, 24, 256  # cells of a first histogram; parts of one in the second at most
 _HEAVY = 5.0  # standard deviations by which each part of a cell that is cut stands out
 _RANGE = 0.25  # of the μ² of a column of numbers: where they lie
 _STEPS = np.array([1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4, 1e5])  # that round numbers are multiples of
@@ -261,7 +260,7 @@ def ask_column(
         number = np.where(cells.kind == (DATE if column.dates else NUMBER), cells.number, np.nan)
         bounds, found, sd, parents = _number_counts(look, column, number, each, span, n)
         at = used = np.arange(len(found))
-        if span is None and not parents.any() and (np.ptp(bounds) > len(found) or len(found) <= GROUPS):
+        if np.ptp(bounds) > len(found) and not parents.any():  # octaves
             used = np.flatnonzero(found >= min(CLEAR * sd, found.max()))  # what else is at the ends may be noise
         first, after = int(used[0]), int(used[-1]) + 1
         size = np.bincount(np.clip(at, first, after - 1) - first)  # numbers beyond the ends count at the ends
@@ -324,11 +323,14 @@ def _number_counts(
         label = f"{'years' if column.dates else 'octaves'} of {name}"
         _, span = find_range(look, label, purpose, mu * math.sqrt(_RANGE), known, x, dates=column.dates)
         mu *= math.sqrt(1 - _RANGE) * (1 - MANY_ROUNDINGS)
+        if column.holds.whole:  # octaves lack the end that is farther from 0
+            first = math.floor(span[0]) + int(span[0] < 0)
+            span = first, max(math.ceil(span[1]) - int(span[1] > 0), first + 1)
     low, high = (math.floor(span[0]), math.ceil(span[1])) if whole else span
     if whole and high - low <= (_DAYS if column.dates else _SINGLE):
         bounds = np.arange(low, high + 2, dtype=np.float64)
         return bounds, histogram("values", mu, bounds), 1 / mu, np.zeros(len(bounds) - 1, dtype=np.int64)
-    return _counted_twice(histogram, n, mu * math.sqrt(0.5) * (1 - MANY_ROUNDINGS), low, high, whole)
+    return _counted_twice(histogram, mu * math.sqrt(0.5) * (1 - MANY_ROUNDINGS), low, high, whole)
 
 
 def _octave_edges(whole: bool) -> FloatArray:
@@ -339,7 +341,7 @@ def _octave_edges(whole: bool) -> FloatArray:
 
 
 def _counted_twice(
-    histogram: Callable[[str, float, FloatArray], FloatArray], n: float, mu: float, low: float, high: float, whole: bool
+    histogram: Callable[[str, float, FloatArray], FloatArray], mu: float, low: float, high: float, whole: bool
 ) -> tuple[FloatArray, FloatArray, float, IntArray]:
     """Return the cells of two histograms, the heavy cells of the first one cut, with the best unbiased counts.
 
@@ -347,8 +349,7 @@ def _counted_twice(
     (first − Σ second)/(k + 1) to each part: no sum of cells is less exact than by the second counts alone.
     """
     halves = max(abs(low), abs(high)) * 2.0 ** (-np.arange(1, _HALVES + 1) / 2)
-    even = int(np.clip(n * mu / _HEAVY, _LEAST, _UNIFORM))  # fewer where noise would hide them
-    edges = np.concatenate((np.linspace(low, high, even + 1), halves, -halves, [0.0]))
+    edges = np.concatenate((np.linspace(low, high, _UNIFORM + 1), halves, -halves, [0.0]))
     edges = np.unique(np.ceil(edges) if whole else edges)
     top = high + 1 if whole else np.nextafter(high, math.inf)
     edges = np.concatenate(([low], edges[(edges > low) & (edges < high)], [top]))

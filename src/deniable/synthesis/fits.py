@@ -16,7 +16,7 @@ from deniable._floats import MANY_ROUNDINGS
 from deniable._shown import plural
 from deniable.mechanisms import GaussianDP
 from deniable.noise import CLEAR, COUNT_NOISE, NoiseSource, Units, units_of
-from deniable.synthesis.columns import GROUPS, OTHER, MadeColumn, ask_column, ask_round, presence_cells
+from deniable.synthesis.columns import OTHER, MadeColumn, ask_column, ask_round, presence_cells
 from deniable.synthesis.junction import JunctionTree
 from deniable.synthesis.pairs import Counted, PairCounts
 from deniable.synthesis.rows import classes_of
@@ -26,6 +26,7 @@ from deniable.training import ClassifierFit, Fit, PrivateClassifier, declare
 _PRESENCE, _COLUMNS, _ROUND = 0.01, 0.19, 0.01  # of the μ² that is not kept for labels
 _LABELS = 0.30  # of μ²: models of the targets, where every class is frequent
 _RARE = 0.10  # share of a class below which its pairs are counted instead: a model would not learn it
+_GROUPS = 16  # of a column at most
 _USELESS = 200.0  # n·μ below which a warning says that little is left
 
 
@@ -104,7 +105,7 @@ class Synthesis(Fit):
         if not self.labels:
             look.ledger.kept = 0.0
         noise = 4 * math.sqrt(len(self.columns)) / look.ledger.left
-        most = int(np.clip(math.sqrt(self.n / noise), 2, GROUPS))
+        most = int(np.clip(math.sqrt(self.n / noise), 2, _GROUPS))
         self.columns = [column.grouped(most, noise / self.n) for column in self.columns]
 
     def ask_pairs(self) -> None:
