@@ -1,6 +1,8 @@
 """The page in a real browser: numbers equal the JSON's, nothing is logged, nothing is requested, anyone can read it."""
 
 import json
+import re
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -137,3 +139,14 @@ def test_pages_of_tables_and_models_can_be_read_by_anyone(make, scheme, width, b
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert page.pdf(prefer_css_page_size=True).count(b"/Type /Page\n") <= 4
     page.close()
+
+
+@pytest.mark.parametrize("mu", [0.2513, 0.5066, 1.1])
+def test_no_rate_beneath_the_picture_is_rounded_down(mu):
+    """It said "≤ 1.899 %" of 1.89921 %: rounded up to six digits, then to the nearest of four."""
+    curve = dn.tradeoff(dn.GaussianDP(mu))
+    page = dn.assess(curve).to_html()
+    told = re.findall(r"<td>([\d.]+) %</td><td>≤ ([\d.e-]+)\s*%</td>", page)
+    assert len(told) > 4
+    for fpr, bound in told:
+        assert Decimal(bound) / 100 >= Decimal(curve.tpr(float(fpr) / 100, side="lower"))

@@ -53,6 +53,7 @@ def check(
         drafted = "" if schema_out is None else draft_schema(source, target, drop=left, schema=told)
     if schema_out is not None:
         write({schema_out: drafted})
+        print("read the schema, then delete its first line", file=sys.stderr)
     if as_json:
         print(to_json(_facts(found)))
     else:
@@ -61,8 +62,6 @@ def check(
             whole = of_table(data, target, drop, **vars(reading))
             declared = of_table(data, schema=schema_out, sheet=reading.sheet)
             suggest("train", *(whole if schema_out is None else declared), "--report", "report.html")
-    if schema_out is not None:
-        print("read the schema, then delete its first line", file=sys.stderr)
     return BAD_INPUT if found.problems else 0
 
 
@@ -108,7 +107,7 @@ def _show(found: Understood, public: str) -> None:
         left = f"all but {few(gone)} (nearly unique words, or nothing)" if gone else "all of these columns"
         too = [column.name for column in found.columns if column.trained and column.kind == "dropped"]
         left += f", also {few(too)}, which profile and attack drop" * bool(too)
-        console.print(f'deniable train uses {left}; to leave one out: --drop, or kind = "dropped" in a schema')
+        console.print(f'without a schema train uses {left}; to leave one out: --drop, or kind = "dropped" in a schema')
         console.print(public)
     for problem in found.problems:
         console.print(f"problem: {problem}", style="bold red")

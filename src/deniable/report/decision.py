@@ -275,7 +275,7 @@ def _utility(a: Assessment, policy: Policy) -> Rule:
         low, high = (-math.inf, math.inf) if lost.low is None or lost.high is None else (lost.low, lost.high)
         outcome: RuleOutcome = "met" if high <= limit else "missed" if low > limit else "not decided"
         more = " More held-out records would tell." if outcome == "not decided" else ""
-        of = f"{lost.label.partition(' lost')[0]} is lower by {low:.3f} to {high:.3f} (95\u00a0%, held-out records)"
+        of = f"{lost.label.partition(' lost')[0]} lost: {low:.3f} to {high:.3f} (95\u00a0%, held-out records)"
         known = "too few records were held out to tell" if lost.low is None else of
         why = f"{label}: {known}; the policy allows {limit:g}.{more}"
         return Rule("utility_loss", label, limit, outcome, lost.value, lost.key, why)

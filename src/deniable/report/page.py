@@ -310,7 +310,7 @@ def _roc_table(curves: Sequence[Curve]) -> Grid:
 def _cell(curve: Curve, rate: float) -> str:
     if curve.low is None:
         at = next((i for i, x in enumerate(curve.fpr) if x >= rate * (1 - 1e-12)), len(curve.fpr) - 1)
-        return f"≤ {math.ceil(1e4 * 100 * curve.tpr[at] - 1e-9) / 1e4:.4g} %"
+        return f"≤ {shown(curve.tpr[at], 'rate', 'upper')}"
     limits = zip(curve.fpr, curve.low, curve.high or [], strict=True)
     here = [(low, high) for x, low, high in limits if abs(x / rate - 1) < 1e-9]
     return f"{shown(here[0][0], 'rate', 'lower')} to {shown(here[0][1], 'rate', 'upper')}" if here else "–"
@@ -320,4 +320,6 @@ def _rows(series: Series) -> list[list[str]]:
     ends = max(len(series.x) - 1, 0)
     chosen = np.unique(np.linspace(0, ends, LISTED).round().astype(int)).tolist() if series.x else []
     place = _day if series.dates else "{:.4g}".format
-    return [[place(series.x[i]), *(f"{line[i]:.4g}" for line in series.lines.values())] for i in chosen]
+    sides = ["lower" if name.startswith("lower") or "remains" in name else "upper" for name in series.lines]
+    lines = [*zip(series.lines.values(), sides, strict=True)]  # most are bounds: none is rounded to the unsafe side
+    return [[place(series.x[i]), *(shown(line[i], "number", side) for line, side in lines)] for i in chosen]
