@@ -87,8 +87,8 @@ def test_a_curve_whose_numbers_move_with_the_array_keeps_the_promise_for_one_eps
     assert Wavering().delta(float(found[1])) <= 1e-3
 
 
-def test_lattices_are_asked_only_where_lines_do_not_decide(monkeypatch):
-    """Those of removing are known from lines near ε, and far from it below any δ."""
+def test_lines_alone_decide_where_lattices_were_asked(monkeypatch):
+    """ε of adding took lattices: what lines left open was not scaled by e^ε."""
     asked = set()
 
     def trivial(self, log_gamma, direction, side):
@@ -97,4 +97,4 @@ def test_lattices_are_asked_only_where_lines_do_not_decide(monkeypatch):
 
     monkeypatch.setattr(MultiScaleTradeoff, "_hockey_stick", trivial)
     assert dn.tradeoff(dn.SubsampledGaussian(20.0, 0.9, 100_000)).epsilon(1e-5) >= 161.0770042
-    assert asked == {"add"}
+    assert asked == set()
