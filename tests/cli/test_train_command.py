@@ -93,7 +93,7 @@ def test_a_model_reads_by_the_schema_that_it_was_trained_with(people, tmp_path, 
     assert right["as declared"] > 0.8 > 0.7 > right["otherwise"]  # whose ages are all missing
     capsys.readouterr()
     assert run(["train", "german.csv", "--schema", "none.toml"]) == 2
-    assert "schema 'none.toml' cannot be read" in capsys.readouterr().err
+    assert "schema 'none.toml' must be a TOML file, and there is no such file" in capsys.readouterr().err
 
 
 def test_a_written_model_predicts_rows_and_runs_no_code_of_others(people, tmp_path, capsys, monkeypatch):
