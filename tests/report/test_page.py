@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 
 import deniable as dn
+from deniable.report.model import Series
+from deniable.report.page import _rows
 from deniable.workflows.published import for_owner
 from deniable.workflows.train import train_table
 
@@ -150,3 +152,10 @@ def test_no_rate_beneath_the_picture_is_rounded_down(mu):
     assert len(told) > 4
     for fpr, bound in told:
         assert Decimal(bound) / 100 >= Decimal(curve.tpr(float(fpr) / 100, side="lower"))
+
+
+def test_tables_of_pictures_round_bounds_to_the_safe_side():
+    """All were rounded to the nearest of four digits."""
+    lines = {"at most": [1.23411], "μ that remains": [1.23456], "lower": [1.23456]}
+    picture = Series("p", "t", "x", "y", [1.0], lines)
+    assert _rows(picture) == [["1", "1.235", "1.234", "1.234"]]
